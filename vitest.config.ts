@@ -14,7 +14,7 @@ const servers = [
   "{broker,chain,contracts}/src/**/*.embedded{,.prop}.test.ts",
   "chain/src/embedded-chain{,.*}.test.ts",
   "contracts/src/gas-snapshot.test.ts",
-  "broker/src/compose{,-backup,-cluster,-proof,-refused,-scrub}.test.ts",
+  "broker/src/compose/{backup,cluster,proof,refused,scrub,start-server}.test.ts",
   "broker/src/ledger/evm/evm-ledger.writer.*.test.ts",
   "broker/src/ledger/evm/registry/own-writers.test.ts",
   "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations}.test.ts",
@@ -39,8 +39,11 @@ const builtFiles = /\/(?:eth|contracts|chain|wire|client|console|broker)\/dist\/
 /** Tests make much garbage that does not last: with more room for it, and without helper threads for it, they take 7 % less processor time. */
 const execArgv = ["--max-semi-space-size=64", "--single-threaded-gc"];
 
+/** Time limit of `expect.poll`, in milliseconds: the default of 1,000 is too short while other tests keep the processors busy. */
+const expect = { poll: { timeout: 30_000 } };
+
 /** Files of a worker share the modules that they load, and so their state: to load them for each file takes longer than most tests. */
-const shared = { isolate: false, execArgv, server: { deps: { external: [builtFiles] } } };
+const shared = { isolate: false, execArgv, expect, server: { deps: { external: [builtFiles] } } };
 
 /** These keep a processor busy most of the time: one more at once than the smallest machine has processors. */
 const computing = { maxWorkers: 3, sequence: { groupOrder: 0 }, testTimeout: 60_000, hookTimeout: 60_000, ...shared };

@@ -1,2 +1,2 @@
-/** Stands in the built files for the address of the site. The broker puts its own there, which it knows only when it starts. */
+/** Placeholder for the base path of the site in the built files. The broker replaces it with the real path, which it knows only when it starts. */
 export const basePlace = "/stele-docs-base/";

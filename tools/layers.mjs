@@ -33,6 +33,9 @@ const brokerFolders = {
   cli: ["lib", "@client", "@wire"],
 };
 
+/** The folder that connects all others: it may import every folder, and none imports it. */
+brokerFolders.compose = [...Object.keys(brokerFolders), ...workspaces.broker.map((name) => `@${name}`)];
+
 /** Folders whose children must not import one another. */
 const separateChildren = {
   gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin", "tail", "console"],

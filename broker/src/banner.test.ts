@@ -16,7 +16,7 @@ function settings(argv: readonly string[] = []): Config {
   return outcome.config;
 }
 
-test("it says which implementation signs, and that callbacks are paused where they are", () => {
+test("the banner names the signing implementation, and says if callbacks are paused", () => {
   const started = { ...place, groups: [{ groupId: "1", ...up }] };
   expect(toBanner(started, settings())).toMatch(/^ {2}Signing {3}native addon \(secp256k1\)$/m);
   expect(toBanner(started, settings())).not.toContain("Callbacks");
@@ -41,14 +41,14 @@ test.each<[readonly GroupHealth[], string, readonly string[]]>([
     "has started, and is not ready yet for groups 1, 2: see below.",
     ["1: not up yet: http://two: the connection was refused", "2: not up yet: http://two: the connection was refused"],
   ],
-])("it says which groups are not up, and why %#", (groups, state, rows) => {
+])("the banner says which groups are not up, and why: case %#", (groups, state, rows) => {
   const banner = toBanner({ ...place, groups }, settings());
   expect(banner).toMatch(/^ {2}REST {6}http:\/\/127\.0\.0\.1:8080\/rest\/<operation>$/m);
   expect(banner.split("\n")[0]).toBe(`Stele ${version} ${state}`);
   expect([...banner.matchAll(/^ {2}Group {5}(.*)$/gm)].map(([, row]) => row)).toEqual(rows);
 });
 
-test("it lists every listener with its address", () => {
+test("the banner lists every listener with its address", () => {
   const listeners = [
     { name: "HTTP", address: "http://127.0.0.1:8080" },
     { name: "MQTT", address: "mqtt://127.0.0.1:1883" },
@@ -57,7 +57,7 @@ test("it lists every listener with its address", () => {
   expect(banner).toMatch(/^ {2}HTTP {6}http:\/\/127\.0\.0\.1:8080\n {2}MQTT {6}mqtt:\/\/127\.0\.0\.1:1883$/m);
 });
 
-test("it says where MQTT or STOMP is not served though nobody turned it off", () => {
+test("the banner says that MQTT or STOMP is not served, unless the settings turn it off", () => {
   const started = { ...place, groups: [{ groupId: "1", ...up }] };
   const listeners = [{ name: "MQTT", address: "mqtt://127.0.0.1:1883" }];
   expect(toBanner({ ...started, listeners }, settings())).toMatch(/^ {2}MQTT {6}mqtt:\/\/127\.0\.0\.1:1883$/m);
@@ -70,7 +70,7 @@ test.each([
   [["--host", "0.0.0.0"], "0.0.0.0"],
   [["--admin-port", "8081", "--admin-host", "10.0.0.1"], "10.0.0.1"],
   [["--host", "::", "--admin-port", "8081", "--admin-host", "10.0.0.1"], ":: or 10.0.0.1"],
-])("it says that a broker without access is open, at %j", (argv, hosts) => {
+])("the banner says that a broker without access is open, with the flags %j", (argv, hosts) => {
   const banner = toBanner({ ...place, groups: [] }, settings([...argv, "--allow-anonymous", "true"]));
   expect(banner).toContain(`  Access    OPEN: whoever reaches ${hosts} may do everything (--allow-anonymous)\n`);
   expect(toBanner({ ...place, groups: [] }, settings(["--allow-anonymous", "true"]))).not.toContain("Access");

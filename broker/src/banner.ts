@@ -1,6 +1,6 @@
 import { cryptoInUse } from "@stele/eth/node";
-import { describeDatabase } from "./compose-database.ts";
-import type { ListenerAddress } from "./compose-listen.ts";
+import { describeDatabase } from "./compose/database.ts";
+import type { ListenerAddress } from "./compose/listen.ts";
 import { openHosts } from "./config/access-conflicts.ts";
 import { servesOperators } from "./config/admin-port.ts";
 import { connectionProtocols, portOf, protocolNames } from "./config/connection-ports.ts";
@@ -11,7 +11,7 @@ import type { GroupHealth } from "./engine/broker.ts";
 import { operatorsListener } from "./gateway/http-server.ts";
 import { version } from "./version.ts";
 
-/** What has started: where it is, and how its groups are. */
+/** A started broker: its addresses, its data folder and the state of its groups. */
 export interface Started {
   readonly url: string;
   readonly listeners: readonly ListenerAddress[];
@@ -19,7 +19,7 @@ export interface Started {
   readonly groups: readonly GroupHealth[];
 }
 
-/** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
+/** The facts about a group's chain that operators need elsewhere; the log and /health/ready have all facts. */
 const facts = ["chainId", "registry", "signer"];
 
 const signing = {
@@ -27,7 +27,7 @@ const signing = {
   noble: "noble (JavaScript), since the native addon secp256k1 did not load: a tenth of its speed",
 } as const;
 
-/** What is printed once the broker listens: where everything is, and which groups are not up yet and why. */
+/** The text that the broker prints once it listens: its addresses, and which groups are not up yet and why. */
 export function toBanner({ url, listeners, dataDir, groups }: Started, config: Config): string {
   const operators = listeners.find(({ name }) => name === operatorsListener)?.address;
   const admin = operators ?? (servesOperators(config) ? url : undefined);
@@ -51,7 +51,7 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
     ...(isClustered(config)
       ? [
           ["Database", describeDatabase(config)],
-          ["Node", `${addressOfNode(config)}, one of those that share the database`],
+          ["Node", `${addressOfNode(config)}, one of the nodes that share the database`],
         ]
       : []),
     ...groups.map((group) => ["Group", `${group.groupId}: ${describeGroup(group)}`] as const),
@@ -69,17 +69,17 @@ function accessRows(config: Config): readonly (readonly [string, string])[] {
     : [["Access", `OPEN: whoever reaches ${hosts.join(" or ")} may do everything (--allow-anonymous)`]];
 }
 
-/** Listeners that the operator did not ask for, and whose ports are taken. */
+/** Rows for the default listeners that the broker started without, because it could not listen on their ports. */
 function missingRows(listeners: readonly ListenerAddress[], config: Config): readonly (readonly [string, string])[] {
   return connectionProtocols.flatMap((protocol) => {
     const [asked, name] = [portOf(config, protocol), protocolNames[protocol]];
     if (asked === undefined || listeners.some((listener) => listener.name === name)) return [];
     const remedy = `choose one by ${flagName(`${protocol}Port`)}, or off`;
-    return [[name, `not served: port ${asked.port} cannot be listened at; ${remedy}`] as const];
+    return [[name, `not served: port ${asked.port} cannot be opened; ${remedy}`] as const];
   });
 }
 
-/** Ready is what /health/ready calls so: at least one group can serve. */
+/** "Ready" means the same as at /health/ready: at least one group can serve. */
 function describeState(groups: readonly GroupHealth[]): string {
   const down = groups.filter(({ ready }) => !ready).map(({ groupId }) => groupId);
   if (down.length === 0) return "is ready.";

@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import { runCommand } from "./compose-cli.ts";
+import { runCommand } from "./compose/cli.ts";
 import { version } from "./version.ts";
 
 const ending = new AbortController();

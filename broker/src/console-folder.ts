@@ -1,18 +1,18 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** Where the build puts the console, seen from the bundle, from the compiled modules and from the sources. */
+/** Where the build puts the console, relative to the bundle, the compiled modules and the sources. */
 const consolePlaces = ["./console/", "./bundle/console/", "../dist/bundle/console/"];
 
-/** Where packing and `npm run build:docs` put the documentation, seen from the bundle, from the compiled modules and from the sources. */
+/** Where packing and `npm run build:docs` put the documentation, relative to the bundle, the compiled modules and the sources. */
 const docsPlaces = ["./docs/", "../docs/", "../dist/docs/"];
 
-/** The folder of the built console; undefined where there is none. */
+/** The folder of the built console; undefined if nobody built it. */
 export function findConsoleFolder(): string | undefined {
   return findFolder(consolePlaces);
 }
 
-/** The folder of the built documentation; undefined where there is none. */
+/** The folder of the built documentation; undefined if nobody built it. */
 export function findDocsFolder(): string | undefined {
   return findFolder(docsPlaces);
 }

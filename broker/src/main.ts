@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { isRestored } from "./backup/restored.ts";
 import { toBanner } from "./banner.ts";
-import { type RunningServer, startServer } from "./compose.ts";
-import { type BackupCommand, runBackupCommand } from "./compose-backup.ts";
-import { runKeys } from "./compose-keys.ts";
-import { describeRoles, runRoles } from "./compose-roles.ts";
-import { runScrub } from "./compose-scrub.ts";
-import { findProblems } from "./compose-settings.ts";
+import { type RunningServer, startServer } from "./compose/start-server.ts";
+import { type BackupCommand, runBackupCommand } from "./compose/backup.ts";
+import { runKeys } from "./compose/keys.ts";
+import { describeRoles, runRoles } from "./compose/roles.ts";
+import { runScrub } from "./compose/scrub.ts";
+import { findProblems } from "./compose/settings.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -20,7 +20,7 @@ import { version } from "./version.ts";
 
 /** Exit codes: the task is done; a part failed to start or to stop; the settings were refused. */
 const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
-/** Longest delay that a timer takes. */
+/** Longest delay of a timer in Node.js. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
 type LoadedConfig = Extract<LoadOutcome, { readonly status: "loaded" }>;
@@ -55,7 +55,7 @@ async function backup(command: BackupCommand, argv: readonly string[]): Promise<
 }
 
 async function verify(argv: readonly string[]): Promise<void> {
-  const { runVerify } = await import("./verify/run-verify.ts"); // A server needs none of it.
+  const { runVerify } = await import("./verify/run-verify.ts"); // The server does not need it.
   const { exitCode, output, problem } = await withProgress(process.stderr, {
     name: "stele verify",
     task: () => runVerify(argv, { env: process.env }),
@@ -96,7 +96,7 @@ async function run(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** The broker of a restored folder calls nobody until an operator lets it. */
+/** The broker of a restored folder calls no receiver until an operator allows it. */
 function silenceRestored(config: Config, logger: Logger): Config {
   if (!isRestored(config.dataDir)) return config;
   const remedy = "inspect it; `stele activate` lets it deliver from its next start on";
@@ -130,12 +130,12 @@ async function serve({ config: given, secrets, secretFile }: LoadedConfig): Prom
   process.exit(exitCodes.done);
 }
 
-/** A start or a stop may wait for a chain with nothing open but the clock's timers, which keep no process alive. */
+/** Keeps the process alive. While a start or a stop waits for a chain, perhaps only the clock's timers are open, and these do not keep it alive. */
 function stayAlive(): void {
   setInterval(() => {}, timerDelayMsMax);
 }
 
-/** The first signal stops in order, also what is only starting; a second one ends the process at once. */
+/** The first signal stops the broker in order, even during its start; the second ends the process at once. */
 function endOnSignals(logger: Logger): AbortSignal {
   const ending = new AbortController();
   const end = (signal: NodeJS.Signals): void => {
@@ -152,7 +152,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
 }
 
-/** Ends with what failed, after everything that can still be finished. */
+/** If a part fails: stops the broker, finishes what is still possible, and ends the process with the failure. */
 async function stopOnFailure(server: RunningServer, logger: Logger): Promise<void> {
   const failure = await server.failure;
   logger.error("broker stopping", { error: failure });

@@ -2,17 +2,17 @@
 import { brokerCommands } from "./cli/broker-commands.ts";
 import { findDescriptorProblem } from "./lib/system/descriptors.ts";
 
-/** As main.ts has it for settings that are refused. */
+/** Exit code for refused settings, as in main.ts. */
 const refused = 2;
 const programFlags: ReadonlySet<string> = new Set(["--help", "-h"]);
 
-// Without a command, and with flags alone, it starts a broker.
+// Without a command, or with flags only, `stele` starts a broker.
 const [command] = process.argv.slice(2);
 const isClient =
   command !== undefined &&
   (command.startsWith("-") ? programFlags.has(command) : !Object.hasOwn(brokerCommands, command));
 
-// Each is imported only then: a client needs nothing of a broker, and with too few descriptors the import of a broker fails and names a package.
+// Imports only one of the two: a client needs nothing of a broker, and with too few file descriptors the import of a broker fails and names some package.
 if (isClient) {
   await import("./cli-main.ts");
 } else {

@@ -19,7 +19,7 @@ function connect(url: string) {
 describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
   const running = useWorld(embeddedWorld);
 
-  /** A topic with one event: its place, and the transaction of the event. */
+  /** Opens a topic and publishes one event. Returns a viem client, and what the chain knows of the topic. */
   async function publishOne(topic: string) {
     const { client, broker } = running();
     await client.open(topic);
@@ -55,13 +55,13 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     expect(await chain.readContract({ ...contract, functionName: "sequence" })).toBe(BigInt(state.sequenceNumber));
   });
 
-  it("a call that reverts returns geth's code 3", async () => {
+  it("a call that reverts returns error code 3, as geth does", async () => {
     const { chain, address } = await publishOne("chain/3");
     const call = chain.request({ method: "eth_call", params: [{ to: address, data: "0x43d726d6" }, "latest"] });
     await expect(call).rejects.toMatchObject({ cause: { code: 3, data: expect.stringMatching(/^0x/) } });
   });
 
-  it("refuses transactions, and makes no block", async () => {
+  it("refuses transactions and makes no block", async () => {
     const { chain } = await publishOne("chain/4");
     const before = await chain.getBlockNumber();
     const sending = chain.sendRawTransaction({ serializedTransaction: "0x02f86c01" });
@@ -70,7 +70,7 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     expect(await chain.getBlockNumber()).toBe(before);
   });
 
-  it("viem watches a topic's events without server-side filters", async () => {
+  it("viem receives a topic's new events in order by polling, without server-side filters", async () => {
     const { chain, published } = await publishOne("chain/5");
     const seen: (bigint | undefined)[] = [];
     const unwatch = chain.watchContractEvent({
@@ -78,7 +78,7 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
       pollingInterval: 20,
       onLogs: (logs) => seen.push(...logs.map(({ args }) => args.firstSequence)),
     });
-    // viem's first poll decides where it begins, so keep publishing.
+    // viem starts at the block of its first poll, so publish until it sees an event.
     await until("viem has seen an event", async () => {
       await running().client.publish("chain/5", "again");
       return seen.length > 0;
@@ -89,13 +89,13 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     expect(seen).toEqual(seen.map((_, index) => first + BigInt(index)));
   });
 
-  it("the program of docs/chain.md prints a topic's events in order", async () => {
+  it("the program in docs/chain.md prints a topic's events in order", async () => {
     const { client, broker } = running();
     await client.open("orders/new");
     for (const content of ["first", "second", "third"]) await client.publish("orders/new", content);
     const [, program = ""] = /```js\n(.*?)```/s.exec(page) ?? [];
     const args = ["--input-type=module", "-e", program.replace("http://127.0.0.1:8080", broker.url)];
-    // So that the program finds the workspaces.
+    // From this folder, the program can import the workspaces.
     const cwd = fileURLToPath(new URL("..", import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
     const lines = stdout.trimEnd().split("\n");
@@ -110,7 +110,7 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
 describe("the setting chainEndpoint", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_CHAIN_ENDPOINT: "off" } });
 
-  it("off: /chain is 404, and neither the banner nor the index names it", async () => {
+  it("off: /chain returns 404, and neither the banner nor GET / names it", async () => {
     const { client, broker } = running();
     await expect(connect(broker.url).getBlockNumber()).rejects.toMatchObject({ status: 404 });
     expect(broker.stderr()).not.toMatch(/^ {2}Chain /m);
@@ -118,10 +118,10 @@ describe("the setting chainEndpoint", () => {
   });
 });
 
-describe("a context segment", () => {
+describe("the setting basePath", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_BASE_PATH: "/events" } });
 
-  it("precedes /chain, also in the banner and the index", async () => {
+  it("precedes /chain in the URL, in the banner and in GET /", async () => {
     const { client, broker } = running();
     expect(await connect(broker.url).getChainId()).toBe(5_461_068);
     expect(broker.stderr()).toContain(`  Chain     ${broker.url}/chain\n`);

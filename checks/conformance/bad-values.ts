@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Params } from "../harness/doors.ts";
 
-/** A refused call that works on every transport. `{event}` in an eventId stands for the eventId of an existing event. */
+/** A call that the broker refuses on every transport. The eventId `{event}` is replaced by that of an existing event. */
 export interface BadCall {
   readonly what: string;
   readonly operation: string;
   readonly params: Params;
   readonly code: number;
-  /** Transports that cannot carry it: a GET query is at most 1,024 bytes. */
+  /** Whether the parameters are too long for a query string, which in a GET has at most 1,024 bytes. */
   readonly isLong?: boolean;
 }
 
@@ -73,10 +73,10 @@ const of = (operation: string, rows: readonly (readonly [string, Params, number]
   rows.map(([what, params, code]) => ({ what, operation, params, code }));
 
 const otherCalls: readonly BadCall[] = [
-  ...of("close", [["a missing topic", { topic: "nowhere" }, 100101]]),
-  ...of("state", [["a missing topic", { topic: "nowhere" }, 100101]]),
+  ...of("close", [["a topic that does not exist", { topic: "nowhere" }, 100101]]),
+  ...of("state", [["a topic that does not exist", { topic: "nowhere" }, 100101]]),
   ...of("publish", [
-    ["a missing topic", { topic: "nowhere", content: "x" }, 100101],
+    ["a topic that does not exist", { topic: "nowhere", content: "x" }, 100101],
     ["no topic", { content: "x" }, 200001],
     ["no content", { topic }, 200001],
     ["empty content", { topic, content: "" }, 100200],
@@ -97,7 +97,7 @@ const otherCalls: readonly BadCall[] = [
     isLong: true,
   },
   ...of("subscribe", [
-    ["a missing topic", { topic: "nowhere", url }, 100101],
+    ["a topic that does not exist", { topic: "nowhere", url }, 100101],
     ["no url", { topic }, 200001],
     ["an empty url", { topic, url: "" }, 100501],
     ["a malformed url", { topic, url: "not a url" }, 100501],
@@ -108,8 +108,8 @@ const otherCalls: readonly BadCall[] = [
     ["a private address", { topic, url: "http://10.0.0.1/" }, 100501],
     ["a private address as IPv6", { topic, url: "http://[::ffff:192.168.1.1]/" }, 100501],
     ["a link-local address", { topic, url: "http://[fe80::1]/" }, 100501],
-    ["the metadata address", { topic, url: "http://169.254.169.254/latest" }, 100501],
-    ["the metadata address as one number", { topic, url: "http://2852039166/" }, 100501],
+    ["the cloud metadata address", { topic, url: "http://169.254.169.254/latest" }, 100501],
+    ["the cloud metadata address as one number", { topic, url: "http://2852039166/" }, 100501],
     ["# that is not last", { topic: "a/#/b", url }, 100109],
     ["# within a level", { topic: "a/b#", url }, 100109],
     ["+ within a level", { topic: "a/b+/c", url }, 100109],
@@ -152,5 +152,5 @@ const otherCalls: readonly BadCall[] = [
   ]),
 ];
 
-/** Every bad input with a code of its own, for every operation that takes it. */
+/** Every bad input that has its own code, for every operation that takes it. */
 export const badCalls: readonly BadCall[] = [...topicCalls(), ...groupCalls(), ...otherCalls];

@@ -40,7 +40,7 @@ function toExist(topic: string, end: string): string {
 }
 
 describe("a request in pieces", () => {
-  it.each(requests)("%s: is the same request if it arrives byte by byte", async (_name, request) => {
+  it.each(requests)("%s: a request that arrives byte by byte is carried out once", async (_name, request) => {
     const before = await sequenceNumber();
     const pieces = [...request].map((byte) => Uint8Array.of(byte));
     const answer = parseAnswer(await exchangeRaw(running().broker.url, { pieces }));
@@ -48,7 +48,7 @@ describe("a request in pieces", () => {
     expect(await sequenceNumber()).toBe(before + 1);
   });
 
-  it("a chunked body is the same body, however it is cut", async () => {
+  it("a chunked body is read whole, whatever the size of its chunks", async () => {
     const body = "topic=bytes&content=chunked";
     const head =
       "POST /rest/publish HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -70,8 +70,8 @@ describe("a request in pieces", () => {
   });
 });
 
-describe("a request that is cut off", () => {
-  it.each(requests)("%s: at every byte, changes nothing and disturbs nobody else", async (_name, request) => {
+describe("a request that is cut off at any byte", () => {
+  it.each(requests)("%s: changes nothing, and the broker stays ready", async (_name, request) => {
     const { broker, client } = running();
     await expectUnchanged(client, async () => {
       // Ten at a time, over separate connections.
@@ -88,7 +88,7 @@ describe("a request that is cut off", () => {
 
 describe("a request with flipped bits", () => {
   it.each(seedsOf("CHECKS_MUTATION_SEEDS", [1, 2]))(
-    "is answered or refused, never crashes the process and changes only what it asks for, seed %d",
+    "is answered or refused, crashes nothing, and at most publishes one event, seed %d",
     async (seed) => {
       const random = createRandom(seed);
       const { broker, client } = running();
@@ -103,12 +103,12 @@ describe("a request with flipped bits", () => {
           bytes[place] = (bytes[place] ?? 0) ^ (1 << random.below(8));
         }
         const answer = parseAnswer(await exchangeRaw(broker.url, { pieces: [bytes], isEnded: true }));
-        // A topic with another name does not exist, so only this one can have received an event.
+        // Topics of other names do not exist, so only this topic can have received an event.
         if (answer?.body.includes('"SUCCESS"') === true) published += 1;
         if (answer !== undefined)
           expect([200, 204, 400, 403, 404, 405, 408, 413, 417, 431, 501, 505]).toContain(answer.status);
       }
-      // A request may still run after its connection ended without an answer; calls that reach the group later run after it.
+      // A request may still run after its connection ended without an answer. A later call of the group runs after it.
       await client.publish("bytes", "after all of them");
       // A JSON-RPC request that lost its id is a notification: it runs without an answer.
       const after = (await sequenceNumber()) - 1;

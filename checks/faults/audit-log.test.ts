@@ -6,10 +6,10 @@ import { HttpClient } from "../harness/http-client.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
-/** Changes that are written down, each about 200 bytes: more than a pipe of 64 KiB takes. */
+/** Each round makes two audited changes of about 200 bytes. Together they exceed the 64 KiB of a pipe. */
 const rounds = 300;
 
-/** Starts a broker whose audit log cannot be written, has it write lines, and waits until health says so. */
+/** Makes audited changes on a broker whose audit log cannot be written. Health must warn, and the broker must still publish and stop cleanly. */
 async function expectServes(options: BrokerOptions, warning: RegExp): Promise<void> {
   await using broker = await startBroker(options);
   await using client = new Client(broker.url);
@@ -18,7 +18,7 @@ async function expectServes(options: BrokerOptions, warning: RegExp): Promise<vo
     await client.unSubscribe(await client.subscribe({ topic: "audited", url: "http://127.0.0.1:9999/" }));
   }
   await using http = new HttpClient(broker.url);
-  await until("health says so", async () => {
+  await until("health warns", async () => {
     const { status, text } = await http.send({ method: "GET", path: "/health/ready" });
     return status === 200 && warning.test(text);
   });
@@ -26,7 +26,7 @@ async function expectServes(options: BrokerOptions, warning: RegExp): Promise<vo
   expect((await broker.stop()).code).toBe(0);
 }
 
-it("a full disk under the audit log stops nothing, and health says so", async () => {
+it("a broker whose audit log is on a full disk still serves, and warns in health", async () => {
   using folder = createTempFolder();
   await expectServes(
     { dataDir: folder.path, env: { STELE_AUDIT_LOG: "/dev/full" } },
@@ -34,7 +34,7 @@ it("a full disk under the audit log stops nothing, and health says so", async ()
   );
 });
 
-it("an unread standard output stops nothing, and health says so", async () => {
+it("a broker whose audit log goes to an unread standard output still serves, and warns in health", async () => {
   using folder = createTempFolder();
   const env = { STELE_AUDIT_LOG: "stdout", STELE_LOG_LEVEL: "debug", UNREAD: join(folder.path, "unread") };
   const shell = 'mkfifo "$UNREAD" && exec 3<>"$UNREAD" && exec "$@" >&3';

@@ -6,7 +6,7 @@ import { Client } from "../harness/client.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
-/** The fewest with which the broker starts. */
+/** Limit of the broker's process: the fewest descriptors with which it starts. */
 const descriptors = 512;
 
 const sockets = new Set<Socket>();
@@ -22,7 +22,7 @@ async function openSocket(port: number): Promise<void> {
   await once(socket, "connect");
 }
 
-it("a broker that strangers leave no descriptor logs it, is not ready, and recovers when they go", async () => {
+it("when strangers use up its file descriptors, a broker logs it, is not ready, and recovers when they leave", async () => {
   using folder = createTempFolder();
   await using broker = await startBroker({
     dataDir: folder.path,
@@ -34,8 +34,8 @@ it("a broker that strangers leave no descriptor logs it, is not ready, and recov
   const { eventId } = await client.publish("held", "before");
   const port = Number(new URL(broker.url).port);
   for (let index = 0; index < descriptors; index += 1) await openSocket(port);
-  await until("the broker logs it", () => broker.stdout().includes("no file descriptor left"));
-  // Over the connection that the client has.
+  await until("the broker logs that no descriptor is left", () => broker.stdout().includes("no file descriptor left"));
+  // The client still has its connection.
   expect(await client.isReady()).toBe(false);
   expect(await client.listGroupFailures()).toEqual([expect.stringMatching(/no file descriptor left: raise the limit/)]);
   expect(await client.getEvent(eventId)).toMatchObject({ eventId });

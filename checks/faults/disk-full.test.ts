@@ -25,14 +25,14 @@ async function runUntilFull(options: BrokerOptions, published: PublishLoad, call
   await until("the broker is stopping", () => broker.stdout().includes("broker stopping"), { timeoutMs: 60_000 });
   const before = performance.now();
   const exit = await broker.exited;
-  // It ends by the shutdown deadline, and does not wait for a transaction.
+  // The broker ends by the shutdown deadline, and does not wait for a transaction.
   expect(performance.now() - before).toBeLessThan(transactionMs);
   await published.stop();
   expect(exit.code).toBe(1);
   return broker.stderr();
 }
 
-/** With space again, the broker has every acknowledged event, notifies all of them, and publishes new ones. */
+/** Checks that a broker with space again has every acknowledged event, delivers every event, and publishes new ones. */
 async function expectNothingLost(options: BrokerOptions, published: PublishLoad, receiver: Receiver): Promise<void> {
   await using broker = await startBroker(options);
   await using client = new Client(broker.url);
@@ -41,7 +41,7 @@ async function expectNothingLost(options: BrokerOptions, published: PublishLoad,
   expectHoldsWhatWasSent(events, published);
   await expectFound(client, published.acknowledged.values());
   const notified = (): Set<string> => new Set(receiver.accepted().map(({ eventId }) => eventId));
-  await receiver.waitFor("every event is notified", () => notified().size === events.length);
+  await receiver.waitFor("every event is delivered", () => notified().size === events.length);
   const later = await client.publish("full/a", "with space again");
   await expectFound(client, [{ ...later, content: "with space again" }]);
   expect((await broker.stop()).code).toBe(0);

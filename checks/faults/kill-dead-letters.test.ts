@@ -20,7 +20,7 @@ interface Letter {
 
 const sequenceOf = (eventId: string): number => Number(eventId.split("-")[1]);
 
-/** Refuses every fifth event of a topic, as long as it is broken. */
+/** Refuses every fifth event of each topic while `isBroken`. */
 function createBehaviour(state: { isBroken: boolean }): Behaviour {
   return (attempt, response) => {
     const isRefused = state.isBroken && sequenceOf(attempt.event.eventId) % 5 === 0;
@@ -49,7 +49,7 @@ async function listEvents(http: HttpClient): Promise<readonly string[]> {
     for (let next = ""; ; ) {
       const path = `/admin/v1/topics/${encodeURIComponent(topic)}/events?limit=500${next}`;
       const answer = await http.send({ method: "GET", path });
-      const page = answer.json() as { items: { eventId: string }[]; next?: string }; // As OpenAPI has it.
+      const page = answer.json() as { items: { eventId: string }[]; next?: string }; // Documented in OpenAPI.
       ids.push(...page.items.map(({ eventId }) => eventId));
       if (page.next === undefined) break;
       next = `&cursor=${page.next}`;
@@ -62,7 +62,7 @@ const acceptedIds = (attempts: readonly Attempt[]): ReadonlySet<string> =>
   new Set(attempts.filter(({ isAccepted }) => isAccepted).map(({ event }) => event.eventId));
 
 it.each(seeds)(
-  "kill -9 while events are skipped: each is accepted or a dead letter, none is both, and all dead letters can be delivered, seed %i",
+  "kill -9 while events become dead letters: each event is accepted or a dead letter, not both, and every dead letter can be redelivered, seed %i",
   async (seed) => {
     using folder = createTempFolder();
     const random = createRandom(seed);
@@ -78,7 +78,7 @@ it.each(seeds)(
         const rule = "concurrency=2&onFailure=skip&attemptsMax=2";
         const url = encodeURIComponent(receiver.url);
         const answer = await fetch(`${broker.url}/rest/subscribe?topic=letter/%2B&url=${url}&${rule}`);
-        id = (await answer.json()) as string; // As REST has it.
+        id = (await answer.json()) as string; // REST returns the identifier.
       }
       const publication = { isOver: false };
       const publishing = publishUntil(client, () => publication.isOver);
@@ -93,7 +93,7 @@ it.each(seeds)(
     const ask = async (path: string): Promise<unknown> =>
       (await http.send({ method: "GET", path: `/admin/v1/subscriptions/${id}${path}` })).json();
     const isIdle = async (): Promise<boolean> => ((await ask("")) as { lag: number }).lag === 0;
-    await until("all events have ended", isIdle, { timeoutMs: 60_000 });
+    await until("no event waits", isIdle, { timeoutMs: 60_000 });
     const all = await listEvents(http);
     const { items: letters } = (await ask("/dead-letters?limit=500")) as { items: readonly Letter[] };
     const refused = all.filter((eventId) => sequenceOf(eventId) % 5 === 0);

@@ -17,16 +17,16 @@ interface Seen {
   readonly sequence: number;
 }
 
-/** The events of a request, of a batch or alone, in the form of the interface. */
+/** The events of a callback: one, or a batch. */
 function eventsOf({ body }: Attempt): readonly Seen[] {
   const { event, events = event === undefined ? [] : [event] } = JSON.parse(body.toString()) as {
     event?: { topic: string; eventId: string };
     events?: readonly { topic: string; eventId: string }[];
-  }; // As the unit tests of callbacks hold.
+  }; // Unit tests of callbacks check the shape.
   return events.map(({ topic, eventId }) => ({ topic, sequence: Number(eventId.split("-")[1]) }));
 }
 
-/** What a receiver got, read as it comes. Every event before another of its topic must have come before it, or stand before it in its batch. */
+/** Reads what a receiver got. No event of a topic may arrive before all earlier events of that topic. */
 class Order implements AsyncDisposable {
   readonly receiver: Receiver;
   /** The newest sequence of each topic. */
@@ -60,7 +60,7 @@ class Order implements AsyncDisposable {
   }
 }
 
-/** Publishes to all topics until it is stopped; what a kill interrupts may be published or not. */
+/** Publishes to all topics until `isOver`, or until a kill interrupts a call. */
 async function publishUntil(client: Client, isOver: () => boolean): Promise<void> {
   const publish = async (topic: string): Promise<void> => {
     for (let count = 0; !isOver(); count += 1) {
@@ -75,7 +75,7 @@ async function publishUntil(client: Client, isOver: () => boolean): Promise<void
 }
 
 it.each(seeds)(
-  "kill -9 while topics are delivered at once and in batches: nothing is missing, and each topic keeps its order, seed %i",
+  "kill -9 during concurrent and batched delivery: no event is missing, and each topic keeps its order, seed %i",
   async (seed) => {
     using folder = createTempFolder();
     const random = createRandom(seed);

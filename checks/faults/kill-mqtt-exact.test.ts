@@ -9,15 +9,15 @@ import { createTempFolder } from "../harness/temp-folder.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_124]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
-/** Longest wait between a packet to the broker and the kill, in milliseconds: the broker is between its write and its answer. */
+/** Longest wait between a packet to the broker and the kill, in milliseconds: short, to hit the broker between its write and its answer. */
 const killDelayMsMax = 5;
-/** Every wait has a limit of its own; this one only ends a test that hangs, whatever the number of rounds. */
+/** Every wait has its own timeout. This one ends a test that hangs otherwise. */
 const timeoutMs = 60_000 * (rounds + 4);
 const packetId = 1;
 
-/** Where a publisher is when the broker is killed. `lost`: the client loses the packet with the broker, and repeats its own. */
+/** Last packet of the publisher's exchange before the kill. `lost`: the publisher acts as if that packet never arrived, and repeats its own. */
 const publisherPoints = ["PUBREC, lost", "PUBREL, answer under way", "PUBCOMP", "PUBCOMP, lost"] as const;
-/** Where a subscriber is then. */
+/** Last packet of the subscriber's exchange before the kill. */
 const subscriberPoints = ["PUBREC, answer under way", "PUBLISH", "PUBCOMP, answer under way", "PUBREL"] as const;
 
 class World implements AsyncDisposable {
@@ -44,7 +44,6 @@ class World implements AsyncDisposable {
     this.#readPort();
   }
 
-  /** Nothing is left after a failure. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.broker.kill();
   }
@@ -54,7 +53,7 @@ class World implements AsyncDisposable {
     this.port = Number(port);
   }
 
-  /** The connection of a client that keeps its session. */
+  /** Connects a client that keeps its session. */
   async connect(clientId: string): Promise<Peer> {
     const addresses = { tcp: this.port, websocket: "" };
     const peer = await Peer.open(addresses, { transport: "tcp", version: 5 });
@@ -65,7 +64,7 @@ class World implements AsyncDisposable {
   }
 }
 
-/** Publishes always the same, with one packet identifier: neither a repeat nor a packet that was swallowed could hide. */
+/** Always publishes the same content with the same packet identifier, so that the event count shows each duplicate and each lost packet. */
 class Publisher {
   readonly #world: World;
   #peer: Peer | undefined;
@@ -79,7 +78,7 @@ class Publisher {
     this.#peer = await this.#world.connect("publisher");
   }
 
-  /** Publishes once, up to the point at which the broker is to be killed. */
+  /** Publishes once, up to the point at which the test kills the broker. */
   async begin(point: (typeof publisherPoints)[number], killDelayMs: number): Promise<void> {
     this.published += 1;
     await this.#publish(false);
@@ -89,7 +88,7 @@ class Publisher {
     else await this.#next("pubcomp");
   }
 
-  /** Goes on after the kill, and then publishes once more. */
+  /** Completes the exchange after the kill, and then publishes once more. */
   async finish(point: (typeof publisherPoints)[number]): Promise<void> {
     await this.connect();
     if (point === "PUBREC, lost") await this.#publish(true);
@@ -120,7 +119,7 @@ class Publisher {
   }
 }
 
-/** Knows a repeat by its packet identifier alone, which it forgets at PUBREL (MQTT 5.0, section 4.3.3). */
+/** Recognises a repeat by its packet identifier alone, which it forgets at PUBREL (MQTT 5.0, section 4.3.3). */
 class Subscriber {
   readonly #world: World;
   #peer: Peer | undefined;
@@ -137,7 +136,7 @@ class Subscriber {
     await this.#peer.next("suback");
   }
 
-  /** Takes packets up to the point at which the broker is to be killed. */
+  /** Receives packets up to the point at which the test kills the broker. */
   async takeUntil(point: (typeof subscriberPoints)[number], killDelayMs: number): Promise<void> {
     for (;;) {
       const packet = await this.#next();
@@ -156,7 +155,7 @@ class Subscriber {
     }
   }
 
-  /** Goes on after the kill, until it has everything and the broker has nothing more for it. */
+  /** Continues after the kill until it has all events and the broker has nothing more to send. */
   async finish(count: number): Promise<void> {
     this.#peer = await this.#world.connect("subscriber");
     for (let isQuiet = false; !isQuiet || this.accepted.length < count || this.#held.size > 0; ) {
@@ -180,7 +179,7 @@ class Subscriber {
   #accept({ messageId = 0, payload, qos, dup }: Extract<Packet, { cmd: "publish" }>): void {
     expect(qos).toBe(2);
     if (this.#held.has(messageId)) {
-      expect(dup, "DUP of a packet that was sent before").toBe(true); // [MQTT-3.3.1-1]
+      expect(dup, "DUP flag of a repeated packet").toBe(true); // [MQTT-3.3.1-1]
       return;
     }
     this.#held.add(messageId);
@@ -202,25 +201,25 @@ interface Round {
 }
 
 async function killIn(world: World, { publisher, subscriber, round, random }: Round): Promise<void> {
-  const own = publisherPoints[round % publisherPoints.length] ?? publisherPoints[0];
-  const others = subscriberPoints[round % subscriberPoints.length] ?? subscriberPoints[0];
+  const publisherPoint = publisherPoints[round % publisherPoints.length] ?? publisherPoints[0];
+  const subscriberPoint = subscriberPoints[round % subscriberPoints.length] ?? subscriberPoints[0];
   const killDelayMs = random.fraction() * killDelayMsMax;
   const deliver = async (): Promise<void> => {
     const published = new Client(world.broker.url).publish("out", String(round), { "svc-qos": "2" });
-    published.catch(() => {}); // The kill may come before its answer.
-    await subscriber.takeUntil(others, killDelayMs);
+    published.catch(() => {}); // The kill may come before the answer.
+    await subscriber.takeUntil(subscriberPoint, killDelayMs);
   };
-  // The kill is right behind the last packet: the clients take turns at being last.
+  // The kill follows the last packet at once: the two clients take turns at being last.
   const isSubscriberLast = (round + Math.floor(round / publisherPoints.length)) % 2 === 1;
   if (!isSubscriberLast) await deliver();
-  await publisher.begin(own, killDelayMs);
+  await publisher.begin(publisherPoint, killDelayMs);
   if (isSubscriberLast) await deliver();
   await world.restart();
-  await publisher.finish(own);
+  await publisher.finish(publisherPoint);
   await subscriber.finish(round + 1);
 }
 
-describe.each(seeds)("QoS 2 over kill -9 between two packets, seed %d", (seed) => {
+describe.each(seeds)("QoS 2 with kill -9 between two packets, seed %d", (seed) => {
   it(
     `publishes each packet once and delivers each event once, in ${rounds} rounds`,
     async () => {

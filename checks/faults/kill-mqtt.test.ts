@@ -9,10 +9,10 @@ import { replayAll, untilSteady } from "./support/replay.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_123]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
-/** Publishes that one client has under way. */
+/** Publishes that one client has in flight. */
 const window = 10;
 const countUntilKillMax = 150;
-/** Every wait has a limit of its own; this one only ends a test that hangs, whatever the number of rounds. */
+/** Every wait has its own timeout. This one ends a test that hangs otherwise. */
 const timeoutMs = 60_000 * (rounds + 4);
 const publishers = [
   ["load/one/a", 1],
@@ -21,7 +21,7 @@ const publishers = [
   ["load/two/b", 2],
 ] as const;
 
-/** A client that keeps its session, comes back after each kill, and repeats what was not acknowledged. */
+/** A client that keeps its session, reconnects after each kill, and repeats unacknowledged packets. */
 function connect(port: string, clientId: string): Promise<MqttClient> {
   return connectAsync(`mqtt://127.0.0.1:${port}`, {
     clientId,
@@ -51,7 +51,7 @@ class Publisher {
     await Promise.all(Array.from({ length: window }, () => this.#publishAll()));
   }
 
-  /** The numbers that the client took, in order. */
+  /** The numbers that mqtt.js sent, in order. */
   get expected(): readonly number[] {
     return Array.from({ length: this.sent }, (_, number) => number).filter((number) => !this.#unsent.has(number));
   }
@@ -68,7 +68,7 @@ class Publisher {
         await this.#client.publishAsync(this.topic, String(number), { qos: this.#qos });
         this.acknowledged.push(number);
       } catch {
-        this.#unsent.add(number); // mqtt.js had not sent it when the connection closed, and never does
+        this.#unsent.add(number); // mqtt.js had not sent it when the connection closed, and never will
       }
     }
   }
@@ -118,7 +118,7 @@ async function killUnderLoad(seed: number): Promise<void> {
     const expected = loads.find((load) => load.topic === topic)?.expected;
     const published = numbersOf(events, topic);
     if (qos === 2) expect(published, topic).toEqual(expected);
-    // A repeat of QoS 1 may be another event; the first ones are in order.
+    // A QoS 1 repeat may become a second event. The first ones are in order.
     expect([...new Set(published)], topic).toEqual(expected);
     expect([...new Set(numbersOf(received, topic))], topic).toEqual(expected);
     if (qos === 2) expect(numbersOf(received, topic), topic).toEqual(expected);
@@ -129,9 +129,9 @@ async function killUnderLoad(seed: number): Promise<void> {
   expect((await broker.stop()).code).toBe(0);
 }
 
-describe.each(seeds)("MQTT over kill -9 of the broker, seed %d", (seed) => {
+describe.each(seeds)("MQTT with kill -9 of the broker, seed %d", (seed) => {
   it(
-    `loses nothing acknowledged, publishes QoS 2 once and in order, and resumes sessions, in ${rounds} rounds`,
+    `loses no acknowledged event, publishes QoS 2 once and in order, and resumes sessions, in ${rounds} rounds`,
     async () => killUnderLoad(seed),
     timeoutMs,
   );

@@ -15,10 +15,10 @@ const topics = ["once/a", "once/b"];
 const producersPerTopic = 4;
 const countUntilKillMax = 60;
 const blockTimeS = 0.25;
-/** Every wait has a limit of its own; this one only ends a test that hangs, whatever the number of rounds. */
+/** Every wait has its own timeout. This one ends a test that hangs otherwise. */
 const timeoutMs = 60_000 * (rounds + 4);
 
-/** Kills the broker under producers that repeat every request until it is answered; then counts the events of each key. */
+/** Kills the broker while producers repeat every request until it is answered. Then counts the events of each key. */
 async function killUnderKeys(seed: number, env: Readonly<Record<string, string>>): Promise<void> {
   const random = createRandom(seed);
   using folder = createTempFolder();
@@ -65,7 +65,7 @@ async function killUnderKeys(seed: number, env: Readonly<Record<string, string>>
   expect((await broker.stop()).code).toBe(0);
 }
 
-describe.each(seeds)("each key is one event over kill -9 of the broker, seed %d", (seed) => {
+describe.each(seeds)("each key becomes one event despite kill -9 of the broker, seed %d", (seed) => {
   it(`in ${rounds} rounds on the embedded chain`, async () => killUnderKeys(seed, {}), timeoutMs);
 
   it(

@@ -9,12 +9,12 @@ import { until } from "../harness/until.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_124]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
-/** SENDs that one client has under way. */
+/** SENDs that one client has in flight. */
 const window = 10;
 const countUntilKillMax = 150;
 const topics = ["load/a", "load/b"];
-/** Durable subscriptions, each of a connection of its own. */
-const orders = [
+/** Durable subscriptions, each on its own connection, and the topics that each must receive. */
+const durables = [
   { destination: "load/#", wanted: topics },
   { destination: "load/a", wanted: ["load/a"] },
   { destination: "load/b,load/a", wanted: topics },
@@ -22,7 +22,7 @@ const orders = [
 ];
 const timeoutMs = 60_000 * (rounds + 1);
 
-/** A connection, once the broker takes one. */
+/** Connects, with retries while the broker is down. */
 async function connect(port: number): Promise<Peer> {
   for (;;) {
     try {
@@ -31,12 +31,12 @@ async function connect(port: number): Promise<Peer> {
       if ((await peer.any())?.command === "CONNECTED") return peer;
       peer.drop();
     } catch {
-      await delay(50); // it was killed, and is not back yet
+      await delay(50); // the broker was killed and is not back yet
     }
   }
 }
 
-/** Sends the numbers from 0 on to one topic, and goes on with new ones after each kill. */
+/** Sends 0, 1, 2 … to one topic, and continues with new numbers after each kill. */
 class Publisher {
   readonly topic: string;
   readonly acknowledged: number[] = [];
@@ -67,16 +67,16 @@ class Publisher {
   }
 }
 
-/** A durable subscription that acknowledges each message for itself, and comes back after each kill. */
+/** A durable subscription that acknowledges each message individually, and reconnects after each kill. */
 class Subscriber {
-  readonly order: (typeof orders)[number];
+  readonly durable: (typeof durables)[number];
   readonly id = randomUUID();
   readonly received = new Map(topics.map((topic) => [topic, [] as number[]]));
   #peer: Peer | undefined;
   #isStopped = false;
 
-  constructor(order: (typeof orders)[number]) {
-    this.order = order;
+  constructor(durable: (typeof durables)[number]) {
+    this.durable = durable;
   }
 
   async run(port: number): Promise<void> {
@@ -84,8 +84,8 @@ class Subscriber {
       const peer = await connect(port);
       this.#peer = peer;
       if (this.#isStopped) peer.drop(); // stopped while it connected
-      const durable = { "svc-subscriptionId": this.id, ack: "client-individual" };
-      peer.send("SUBSCRIBE", { id: "1", destination: this.order.destination, eventId: "OFFSET_FIRST", ...durable });
+      const headers = { "svc-subscriptionId": this.id, ack: "client-individual" };
+      peer.send("SUBSCRIBE", { id: "1", destination: this.durable.destination, eventId: "OFFSET_FIRST", ...headers });
       for (let frame = await peer.any(); frame !== undefined; frame = await peer.any()) {
         if (frame.command !== "MESSAGE") break;
         this.received.get(frame.headers["destination"] ?? "")?.push(Number(frame.body));
@@ -108,7 +108,7 @@ async function killUnderLoad(seed: number): Promise<void> {
   let broker: BrokerProcess = await startBroker(options);
   const port = Number(/^ {2}STOMP +stomp:.*:(\d+)$/m.exec(broker.stderr())?.[1]);
   options.env.STELE_STOMP_PORT = String(port);
-  const subscribers = orders.map((order) => new Subscriber(order));
+  const subscribers = durables.map((durable) => new Subscriber(durable));
   const publishers = topics.map((topic) => new Publisher(topic));
   const subscribing = subscribers.map((subscriber) => subscriber.run(port));
   const publishing = publishers.map((publisher) => publisher.run(port));
@@ -122,12 +122,12 @@ async function killUnderLoad(seed: number): Promise<void> {
   for (const publisher of publishers) publisher.isStopped = true;
   await Promise.all(publishing);
   for (const { topic, acknowledged } of publishers) {
-    for (const { order, received: all } of subscribers) {
-      const { destination, wanted } = order;
+    for (const { durable, received: all } of subscribers) {
+      const { destination, wanted } = durable;
       const received = all.get(topic) ?? [];
       const isMissing = (): boolean =>
         wanted.includes(topic) && acknowledged.some((number) => !received.includes(number));
-      const what = `every acknowledged event of ${topic} has come to ${destination}`;
+      const what = `every acknowledged event of ${topic} has arrived at ${destination}`;
       await until(what, () => !isMissing(), { timeoutMs: 60_000 });
       const first = [...new Set(received)];
       expect(first, `${topic} at ${destination}`).toEqual(first.toSorted((one, other) => one - other));
@@ -139,9 +139,9 @@ async function killUnderLoad(seed: number): Promise<void> {
   expect((await broker.stop()).code).toBe(0);
 }
 
-describe.each(seeds)("STOMP over kill -9 of the broker, seed %d", (seed) => {
+describe.each(seeds)("STOMP with kill -9 of the broker, seed %d", (seed) => {
   it(
-    `misses no event that was acknowledged to its publisher, and keeps the order, in ${rounds} rounds`,
+    `misses no acknowledged event and keeps the order, in ${rounds} rounds`,
     async () => killUnderLoad(seed),
     timeoutMs,
   );

@@ -28,13 +28,13 @@ async function killUnderLoad(seed: number): Promise<void> {
   ];
   for (let round = 1; round <= kills; round += 1) {
     const bound = (round * reconnects) / (kills + 1);
-    await until(`it came back ${bound} times`, () => tail.opened > bound, { timeoutMs: 60_000 });
+    await until(`the tail has reconnected ${bound} times`, () => tail.opened > bound, { timeoutMs: 60_000 });
     await broker.kill();
     await client[Symbol.asyncDispose]();
     broker = await startBroker(options);
     client = new Client(broker.url);
   }
-  await until(`it came back ${reconnects} times`, () => tail.opened > reconnects, { timeoutMs: 120_000 });
+  await until(`the tail has reconnected ${reconnects} times`, () => tail.opened > reconnects, { timeoutMs: 120_000 });
   stopping.abort();
   await Promise.all(running);
   const counts = await Promise.all(topics.map(async (topic) => (await client.state(topic)).sequenceNumber));
@@ -52,9 +52,9 @@ async function killUnderLoad(seed: number): Promise<void> {
   expect((await broker.stop()).code).toBe(0);
 }
 
-describe.each(seeds)("a tail that comes back at random moments, seed %d", (seed) => {
+describe.each(seeds)("a tail that reconnects at random moments, seed %d", (seed) => {
   it(
-    `misses nothing and repeats nothing in ${reconnects} connections, over ${kills} kills of the broker`,
+    `misses and repeats no event in ${reconnects} connections, despite ${kills} kills of the broker`,
     async () => killUnderLoad(seed),
     timeoutMs,
   );

@@ -108,13 +108,13 @@ class KilledBroker implements AsyncDisposable {
     return this.#faults.length;
   }
 
-  /** Callbacks of a killed broker may arrive a moment after the kill. From the next start on, all are of the new process. */
+  /** Callbacks of a killed broker may arrive a moment after the kill, so the fault lasts until the next start. */
   #endFault(): void {
     if (this.#killedAt !== undefined) this.#faults.push({ from: this.#killedAt, to: performance.now() });
     this.#killedAt = undefined;
   }
 
-  /** Starts it and waits until it is ready. */
+  /** Starts the broker and waits until it is ready. */
   async #start(): Promise<BrokerProcess> {
     this.#endFault();
     const broker = await startBroker({ dataDir: this.#folder.path, env: this.#env });
@@ -145,7 +145,7 @@ class KilledBroker implements AsyncDisposable {
   ): Promise<void> {
     const { filter, matches, isRpc = false, delayMs } = watch;
     const receiver = await startReceiver({ behaviour: delayMs === undefined ? accept : slow(delayMs) });
-    // It stays open even without an answer: the subscription may exist.
+    // The receiver stays open even if subscribe gets no answer: the subscription may exist.
     this.#receivers.push(receiver);
     const params = { topic: filter, url: receiver.url };
     const id = await (isRpc ? client.subscribeByRpc(params) : client.subscribe(params));
@@ -168,7 +168,7 @@ class KilledBroker implements AsyncDisposable {
     return this.subscriptions.reduce((sum, { receiver }) => sum + receiver.attempts.length, 0);
   }
 
-  /** The store has as many events of each topic as the chain's sequenceNumber says. */
+  /** Checks that the store has as many events of each topic as the chain's sequenceNumber says. */
   async #expectIndexed(client: Client): Promise<void> {
     const unreachable = "http://127.0.0.1:65535/";
     for (const topic of topics) {
@@ -194,7 +194,7 @@ describe.each(seeds)(
     );
 
     it(
-      `in ${chainRounds} rounds on anvil: the next start resumes transactions without an answer`,
+      `in ${chainRounds} rounds on anvil: the next start resumes unanswered transactions`,
       async () => {
         await using anvil = await startAnvil({ blockTimeS });
         const env = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 100 }]);

@@ -17,7 +17,7 @@ const topics = ["l/a", "l/b"];
 
 describe("a graceful stop", () => {
   it.each(["SIGTERM", "SIGINT"] as const)(
-    "%s under load finishes requests in progress and exits with 0; a second start resumes everything without a repeat",
+    "%s under load finishes requests in progress and exits with 0; the next start has every event and repeats none",
     async (signal) => {
       using folder = createTempFolder();
       await using receiver = await startReceiver();
@@ -38,7 +38,7 @@ describe("a graceful stop", () => {
       await using client2 = new Client(second.url);
       const events = await replayAll(client2);
       expectHoldsWhatWasSent(events, load);
-      // Every committed event was answered.
+      // Every committed event was acknowledged.
       expect(events).toHaveLength(load.acknowledged.size);
       await expectGaplessSequences(client2, events);
       await expectFound(client2, load.acknowledged.values());
@@ -83,7 +83,7 @@ describe("a graceful stop", () => {
   it("stops within its deadline when a callback hangs", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: () => {} });
-    // Without the deadline it would wait for the attempt beyond the timeout of this test.
+    // Without the deadline, the stop would wait for the attempt longer than this test's timeout.
     const env = { STELE_SHUTDOWN_DEADLINE_MS: "300", STELE_CALLBACK_TIMEOUT_MS: "300000" };
     await using broker = await startBroker({ dataDir: folder.path, env });
     await using client = new Client(broker.url);
@@ -96,7 +96,7 @@ describe("a graceful stop", () => {
 });
 
 describe("a start that fails", () => {
-  it("on a data folder in use; the first broker goes on", async () => {
+  it("on a data folder in use names the folder; the first broker keeps serving", async () => {
     using folder = createTempFolder();
     await using first = await startBroker({ dataDir: folder.path });
     const second = await runBroker({ dataDir: folder.path });
@@ -132,13 +132,16 @@ describe("a start that fails", () => {
     expect(run.stderr).toMatch(/^stele: 192\.0\.2\.1 is not an address of this machine\. .*--host/m);
   });
 
-  it.runIf(canMount).each([4, 20, 64])("on a disk with %i KiB names the file and what to do", async (size) => {
-    using disk = mountSmallDisk(size);
-    const run = await runBroker({ dataDir: join(disk.path, "data") });
-    expect(run.code).toBe(1);
-    expect(run.stderr).toMatch(new RegExp(`^stele: .*${disk.path}/data.*(space|disk is full)`, "m"));
-    expect(run.stderr).not.toMatch(/^\s+at /m);
-  });
+  it.runIf(canMount).each([4, 20, 64])(
+    "on a disk with %i KiB names the path and says that the disk is full",
+    async (size) => {
+      using disk = mountSmallDisk(size);
+      const run = await runBroker({ dataDir: join(disk.path, "data") });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toMatch(new RegExp(`^stele: .*${disk.path}/data.*(space|disk is full)`, "m"));
+      expect(run.stderr).not.toMatch(/^\s+at /m);
+    },
+  );
 
   it.runIf(process.getuid?.() === 0)("on a file that another user owns names both users", async () => {
     using folder = createTempFolder();
@@ -165,7 +168,7 @@ describe("a start that fails", () => {
     const dataDir = join(folder.path, "locked");
     mkdirSync(dataDir);
     chmodSync(dataDir, 0o000);
-    // Root can read everything: start the broker as nobody, who cannot enter the parent folder.
+    // Root can read everything: start the broker as user 65534, who cannot enter the parent folder.
     const isRoot = process.getuid?.() === 0;
     const run = await runBroker({
       dataDir,
@@ -209,7 +212,7 @@ describe("settings of the real process", () => {
     ["STELE_COORDINATION", "some"],
     ["STELE_CALLBACK_ALLOW", "10.0.0.0"],
     ["STELE_CONTENT_BYTES_MAX", "0"],
-  ])("%s=%s is refused with its name and what it must be", async (name, value) => {
+  ])("%s=%s is refused with a message that has its name and value", async (name, value) => {
     const run = await runBroker({ env: { [name]: value } });
     expect(run.code).toBe(2);
     expect(run.stderr).toContain(name);
@@ -226,7 +229,7 @@ describe("settings of the real process", () => {
     await expect(startBroker({ dataDir, args: ["--check-config"] })).rejects.toThrow();
   });
 
-  it("--check-config prints every error and exits with another code than 0", async () => {
+  it("--check-config prints every error and exits with 2", async () => {
     const run = await runBroker({ env: { STELE_PORT: "x", STELE_HOST: "a b" }, args: ["--check-config"] });
     expect(run.code).toBe(2);
     expect(run.stderr).toContain("STELE_PORT");

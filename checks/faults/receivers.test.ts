@@ -49,7 +49,7 @@ describe("a receiver that", () => {
     async (what, behaviour) => {
       const receiver = await receive(behaviour);
       const ids = await publishToBoth(`bad ${what}`, receiver);
-      // The healthy one has everything, while the bad one is still at its first events.
+      // The healthy receiver has everything, while the bad one is still at its first events.
       expect(receiver.accepted().length).toBeLessThan(eventCount / 10);
       await receiver.waitFor("a further attempt", () => receiver.attempts.length >= 2);
       receiver.setBehaviour(accept);
@@ -75,7 +75,7 @@ describe("a receiver that", () => {
     expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual(ids);
   });
 
-  it("redirects is not followed", async () => {
+  it("redirects is retried, and the target of the redirect is not called", async () => {
     const { client } = running();
     const target = await receive();
     const receiver = await receive(redirectTo(target.url));
@@ -86,7 +86,7 @@ describe("a receiver that", () => {
     expect(target.attempts).toEqual([]);
   });
 
-  it("hangs does not delay a healthy one, even if it holds a hundred subscriptions", async () => {
+  it("hangs does not delay a healthy receiver, even with a hundred subscriptions", async () => {
     const { client } = running();
     const hanging = await startReceiver({ behaviour: hang });
     const healthy = await receive();
@@ -99,7 +99,7 @@ describe("a receiver that", () => {
     await hanging[Symbol.asyncDispose]();
   });
 
-  it("is bad costs publishers nothing: the broker stays ready, with every event counted as waiting", async () => {
+  it("refuses connections does not hinder publishers: the broker stays ready and counts every event as waiting", async () => {
     const { client } = running();
     await client.open("waiting");
     const id = await client.subscribe({ topic: "waiting", url: "http://127.0.0.1:65535/" });
@@ -113,7 +113,7 @@ function sequenceOf(eventId: string): number {
   return Number(eventId.split("-")[1]);
 }
 
-/** Each attempt is of the last event or the next one: none is skipped. */
+/** Checks that each attempt repeats the last event or sends the next one. */
 function expectOneAtATime(receiver: Receiver, ids: readonly string[]): void {
   let index = 0;
   for (const { event } of receiver.attempts) {

@@ -12,7 +12,7 @@ import { ask, fill, publishYounger } from "./support/answers.ts";
 
 type Env = Readonly<Record<string, string>>;
 
-/** Everything that is older than a second is dropped. */
+/** The store drops its copies of events that are older than a second. */
 const drops = { STELE_STORE_RETENTION_MS: "1000" };
 const patienceMs = 120_000;
 
@@ -67,7 +67,7 @@ it("embedded chain: list, state, getEvent and replay are equal byte for byte aft
   const { before, eventIds } = await withBroker({ dataDir, env: {} }, fill);
   const last = Number(eventIds.at(-1)?.split("-")[2]);
   await withBroker({ dataDir, env: drops }, async (client) => {
-    await until("all is dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
+    await until("all copies are dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
       timeoutMs: patienceMs,
     });
     expect(await ask(client, eventIds)).toEqual(before);
@@ -79,14 +79,14 @@ it("embedded chain: list, state, getEvent and replay are equal byte for byte aft
   expect(await withBroker({ dataDir: restored, env: {} }, (client) => ask(client, eventIds))).toEqual(before);
 }, 300_000);
 
-it("embedded chain: a damaged block whose copies were dropped is refused with 200208, and the broker is not ready and names it; other events are answered", async () => {
+it("embedded chain: an event of a damaged block whose copies were dropped returns 200208, health names the block, and other events are answered", async () => {
   using folder = createTempFolder();
   const dataDir = folder.path;
   const { eventIds } = await withBroker({ dataDir, env: {} }, fill);
   const last = Number(eventIds.at(-1)?.split("-")[2]);
   await withBroker({ dataDir, env: drops }, async (client, broker) => {
-    await until("all is dropped", async () => (await read(client, "stele_dropped_block")) >= last);
-    await broker.stop(); // so that all is in the chain's file, and not in its log
+    await until("all copies are dropped", async () => (await read(client, "stele_dropped_block")) >= last);
+    await broker.stop(); // so that the chain's file has everything, and its write-ahead log nothing
   });
   changeFile(chainOf(folder), (bytes) => {
     const at = placeOfText(bytes, "one by one 4");
@@ -105,7 +105,7 @@ it("embedded chain: a damaged block whose copies were dropped is refused with 20
   });
 }, 300_000);
 
-it("anvil: what is older than 4,096 blocks is dropped, and answered byte for byte from the chain", async () => {
+it("anvil: copies older than 4,096 blocks are dropped, and their events answered byte for byte from the chain", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   const dataDir = folder.path;
@@ -114,7 +114,7 @@ it("anvil: what is older than 4,096 blocks is dropped, and answered byte for byt
   const last = Number(eventIds.at(-1)?.split("-")[2]);
   await withBroker({ dataDir, env: { ...groups, ...drops } }, async (client) => {
     await anvil.request("anvil_mine", ["0x1010"]);
-    await until("all is dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
+    await until("all copies are dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
       timeoutMs: patienceMs,
     });
     expect(await ask(client, eventIds)).toEqual(before);
@@ -151,7 +151,7 @@ it("kill -9 while copies are dropped: nothing is lost, and the next start contin
   }
   await withBroker({ dataDir, env: drops }, async (client) => {
     const last = Math.max(...eventIds.map((eventId) => Number(eventId.split("-")[2])));
-    await until("the rest is dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
+    await until("the other copies are dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
       timeoutMs: patienceMs,
     });
     expect(await read(client, "stele_batches_dropped_total")).toBeLessThan(eventIds.length - 4 * 64 + 1);

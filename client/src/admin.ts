@@ -44,14 +44,14 @@ export type {
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
 
-/** What a search for subscriptions asks for; docs/admin.md explains each. */
+/** Conditions of a search for subscriptions; docs/admin.md explains each field. */
 export interface SubscriptionSearch {
   readonly groupId?: string | undefined;
   readonly state?: string | undefined;
   readonly kind?: string | undefined;
   readonly topic?: string | undefined;
   readonly prefix?: string | undefined;
-  /** A topic whose events it gets. */
+  /** A topic name: finds the subscriptions that receive its events. */
   readonly matches?: string | undefined;
   readonly host?: string | undefined;
   readonly owner?: string | undefined;
@@ -60,7 +60,7 @@ export interface SubscriptionSearch {
   readonly failingMsMin?: number | undefined;
 }
 
-/** What a search for sessions asks for; docs/admin.md explains each. */
+/** Conditions of a search for sessions; docs/admin.md explains each field. */
 export interface SessionSearch {
   readonly groupId?: string | undefined;
   readonly kind?: string | undefined;
@@ -73,7 +73,7 @@ export interface SessionSearch {
 /** A subscription's identifier, a search for several, or `all`. */
 export type OrderTarget = string | SubscriptionSearch | { readonly all: true };
 
-/** A place in a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a time (ISO 8601), or a sequence of its topic. */
+/** A place in a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a time (ISO 8601), or a sequence if the subscription has one topic. */
 export type Place = string | number;
 
 export interface Order {
@@ -82,9 +82,9 @@ export interface Order {
   readonly to?: Place | undefined;
   /** For `replay`. */
   readonly from?: Place | undefined;
-  /** For `redeliver` and `discard`, which concern all dead letters without it. */
+  /** For `redeliver` and `discard`: the dead letter; all of them if left out. */
   readonly eventId?: string | undefined;
-  /** Changes nothing, and says what the order would concern. */
+  /** Changes nothing; the result counts the events that the order would affect. */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -104,13 +104,12 @@ interface AdminRequest {
 
 const pageLimit = 500;
 
-/** How a list is read. */
 interface Paging {
-  /** Items of one page, for a caller that wants few; 500 if left out. */
+  /** Items per page; 500 if left out. */
   readonly limit?: number | undefined;
 }
 
-/** The admin API (docs/admin.md), also at hand as `stele.admin`. Lists are read page by page while they are iterated. */
+/** The admin API (docs/admin.md), also available as `stele.admin`. A list fetches its next page when its loop needs it. */
 export class AdminClient {
   readonly #door: HttpDoor;
   readonly #retries: number;
@@ -132,14 +131,14 @@ export class AdminClient {
     return this.#get(`/subscriptions/${encodeURIComponent(id)}`, {}, options);
   }
 
-  /** Events that a subscription was skipped past, in their order. */
+  /** Dead letters of a subscription, in the order of their events. */
   deadLetters(id: string, options: CallOptions = {}): AsyncGenerator<Open<AdminDeadLetter>> {
     return this.#pages({ method: "GET", path: `/subscriptions/${encodeURIComponent(id)}/dead-letters` }, options);
   }
 
   /**
-   * Pauses, resumes, retries, skips or replays one subscription or several. An order for one throws what it refuses; of several, each result says it.
-   * Repeating an order is safe but for a `skip` without `to`, which is therefore not repeated.
+   * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a refused order throws; for several, each result says whether
+   * the order was refused. The client retries every order except a `skip` without `to`: a second one would skip another event.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
     const { name, dryRun } = order;
@@ -147,7 +146,7 @@ export class AdminClient {
     const method = "POST";
     if (typeof target === "string") {
       const path = `/subscriptions/${encodeURIComponent(target)}/${name}`;
-      yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as Open<OrderResultBody>; // As OpenAPI has it.
+      yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as Open<OrderResultBody>; // OpenAPI declares this shape.
       return;
     }
     yield* this.#pages<Open<OrderResultBody>>(
@@ -156,7 +155,7 @@ export class AdminClient {
     );
   }
 
-  /** Of MQTT, STOMP and tails, with their lag. */
+  /** Sessions of MQTT, STOMP and tails, with their lag. */
   sessions(
     search: SessionSearch = {},
     { limit, ...options }: CallOptions & Paging = {},
@@ -181,7 +180,8 @@ export class AdminClient {
   }
 
   /**
-   * Events of a topic with their places on the chain, the newest first: of a range, from a sequence or a time (ISO 8601) on, and before another one.
+   * Events of a topic with their places on the chain, newest first. `from` is the oldest event of the range, and `before` the first one after it; each is a
+   * sequence or a time (ISO 8601).
    */
   events(
     topic: string,
@@ -201,7 +201,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/groups" }, options);
   }
 
-  /** Entries on the chain that the index of a group skipped, the newest first, page by page. */
+  /** Entries on the chain that the index of a group skipped, newest first. */
   skippedEntriesOf(
     groupId: string,
     { limit, ...options }: CallOptions & Paging = {},
@@ -220,7 +220,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/blocks", query }, options);
   }
 
-  /** The same in one listing, by the call of REST: of the group that the options name, at most 10,000. */
+  /** Skipped entries of one group, newest first, in a single REST call: `limit`, at most 10,000. */
   async skippedEntries({
     limit,
     ...options
@@ -230,14 +230,14 @@ export class AdminClient {
       "/admin/skippedEntries",
       { method: "GET", query: { groupId, limit } },
       options,
-    )) as Open<SkippedListing>; // As OpenAPI has it.
+    )) as Open<SkippedListing>; // OpenAPI declares this shape.
   }
 
   nodes(options: CallOptions = {}): AsyncGenerator<Open<AdminNodes["items"][number]>> {
     return this.#pages({ method: "GET", path: "/nodes" }, options);
   }
 
-  /** The newest changes of the cluster that the node that answers has seen since it started, newest first. */
+  /** Changes of the cluster that the answering node has seen since its start, newest first. */
   async nodeHistory(options: CallOptions = {}): Promise<Open<AdminNodes["history"]>> {
     const { history } = await this.#get<Open<AdminNodes>>("/nodes", { limit: 1 }, options);
     return history;
@@ -247,7 +247,7 @@ export class AdminClient {
     return this.#get("/figures", {}, options);
   }
 
-  /** Roles of the config file and of the store, by name. */
+  /** Roles of the config file and of the store, sorted by name. */
   roles(options: CallOptions = {}): AsyncGenerator<Open<AdminRole>> {
     return this.#pages({ method: "GET", path: "/roles" }, options);
   }
@@ -255,10 +255,10 @@ export class AdminClient {
   /** Makes a role of the store, or replaces its rules. */
   async setRole(name: string, rules: readonly AccessRuleBody[], options: CallOptions = {}): Promise<Open<AdminRole>> {
     const path = `/roles/${encodeURIComponent(name)}`;
-    return (await this.#ask({ method: "PUT", path, body: { rules } }, options)) as Open<AdminRole>; // As OpenAPI has it.
+    return (await this.#ask({ method: "PUT", path, body: { rules } }, options)) as Open<AdminRole>; // OpenAPI declares this shape.
   }
 
-  /** Removes a role from the store: whoever has a key with it is refused. */
+  /** Removes a role from the store. The broker then refuses every key that has this role. */
   async deleteRole(name: string, options: CallOptions = {}): Promise<void> {
     await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
   }
@@ -267,14 +267,14 @@ export class AdminClient {
     const { limit = pageLimit, cursor: first, ...query } = request.query ?? {};
     let cursor = first;
     do {
-      const page = (await this.#ask({ ...request, query: { ...query, limit, cursor } }, options)) as Page<Item>; // As OpenAPI has it.
+      const page = (await this.#ask({ ...request, query: { ...query, limit, cursor } }, options)) as Page<Item>; // OpenAPI declares this shape.
       yield* page.items;
       cursor = page.next;
     } while (cursor !== undefined);
   }
 
   async #get<Result>(path: string, query: Query, options: CallOptions): Promise<Result> {
-    return (await this.#ask({ method: "GET", path, query }, options)) as Result; // As OpenAPI has it.
+    return (await this.#ask({ method: "GET", path, query }, options)) as Result; // OpenAPI declares this shape.
   }
 
   #ask(request: AdminRequest, options: CallOptions): Promise<unknown> {
@@ -296,7 +296,7 @@ export class AdminClient {
     return withRetries(
       async () => {
         const answer = await this.#door.ask({ url, method, ...json }, options);
-        // A listing of REST fails with status 200; no other answer has a code of its own.
+        // A REST listing reports a failure with status 200. Only failures have a numeric `code`.
         const problem = toProblem(answer);
         if (problem === undefined && answer.status === 200) return answer.value;
         throw problem ?? toStrangeAnswer(url, `status ${answer.status}`);
@@ -311,7 +311,7 @@ function toBody({ name, to, from, eventId }: Order): object {
   return { ...(to === undefined ? {} : { to }), ...(from === undefined ? {} : { from }) };
 }
 
-/** A problem (RFC 9457), or the failure of REST for callers that may not call. */
+/** The error in a problem (RFC 9457) or in a REST failure; undefined for any other answer. */
 function toProblem({ value, retryAfterMs }: { readonly value: unknown; readonly retryAfterMs: number | undefined }) {
   if (!isRecord(value) || typeof value["code"] !== "number") return undefined;
   const { code, detail, message, retry, hints } = value;

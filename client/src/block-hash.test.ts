@@ -16,7 +16,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`; // It listens on a port.
 }
 
-it("asks a node for the hash of a block", async () => {
+it("reads the hash with eth_getBlockByNumber", async () => {
   let asked = "";
   const url = await serve((request, response) => {
     request.on("data", (data) => (asked += String(data)));
@@ -33,12 +33,12 @@ it.each([
   '{"result": null}',
   '{"result": {"hash": "0x12"}}',
   `{"result": {"hash": "${hash}", "x": "${"y".repeat(70_000)}"}}`,
-])("takes no hash from the answer %.40s", async (answer) => {
+])("throws when the node answers %.40s", async (answer) => {
   const url = await serve((_request, response) => response.end(answer));
   await expect(readBlockHash(url, 1)).rejects.toThrow("gives no hash of block 1");
 });
 
-it("follows a node to no other address", async () => {
+it("throws when the node redirects to another address", async () => {
   const other = await serve((_request, response) => response.end(JSON.stringify({ result: { hash } })));
   const url = await serve((_request, response) => response.writeHead(307, { location: other }).end());
   await expect(readBlockHash(url, 1)).rejects.toThrow();

@@ -1,4 +1,4 @@
-/** A node's answer to one call is short; whatever is longer is none. */
+/** Longest answer of a chain node to this call; a longer one counts as no answer. */
 const answerCharactersMax = 65_536;
 const timeoutMs = 10_000;
 
@@ -7,8 +7,8 @@ export interface BlockHashOptions {
 }
 
 /**
- * The hash of a block as a node of the chain gives it by JSON-RPC. A proof that is verified against it is worth as much as that node.
- * @throws Error that says why there is none.
+ * Reads the hash of a block from a chain node by JSON-RPC. A proof that is verified against this hash is only as trustworthy as the node.
+ * @throws Error if the node does not answer within 10 s or gives no hash; the reason of the signal.
  */
 export async function readBlockHash(
   nodeUrl: string,
@@ -25,7 +25,7 @@ export async function readBlockHash(
       method: "eth_getBlockByNumber",
       params: [`0x${block.toString(16)}`, false],
     }),
-    // It is another party: it gets no cookie, and sends nobody elsewhere.
+    // The node belongs to another party: send no cookies, and follow no redirect.
     credentials: "omit",
     redirect: "error",
     signal: signal === undefined ? ended : AbortSignal.any([ended, signal]),

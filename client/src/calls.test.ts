@@ -15,7 +15,7 @@ function operations(paths: object, base: string): readonly string[] {
   );
 }
 
-/** What a client sends, until it has an answer that ends its call. */
+/** The method and path of the only request of a call that the broker refuses, with the JSON-RPC methods in its body. */
 async function sentBy(call: (stele: Stele) => Promise<unknown>): Promise<string> {
   const sent: string[] = [];
   const stele = new Stele({
@@ -25,7 +25,7 @@ async function sentBy(call: (stele: Stele) => Promise<unknown>): Promise<string>
       const { method } = request;
       const path = new URL(request.url).pathname;
       const body: unknown = path === "/jsonrpc" ? await request.json() : [];
-      const rpc = [body].flat().map((call) => ` ${(call as { method: string }).method}`); // Of JSON-RPC.
+      const rpc = [body].flat().map((call) => ` ${(call as { method: string }).method}`); // A JSON-RPC call.
       sent.push(`${method} ${path}${rpc.join("")}`);
       return Response.json({ code: 100702, message: "not allowed" }, { status: 403 });
     },
@@ -85,7 +85,7 @@ const calls: readonly (readonly [string, (stele: Stele) => Promise<unknown>])[] 
 /** Methods that send nothing themselves. */
 const silent: ReadonlySet<string> = new Set(["constructor", "admin"]);
 
-describe("every call is one of the documented interface", () => {
+describe("every call sends a request of the documented interface", () => {
   it.each(calls)("%s", async (expected, call) => {
     const sent = decodeURIComponent(await sentBy(call));
     expect(sent).toBe(expected);
@@ -95,7 +95,7 @@ describe("every call is one of the documented interface", () => {
   it.each([
     ["Stele", Stele.prototype],
     ["AdminClient", AdminClient.prototype],
-  ])("and no method of %s is missing above", (_name, prototype) => {
+  ])("the rows above call every method of %s", (_name, prototype) => {
     const names = Object.getOwnPropertyNames(prototype).filter((name) => !silent.has(name));
     const texts = calls.map(([, call]) => String(call));
     expect(names.filter((name) => !texts.some((text) => text.includes(`.${name}(`)))).toEqual([]);

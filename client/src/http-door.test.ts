@@ -3,7 +3,7 @@ import { Stele } from "./index.ts";
 
 const url = "http://broker.example";
 
-/** Counts requests, and answers each with `answer`. */
+/** Records requests, and answers each with `answer`. */
 function answering(answer: (request: Request) => Response) {
   const requests: Request[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -28,7 +28,7 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("asks for a key again where that failed, and keeps its key of publish once", async () => {
+  it("retries a publish after the key function threw", async () => {
     const { requests, fetch } = answering(() =>
       Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),
     );
@@ -42,7 +42,7 @@ describe("a client", () => {
     expect(requests.map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer fresh"]);
   });
 
-  it("fails at its time limit when the function that gives the key never answers, and sends no request", async () => {
+  it("times out without a request when the key function never resolves", async () => {
     const { requests, fetch } = answering(() => new Response());
     const call = new Stele({ url, fetch, key: hangs, timeoutMs: 10, retries: 0 }).exist("t");
     await expect(call).rejects.toMatchObject({ retry: true, message: expect.stringContaining("in time") });
@@ -52,13 +52,13 @@ describe("a client", () => {
   it.each([
     ["a call", (stele: Stele, signal: AbortSignal) => stele.exist("t", { signal })],
     ["a tail", (stele: Stele, signal: AbortSignal) => stele.subscribe("t", { signal }).opened()],
-  ])("ends %s with its signal although fetch goes on", async (_what, begin) => {
+  ])("ends %s when its signal is aborted, even if fetch never settles", async (_what, begin) => {
     const ending = new AbortController();
     const fetch: typeof globalThis.fetch = () => new Promise(() => ending.abort(new Error("the end")));
     await expect(begin(new Stele({ url, fetch }), ending.signal)).rejects.toThrow("the end");
   });
 
-  it("listens once to a signal that many calls share, also while they wait to try again", async () => {
+  it("adds one listener to a signal that many calls share, even while they wait to retry", async () => {
     const ending = new AbortController();
     const listening = vi.spyOn(ending.signal, "addEventListener");
     const answers = vi.fn<() => void>();
@@ -68,13 +68,13 @@ describe("a client", () => {
     });
     const stele = new Stele({ url, fetch });
     const calls = Array.from({ length: 12 }, () => stele.exist("t", { signal: ending.signal }));
-    await vi.waitFor(() => expect(answers).toHaveBeenCalledTimes(12));
+    await vi.waitFor(() => expect(answers).toHaveBeenCalledTimes(12), 30_000);
     ending.abort(new Error("the end"));
     for (const call of calls) await expect(call).rejects.toThrow("the end");
     expect(listening).toHaveBeenCalledOnce();
   });
 
-  it("shows no key that a header cannot carry", async () => {
+  it("rejects a key that a header cannot carry, without the key in the message", async () => {
     const { requests, fetch } = answering(() => new Response());
     const failure = await new Stele({ url, fetch, key: "secret\nkey" }).exist("t").catch(String);
     expect(failure).toContain("no header can carry");
@@ -82,7 +82,7 @@ describe("a client", () => {
     expect(requests).toEqual([]);
   });
 
-  it("carries traceparent in each try", async () => {
+  it("sends traceparent with each try", async () => {
     const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     const { requests, fetch } = answering(() => new Response("", { status: 503 }));
     await expect(new Stele({ url, fetch, retries: 1 }).exist("t", { traceparent })).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe("a client", () => {
   });
 });
 
-/** What was sent as content and extensions. */
+/** Publishes `content`, and returns the content and the extensions in the request. */
 async function sent(content: object | string): Promise<readonly [string, unknown]> {
   const { requests, fetch } = answering(() =>
     Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),
@@ -102,7 +102,7 @@ async function sent(content: object | string): Promise<readonly [string, unknown
   return [Buffer.from(body.params.content, "base64").toString(), body.params.extensions];
 }
 
-describe("the content of an event", () => {
+describe("publish", () => {
   it.each<[string, string | object, string, unknown]>([
     ["a text", "ü", "ü", undefined],
     ["bytes", Buffer.from("bytes"), "bytes", undefined],
@@ -110,11 +110,11 @@ describe("the content of an event", () => {
     ["a view of a part", new DataView(new Uint8Array(Buffer.from("a view")).buffer, 2), "view", undefined],
     ["an object", { a: 1 }, '{"a":1}', { "svc-format": "json" }],
     ["an array", [1], "[1]", { "svc-format": "json" }],
-  ])("is that of %s", async (...[, content, text, extensions]) => {
+  ])("sends the bytes of %s, with svc-format only for JSON", async (...[, content, text, extensions]) => {
     expect(await sent(content)).toEqual([text, extensions]);
   });
 
-  it("that JSON cannot say rejects the publish, and sends nothing", async () => {
+  it("throws TypeError for content that JSON cannot express", async () => {
     await expect(sent(() => {})).rejects.toThrow(TypeError);
     const cycle: { self?: object } = {};
     cycle.self = cycle;

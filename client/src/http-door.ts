@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** The body of an answer, and what its headers say of a failure. */
+/** Status and body of an answer, and what its headers say about a retry. */
 export interface HttpAnswer {
   readonly status: number;
   readonly value: unknown;
@@ -18,7 +18,7 @@ export interface HttpAnswer {
 }
 
 const timeoutDefaultMs = 60_000;
-/** Names that Node has for a connection that never was. Browsers do not say. */
+/** Node's codes for a connection that was never made, so that nothing was sent. Browsers give no code. */
 const unsentCodes: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -41,7 +41,7 @@ export class HttpDoor {
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
-  /** A response whose body is still to be read. @throws SteleError if none comes. */
+  /** Sends a request; the body of the response is not read yet. @throws SteleError if no response comes, or a redirect; the reason of the signal. */
   async open({ url, method, headers, body }: HttpRequest, { signal, traceparent }: CallOptions): Promise<Response> {
     const credential = await this.#findCredential();
     const init: RequestInit = {
@@ -63,7 +63,7 @@ export class HttpDoor {
     }
   }
 
-  /** A token that cannot be renewed now may be had later. */
+  /** @throws SteleError if the key function fails; a retry may help, because the function may renew a token. */
   async #findCredential(): Promise<string | undefined> {
     const { key } = this.#options;
     if (typeof key !== "function") return key;
@@ -74,7 +74,7 @@ export class HttpDoor {
     }
   }
 
-  /** Reads a whole answer of JSON, within the time limit. @throws SteleError if none comes. */
+  /** Sends a request and reads its JSON answer within the time limit. @throws SteleError if none comes; the reason of the signal. */
   async ask(request: HttpRequest, options: CallOptions): Promise<HttpAnswer> {
     const ending = new Ending(options.signal);
     ending.abortAfter(
@@ -94,7 +94,7 @@ export class HttpDoor {
   }
 }
 
-/** Reads a response of JSON. @throws SteleError if it is none, or what its stream throws. */
+/** Reads a response as JSON. @throws SteleError if the body is not JSON; the error of its stream. */
 export async function readAnswer(response: Response): Promise<HttpAnswer> {
   const text = await response.text();
   const { headers, status } = response;
@@ -103,20 +103,20 @@ export async function readAnswer(response: Response): Promise<HttpAnswer> {
   try {
     return { status, value: JSON.parse(text), ...told };
   } catch {
-    // A proxy in front of a broker that is away answers so.
-    if (mayPass(status)) {
+    // A proxy answers like this when its broker is down.
+    if (isTransient(status)) {
       throw new SteleError(`${response.url} answers with status ${status}`, { ...told, retry: true });
     }
     throw toStrangeAnswer(response.url, `status ${status}, no JSON`);
   }
 }
 
-/** Whether a status says that the same request may succeed later: that of a proxy in front of a broker too (RFC 9110, section 15). */
-export function mayPass(status: number): boolean {
+/** Whether the status, of a broker or of a proxy in front of it, says that the same request may succeed later (RFC 9110, section 15). */
+export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** A failure in the form of REST, which every door has for callers that may not call. */
+/** The error in an answer with REST's form of a failure, or undefined. Every HTTP interface answers in this form when access control refuses a caller. */
 export function findException({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
   if (!isRecord(value) || typeof value["code"] !== "number" || typeof value["message"] !== "string") return undefined;
   return toFailure(
@@ -129,7 +129,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The failure of a request without an answer; the reason of `signal` where that ended it. */
+/** The error for a request without an answer; the reason of `signal` if that is aborted. */
 export function toUnanswered(
   error: unknown,
   { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
@@ -148,7 +148,7 @@ export function toUnanswered(
   });
 }
 
-/** The message of `Headers` would show the key. */
+/** Throws its own error, because the message of `Headers` would show the key. */
 function toHeaders(values: Readonly<Record<string, string>>): Headers {
   try {
     return new Headers(values);
@@ -160,7 +160,7 @@ function toHeaders(values: Readonly<Record<string, string>>): Headers {
   }
 }
 
-/** @throws SteleError for a redirect, of which a browser tells nothing. */
+/** @throws SteleError for a redirect. In a browser, the message cannot name its target. */
 function checkPlace(response: Response, url: string): Response {
   const isRedirect = response.type === "opaqueredirect" || [301, 302, 303, 307, 308].includes(response.status);
   if (!isRedirect) return response;

@@ -2,7 +2,7 @@
 export interface SteleOptions {
   /** Base URL, with the context segment if there is one: `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** Base URL of the pages for operators, if they have a listener of their own (`adminPort`). The same as `url` if left out. */
+  /** Base URL of the admin API, if it has its own port (`adminPort`). The same as `url` if left out. */
   readonly adminUrl?: string | undefined;
   /** Key or token that the broker asks for; a function is called for each request, so that it can renew a token. */
   readonly key?: string | (() => string | Promise<string>) | undefined;
@@ -12,14 +12,14 @@ export interface SteleOptions {
   readonly retries?: number | undefined;
   /** Time limit of each try, in milliseconds. 60,000 if left out. */
   readonly timeoutMs?: number | undefined;
-  /** What sends requests, instead of the global `fetch`: for a proxy, client certificates, or a page that is tested. */
+  /** Sends the requests instead of the global `fetch`: for a proxy, client certificates, or tests. */
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   readonly groupId?: string | undefined;
-  /** Ends the call: it throws the reason of the signal. What was sent may still happen. */
+  /** Ends the call, which throws the reason of the signal. A request that was sent may still take effect. */
   readonly signal?: AbortSignal | undefined;
   /** Header of W3C Trace Context; every try of the call carries it. */
   readonly traceparent?: string | undefined;

@@ -3,7 +3,7 @@ import { Stele, type SteleError } from "./index.ts";
 
 const url = "http://broker.example";
 
-/** A network that gives each answer in its turn, and the last one for ever: an error is a connection that fails. */
+/** A `fetch` that handles each request with the next turn, and all later requests with the last one. An Error fails the connection. */
 function network(...turns: readonly (Error | ((bodies: readonly RpcBody[]) => unknown))[]): typeof fetch {
   let requests = 0;
   return async (input, init) => {
@@ -44,19 +44,19 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
   ],
 ])("a failed %s", (_name, publish) => {
   it.each([
-    ["that no broker got", [closed], true],
-    ["whose answer was lost before nothing listened", [lost, closed], false],
-    ["whose answer was lost before the broker was busy", [lost, failing(200300)], false],
-    ["that timed out before nothing listened", [failing(200201), closed], false],
-    ["whose topic does not exist", [failing(100101)], true],
-    ["whose answer was lost before its topic was closed", [lost, failing(100112)], false],
-    ["that the broker cannot explain", [failing(200000)], false],
-  ])("%s says whether it was refused", async (...[, turns, wasRefused]) => {
+    ["that could not connect", true, [closed]],
+    ["that lost its answer, then could not connect", false, [lost, closed]],
+    ["that lost its answer, then met a busy broker", false, [lost, failing(200300)]],
+    ["that timed out, then could not connect", false, [failing(200201), closed]],
+    ["whose topic does not exist", true, [failing(100101)]],
+    ["that lost its answer, then met a closed topic", false, [lost, failing(100112)]],
+    ["with an unknown error of the broker", false, [failing(200000)]],
+  ])("%s has wasRefused: %s", async (...[, wasRefused, turns]) => {
     const stele = new Stele({ url, fetch: network(...turns), retries: turns.length - 1 });
     await expect(publish(stele)).rejects.toMatchObject({ wasRefused });
   });
 
-  it("keeps the code, the text and the cause of its last error after a doubtful one", async () => {
+  it("throws the message, code and cause of its last try after a try with unknown outcome", async () => {
     const stele = new Stele({ url, fetch: network(lost, closed), retries: 1 });
     await expect(publish(stele)).rejects.toMatchObject({
       message: `${url} does not answer (ECONNREFUSED)`,
@@ -68,14 +68,14 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
   });
 });
 
-describe("many events", () => {
+describe("publishMany", () => {
   const bodyBytesMax = 1024 ** 2;
 
   it.each([
     ["contents", { content: "x".repeat(900) }],
     ["extensions beyond ASCII", { content: "x", extensions: { "svc-n": "事".repeat(600) } }],
     ["extensions that JSON escapes", { content: "x", extensions: { "svc-n": "\u0001".repeat(300) } }],
-  ])("with long %s go in requests that a broker takes", async (_what, publication) => {
+  ])("splits events with long %s into requests below 1 MiB", async (_what, publication) => {
     const bodies: number[] = [];
     const fetch: typeof globalThis.fetch = async (input, init) => {
       bodies.push((await new Request(input, init).arrayBuffer()).byteLength);

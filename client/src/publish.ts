@@ -14,8 +14,8 @@ export interface PublishOptions extends CallOptions {
   /** Keys begin with the broker's extension prefix, `svc-` by default. */
   readonly extensions?: Readonly<Record<string, string>> | undefined;
   /**
-   * Names this publish, so that every repeat gives the same event: 1 to 255 visible ASCII characters, or `true` for a random key. Without it, the
-   * client repeats a publish only if the broker surely did not take it.
+   * Names this publish, so that every repeat gives the same event: 1 to 255 visible ASCII characters, or `true` for a random key. Without `once`, the
+   * client repeats a publish only if the broker surely refused it.
    */
   readonly once?: string | boolean | undefined;
 }
@@ -32,16 +32,16 @@ export interface Published {
   readonly eventId: string;
 }
 
-/** What became of one event of many. */
+/** The outcome of one event of many. */
 export type PublishOutcome =
   | ({ readonly status: "published" } & Published)
   | { readonly status: "failed"; readonly topic: string; readonly error: SteleError };
 
-/** Events of one request: the most that a broker takes. */
+/** Events of one request; a broker accepts no more. */
 const batchEventsMax = 1_000;
-/** Bytes of one request, unless it has a single event; a broker takes 1 MiB unless it is set otherwise. */
+/** Bytes of one request, unless it has a single event. A broker accepts 1 MiB by default. */
 const batchBytesMax = 786_432;
-/** Extension that says what a content is. */
+/** Extension that names the format of the content. */
 const formatKey = "svc-format";
 const encoder = new TextEncoder();
 
@@ -66,8 +66,8 @@ export async function publishOne(
 }
 
 /**
- * Publishes many events, in as few requests as possible; those of one request run at once and are numbered in their order. The outcomes are in
- * the order of the events. An event that had to be repeated may come after later ones.
+ * Publishes many events, in as few requests as possible. The broker numbers the events of a request in their order. The outcomes are in the order of
+ * the events. An event that the client had to repeat may come after later ones.
  * @throws the reason of the signal.
  */
 export async function publishMany(
@@ -106,7 +106,7 @@ async function publishBatch(
   return calls.flatMap((call) => outcomes.get(call) ?? []);
 }
 
-/** A failure of the request is that of each of its members. */
+/** Sends the calls in one request. If the whole request fails, each call has that error. */
 async function ask(door: HttpDoor, calls: readonly RpcCall[], options: CallOptions): Promise<readonly RpcOutcome[]> {
   try {
     return await callRpcBatch(door, calls, options);
@@ -154,7 +154,7 @@ function toCall({ topic, content, extensions, once }: Publication, groupId: stri
   };
 }
 
-/** Undefined for what is to be JSON. */
+/** The bytes of text or binary content; undefined for content to send as JSON. */
 function findBytes(content: Content): Uint8Array | undefined {
   if (typeof content === "string") return encoder.encode(content);
   if (content instanceof ArrayBuffer) return new Uint8Array(content);
@@ -162,9 +162,9 @@ function findBytes(content: Content): Uint8Array | undefined {
   return new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
 }
 
-/** @throws TypeError for a function, a cycle, or what else JSON cannot say. */
+/** @throws TypeError for a function, a cycle, or anything else that JSON cannot express. */
 function toJson(content: Content): string {
-  const text: unknown = JSON.stringify(content); // Its type leaves out undefined.
+  const text: unknown = JSON.stringify(content); // The declared type leaves out undefined.
   if (typeof text !== "string") throw new TypeError("the content has no form in JSON");
   return text;
 }
@@ -177,7 +177,7 @@ function* toBatches(calls: readonly RpcCall[]): Generator<readonly RpcCall[]> {
   let batch: RpcCall[] = [];
   let bytes = 0;
   for (const call of calls) {
-    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // The rest of its message.
+    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // The other members of the message.
     if (batch.length === batchEventsMax || (batch.length > 0 && bytes + callBytes > batchBytesMax)) {
       yield batch;
       [batch, bytes] = [[], 0];

@@ -2,7 +2,7 @@ import { findException, type HttpDoor, isRecord } from "./http-door.ts";
 import type { CallOptions } from "./options.ts";
 import { toStrangeAnswer } from "./stele-error.ts";
 
-/** Whether the groups of a broker can serve. With access control, all but `status` is for its admins. */
+/** Whether the groups of a broker can serve. With access control, only admins see more than `status`. */
 export interface Readiness {
   /** `ready`, `partly ready`, `not ready` or `closing`. */
   readonly status: string;
@@ -13,7 +13,7 @@ export interface Readiness {
 export interface GroupReadiness {
   readonly groupId: string;
   readonly ready: boolean;
-  /** Why it cannot serve. */
+  /** Why the group cannot serve. */
   readonly reason?: string;
   readonly warning?: string;
   readonly indexedBlock: number;
@@ -28,6 +28,6 @@ export async function getReadiness(door: HttpDoor, options: CallOptions): Promis
   const answer = await door.ask({ url, method: "GET" }, options);
   const exception = findException(answer);
   if (exception !== undefined) throw exception;
-  if (isRecord(answer.value) && typeof answer.value["status"] === "string") return answer.value as unknown as Readiness; // As OpenAPI has it.
+  if (isRecord(answer.value) && typeof answer.value["status"] === "string") return answer.value as unknown as Readiness; // OpenAPI declares this shape.
   throw toStrangeAnswer(url, `status ${answer.status}`);
 }

@@ -8,12 +8,12 @@ const retryAfterMsMax = 60_000;
 
 export interface RetryOptions {
   readonly retries: number;
-  /** Whether the call may be repeated although an earlier try may have had its effect. */
+  /** Whether the call may be repeated even if an earlier try may have taken effect. */
   readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Repeats `attempt` where that can help and is safe. @throws its last error, or the reason of the signal. */
+/** Repeats `attempt` where that can help and is safe. @throws the last error of `attempt`, or the reason of the signal. */
 export async function withRetries<Result>(
   attempt: () => Promise<Result>,
   { retries, isRepeatable, signal }: RetryOptions,
@@ -37,7 +37,7 @@ export function mayRepeat({ retry, wasRefused }: SteleError, isRepeatable: boole
   return retry && (isRepeatable || wasRefused);
 }
 
-/** How long to wait after the failure of try `tries + 1`. */
+/** How long to wait after try `tries + 1` failed, in milliseconds. */
 export function toPauseMs({ retryAfterMs = 0 }: SteleError, tries: number): number {
   return Math.max(pauseMs(tries, backoff), Math.min(retryAfterMs, retryAfterMsMax));
 }

@@ -2,15 +2,15 @@ import { findException, type HttpDoor, isRecord } from "./http-door.ts";
 import type { CallOptions } from "./options.ts";
 import { toStrangeAnswer } from "./stele-error.ts";
 
-/** What a caller may do. Each right may be to some topics alone, so a call can be refused all the same. */
+/** What a caller may do. A right may cover only some topics, so the broker can still refuse a call. */
 export interface Rights {
-  /** The tenant, where there is one, a slash, and the name. Absent where nobody logs in. */
+  /** `tenant/name`, or `name` without a tenant. Absent if the broker has no access control. */
   readonly principal?: string;
-  /** When the credential ends (ISO 8601); absent for never. */
+  /** When the credential expires (ISO 8601); absent if never. */
   readonly expiresAt?: string;
   /** `open`, `close`, `publish`, `subscribe`, `read`, `unsubscribe`, `admin`. */
   readonly actions: readonly string[];
-  /** Whose calls are at this port: `clients`, `operators`. */
+  /** Whose calls this port serves: `clients`, `operators`. */
   readonly serves: readonly string[];
 }
 
@@ -20,6 +20,6 @@ export async function getRights(door: HttpDoor, options: CallOptions): Promise<R
   const answer = await door.ask({ url, method: "GET" }, options);
   const exception = findException(answer);
   if (exception !== undefined) throw exception;
-  if (isRecord(answer.value) && Array.isArray(answer.value["actions"])) return answer.value as unknown as Rights; // As OpenAPI has it.
+  if (isRecord(answer.value) && Array.isArray(answer.value["actions"])) return answer.value as unknown as Rights; // OpenAPI declares this shape.
   throw toStrangeAnswer(url, `status ${answer.status}`);
 }

@@ -12,7 +12,7 @@ export type RpcOutcome = { readonly result: unknown } | { readonly error: SteleE
 
 const headers = { "content-type": "application/json", accept: "application/json" };
 
-/** One call of JSON-RPC. @throws SteleError with the code of the failure. */
+/** Sends one JSON-RPC call and returns its result. @throws SteleError with the code of the failure. */
 export async function callRpc(door: HttpDoor, call: RpcCall, options: CallOptions): Promise<unknown> {
   const value = await send(door, JSON.stringify(toMessage(call, 0)), options);
   const outcome = isRecord(value) ? toOutcome(value) : undefined;
@@ -21,7 +21,7 @@ export async function callRpc(door: HttpDoor, call: RpcCall, options: CallOption
   return outcome.result;
 }
 
-/** Several calls in one request. The outcomes are in the order of the calls. @throws SteleError if there is no answer to the request. */
+/** Sends several calls in one request. The outcomes are in the order of the calls. @throws SteleError if the request fails, or a call has no response. */
 export async function callRpcBatch(
   door: HttpDoor,
   calls: readonly RpcCall[],
@@ -41,7 +41,7 @@ export async function callRpcBatch(
   });
 }
 
-/** JSON-RPC writes booleans as text. @throws SteleError for anything else. */
+/** Reads a boolean, which the broker's JSON-RPC interface writes as text. @throws SteleError for anything else. */
 export function toBoolean(result: unknown): boolean {
   if (result === "true" || result === true) return true;
   if (result === "false" || result === false) return false;

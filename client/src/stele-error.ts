@@ -1,9 +1,9 @@
-/** What is known of a failure. */
+/** What the client knows about a failure. */
 export interface SteleErrorOptions {
   readonly code?: number | undefined;
   /** Whether the same call can succeed later. */
   readonly retry: boolean;
-  /** How long to wait before the same call, where the broker says so. */
+  /** How long to wait before the same call, if the broker says so. */
   readonly retryAfterMs?: number | undefined;
   readonly hints?: readonly string[] | undefined;
   /** Whether the call surely changed nothing. */
@@ -20,9 +20,9 @@ export class SteleError extends Error {
   /** Whether the same call can succeed later without changes. A repeated publish needs a key (`once`) to be safe. */
   readonly retry: boolean;
   readonly retryAfterMs: number | undefined;
-  /** What to do, for people. */
+  /** Advice for people on what to do. */
   readonly hints: readonly string[];
-  /** True if the call surely changed nothing, in none of its tries, so that any call may be repeated. */
+  /** True if surely no try of the call changed anything, so that it may be repeated even without `once`. */
   readonly wasRefused: boolean;
 
   constructor(message: string, options: SteleErrorOptions) {
@@ -41,7 +41,7 @@ export const transactionTimeout = 200201;
 const busy = 200300;
 const overQuota = 200301;
 
-/** Codes whose call can succeed later, as in the catalogue; for doors that do not say it themselves. */
+/** Codes of the catalogue whose call can succeed later; for answers that do not say so themselves. */
 export const retryableCodes: ReadonlySet<number> = new Set([
   100304,
   100506,
@@ -55,7 +55,7 @@ export const retryableCodes: ReadonlySet<number> = new Set([
   overQuota,
 ]);
 
-/** Codes of the service, above those of the caller's faults, that refuse a call: 200001 a parameter, 200211 the group. */
+/** Codes from 200,000 up that still mean that the broker refused the call: an invalid parameter (200001), an unknown group (200211), busy, or over quota. */
 const refusalCodes: ReadonlySet<number> = new Set([200001, 200211, busy, overQuota]);
 const serviceCodesFrom = 200_000;
 
@@ -68,14 +68,14 @@ export function toFailure(
   return new SteleError(message, { code, wasRefused, ...options, retry: options.retry ?? retryableCodes.has(code) });
 }
 
-/** The same error where an earlier try of the call may have had its effect. */
+/** The same error without `wasRefused`, because an earlier try of the call may have taken effect. */
 export function afterDoubtfulTry(error: SteleError): SteleError {
   if (!error.wasRefused) return error;
   const { message, code, retry, retryAfterMs, hints, cause } = error;
   return new SteleError(message, { code, retry, retryAfterMs, hints, cause, wasRefused: false });
 }
 
-/** The error for an answer that no broker of this interface gives. */
+/** The error for an answer that does not follow the broker's interface. */
 export function toStrangeAnswer(url: string, detail: string, { retry = false } = {}): SteleError {
   return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry });
 }

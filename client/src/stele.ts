@@ -26,12 +26,12 @@ export interface ListOptions extends CallOptions {
   readonly pageSize?: number | undefined;
 }
 
-/** Topics of one page that {@link Stele.topics} asks for: the most that a broker gives. */
+/** Topics of one page that {@link Stele.topics} asks for; a broker gives no more. */
 const pageSizeMax = 99;
 
 /**
- * A client of one broker, or of a load balancer before several. It holds no connection of its own, so there is nothing to close. Every call throws
- * SteleError if it fails, and repeats itself first where that is safe.
+ * A client of one broker, or of a load balancer in front of several. It holds no connection of its own, so there is nothing to close. A call that fails
+ * is repeated where that is safe, then throws SteleError.
  */
 export class Stele {
   readonly #door: HttpDoor;
@@ -51,7 +51,7 @@ export class Stele {
     return (this.#admin ??= new AdminClient(this.#options));
   }
 
-  /** Opens a topic; also true if it is open already. */
+  /** Opens a topic. Resolves to true also if the topic is open already. */
   async open(topic: string, options: CallOptions = {}): Promise<boolean> {
     return toBoolean(await this.#call("open", { topic }, options));
   }
@@ -68,12 +68,12 @@ export class Stele {
 
   /** A topic with the number of its events and its latest block. */
   async state(topic: string, options: CallOptions = {}): Promise<TopicState> {
-    return (await this.#call("state", { topic }, options)) as TopicState; // The broker holds this shape.
+    return (await this.#call("state", { topic }, options)) as TopicState; // The broker guarantees this shape.
   }
 
   /** One page of topics, in the order in which they were opened. */
   async list({ pageIndex = 0, pageSize = 10, ...options }: ListOptions = {}): Promise<TopicPageBody> {
-    return (await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The same holds.
+    return (await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
   }
 
   /** All topics, page by page. */
@@ -85,15 +85,15 @@ export class Stele {
     }
   }
 
-  /** Publishes an event; resolves once it is on the chain and on disk. @throws SteleError 200201 if that is not known in time. */
+  /** Publishes an event; resolves once it is on the chain and on disk. @throws SteleError 200201 if the broker does not learn this in time. */
   publish(topic: string, content: Content, options: PublishOptions = {}): Promise<Published> {
     const { extensions, once, ...rest } = options;
     return publishOne(this.#publisher(options), { topic, content, extensions, once }, rest);
   }
 
   /**
-   * Publishes many events, in as few requests as possible. The outcomes are in the order of the events; each event succeeds or fails for itself.
-   * An event that had to be repeated may come after later ones.
+   * Publishes many events, in as few requests as possible. The outcomes are in the order of the events; each event succeeds or fails on its own.
+   * An event that the client had to repeat may come after later ones.
    */
   publishMany(publications: readonly Publication[], options: CallOptions = {}): Promise<readonly PublishOutcome[]> {
     return publishMany(this.#publisher(options), publications, options);
@@ -109,7 +109,7 @@ export class Stele {
     return (await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
   }
 
-  /** Whether the broker's groups can serve, and why not. It is not repeated: the answer may be no good news, but it is one. */
+  /** Whether the broker's groups can serve, and why not. Not repeated: "not ready" is an answer too. */
   readiness(options: CallOptions = {}): Promise<Readiness> {
     return getReadiness(this.#door, { ...options, groupId: options.groupId ?? this.#options.groupId });
   }
@@ -120,8 +120,8 @@ export class Stele {
   }
 
   /**
-   * Events of a topic or pattern, or of several, as they come. A connection that ends comes back by itself, without a gap and without a repeat, until the
-   * loop or the signal ends it.
+   * Events of one topic or pattern, or of several, as they come. The tail reconnects by itself, without a gap or a repeat, until the loop or the signal
+   * ends it.
    */
   subscribe(topics: string | readonly string[], options: SubscribeOptions = {}): Tail {
     return new Tail(this.#door, { ...this.#toTailOptions(topics, options), read: toReceivedEvent });
@@ -142,7 +142,7 @@ export class Stele {
     return { door: this.#door, retries: this.#retries, groupId };
   }
 
-  /** All but publish may be repeated: a second call changes nothing. */
+  /** For every method except publish: repeating the call is safe, because a second one changes nothing. */
   #call(method: string, params: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
     const { groupId = this.#options.groupId, signal } = options;
     const call = { method, params: groupId === undefined ? params : { ...params, groupId } };

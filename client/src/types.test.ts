@@ -3,13 +3,13 @@ import { AdminClient, type AdminSubscription } from "./admin.ts";
 import { type Open, type Published, type PublishOutcome, type ReceivedEvent, Stele, SteleError } from "./index.ts";
 import { type ReceiverOptions, toNodeHandler, verifyWebhook, type Webhook } from "./webhook/index.ts";
 
-// `npm run check` compiles these assertions; nothing of them runs.
+// `npm run check` compiles these assertions; they never run.
 const written = (_assertions: (stele: Stele) => unknown): void => {};
 
 function readOutcome(outcome: PublishOutcome): unknown {
   if (outcome.status === "published") {
     expectTypeOf(outcome.eventId).toBeString();
-    // @ts-expect-error What was published has no error.
+    // @ts-expect-error A published event has no error.
     return outcome.error;
   }
   return expectTypeOf(outcome.error).toEqualTypeOf<SteleError>();
@@ -23,17 +23,17 @@ function readFailure(error: unknown): number | undefined {
 }
 
 describe("types of the client", () => {
-  it("say what calls take and give", () => {
+  it("declare the parameters and results of calls", () => {
     written((stele) => {
       expectTypeOf(stele.publish("t", { a: 1 }, { once: true })).resolves.toEqualTypeOf<Published>();
       expectTypeOf(stele.publish).parameter(1).toEqualTypeOf<string | ArrayBuffer | ArrayBufferView | object>();
       expectTypeOf(stele.exist("t")).resolves.toBeBoolean();
       expectTypeOf(stele.getEvent("e")).resolves.toEqualTypeOf<ReceivedEvent>();
-      // @ts-expect-error A number is no content: as text or as JSON, it could be read in two ways.
+      // @ts-expect-error A number is no content: it could mean text or JSON.
       void stele.publish("t", 1);
-      // @ts-expect-error A misspelt option is found.
+      // @ts-expect-error There is no option `onec`.
       void stele.publish("t", "x", { onec: true });
-      // @ts-expect-error The address is needed.
+      // @ts-expect-error `url` is required.
       return new Stele({ key: "k" });
     });
   });
@@ -42,7 +42,7 @@ describe("types of the client", () => {
     expectTypeOf(readOutcome).parameter(0).toEqualTypeOf<PublishOutcome>();
   });
 
-  it("give events one by one, read-only", () => {
+  it("make the events of a tail read-only", () => {
     written(async (stele) => {
       for await (const event of stele.subscribe(["a", "b/#"], {
         after: new Date(),
@@ -51,13 +51,13 @@ describe("types of the client", () => {
         expectTypeOf(event).toEqualTypeOf<ReceivedEvent>();
         expectTypeOf(event.bytes()).toEqualTypeOf<Uint8Array<ArrayBuffer>>();
         expectTypeOf(event.json()).toBeUnknown();
-        // @ts-expect-error An event is what it is.
+        // @ts-expect-error An event is read-only.
         event.topic = "x";
       }
     });
   });
 
-  it("leave room for what a newer broker says", () => {
+  it("allow values that only a newer broker knows", () => {
     written(async () => {
       const admin = new AdminClient({ url: "http://127.0.0.1:8080" });
       for await (const subscription of admin.subscriptions({ lagMin: 1 })) {
@@ -65,22 +65,22 @@ describe("types of the client", () => {
         expectTypeOf(subscription.state).not.toEqualTypeOf<AdminSubscription["state"]>();
         expectTypeOf<"a later state">().toExtend<typeof subscription.state>();
       }
-      // @ts-expect-error An order that there is not.
+      // @ts-expect-error There is no order `stop`.
       void admin.order({ name: "stop" }, { all: true });
-      // @ts-expect-error All subscriptions only if somebody says so.
+      // @ts-expect-error A target is required, even for all subscriptions.
       void admin.order({ name: "pause" });
     });
   });
 
-  it("say why a call failed", () => {
+  it("declare the fields of SteleError", () => {
     expectTypeOf(readFailure).returns.toEqualTypeOf<number | undefined>();
   });
 
-  it("say what a webhook has", () => {
+  it("declare webhooks and the options of their handlers", () => {
     expectTypeOf(verifyWebhook).returns.resolves.toEqualTypeOf<Webhook>();
     expectTypeOf<Webhook["kind"]>().toEqualTypeOf<"event" | "batch" | "ping">();
     expectTypeOf<ReceiverOptions["onEvent"]>().parameters.toEqualTypeOf<[ReceivedEvent, Webhook]>();
-    // @ts-expect-error The secret is needed.
+    // @ts-expect-error `secret` is required.
     written(() => toNodeHandler({ onEvent: () => {} }));
   });
 });

@@ -16,7 +16,7 @@ import { TailPage } from "./tail/tail-page.tsx";
 import { Page } from "./ui/page.tsx";
 import { views } from "./views.ts";
 
-/** Loaded when they are opened: proofs bring cryptography, figures bring charts, and few people look at blocks. */
+/** Pages loaded on first use: proofs need cryptography, figures need charts, and few people look at blocks. */
 const ProofPage = lazy(async () => ({ default: (await import("./proof/proof-page.tsx")).ProofPage }));
 const ChainPage = lazy(async () => ({ default: (await import("./chain/chain-page.tsx")).ChainPage }));
 const FiguresPage = lazy(async () => ({ default: (await import("./figures/figures-page.tsx")).FiguresPage }));
@@ -64,7 +64,7 @@ export function App(): ReactNode {
   );
 }
 
-/** Answers of another key are forgotten, and asked for anew: after the views have got the client with the new key. */
+/** Drops all answers when the key changes, and asks again, once the views have the client with the new key. */
 function useFreshAnswers(): void {
   const queries = useQueryClient();
   const stele = useStele();
@@ -76,7 +76,7 @@ function useFreshAnswers(): void {
   }, [queries, stele]);
 }
 
-/** Log-ins of other tabs change the session of this one: what one person has unlocked and read is not for the next. */
+/** Renews the session if a log-in in another tab has changed the caller: the next person must not get what the last one unlocked and read. */
 function useOneCaller(): void {
   const session = useSession();
   const stele = useStele();
@@ -118,7 +118,7 @@ function Header(): ReactNode {
   );
 }
 
-/** The broker names the documentation in the head of the page, where it serves it. */
+/** If the broker serves the documentation, it writes the address into the head of the page. */
 function DocsLink(): ReactNode {
   const address = document.querySelector('link[rel="help"]')?.getAttribute("href");
   return address === null || address === undefined ? null : <a href={address}>Docs</a>;
@@ -134,7 +134,7 @@ function ForgetKey(): ReactNode {
   ) : null;
 }
 
-/** Of a log-in by a provider. A key of the tab counts instead of it. */
+/** Ends a log-in by an identity provider. Hidden while the tab has a key, which takes precedence over the log-in. */
 function LogOut(): ReactNode {
   const { hasKey } = useSessionState();
   return hasKey || logIns.length === 0 ? null : <a href={logOutAddress}>Log out</a>;

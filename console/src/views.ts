@@ -11,6 +11,6 @@ export const views: readonly View[] = [
 interface View {
   readonly name: string;
   readonly address: string;
-  /** The right without which it shows nothing. */
+  /** The right that the view needs. */
   readonly action?: string;
 }

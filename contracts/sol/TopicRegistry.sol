@@ -55,7 +55,8 @@ contract TopicRegistry is ITopicViews, WriterSets {
     error InvalidName();
     /// @notice The topic contract could not be created.
     error TopicNotCreated();
-    /// @notice A batch of those that are published together cannot be.
+    /// @notice `publishAll` publishes nothing, because one of its batches is refused.
+    /// @param topic Topic of the refused batch.
     /// @param reason As for `BatchRejected`.
     error PublishRefused(address topic, uint8 reason);
 
@@ -136,7 +137,7 @@ contract TopicRegistry is ITopicViews, WriterSets {
         }
     }
 
-    /// @notice Publishes batches in the order given, all or none: reverts where `publish` would skip one.
+    /// @notice Publishes all batches, in the order given. Reverts if `publish` would skip one of them.
     function publishAll(Batch[] calldata batches) external {
         for (uint256 i = 0; i < batches.length; ++i) {
             uint8 reason = _append(batches[i]);

@@ -9,19 +9,19 @@ const readText = (relative: string) => readFileSync(path(relative), "utf8");
 test.each([
   ["Topic", topicBytecode],
   ["TopicRegistry", topicRegistryBytecode],
-])("%s fits into the code size limit of every chain", (_name, bytecode) => {
+])("%s fits into the code size limit of EIP-170", (_name, bytecode) => {
   const deployedBytesMax = 24_576;
   expect((bytecode.length - 2) / 2).toBeLessThan(deployedBytesMax);
 });
 
-test("each branch of the behaviour tree is a test, and each test a branch", () => {
+test("TopicRegistry.tree lists exactly the tests of the suites", () => {
   const suites = ["open", "writers", "publish", "views"].map((name) => readText(`./${name}.contract.ts`));
   const titles = suites.flatMap((source) => [...source.matchAll(titlePattern)].map((match) => match[1]));
   const branches = readText("../sol/TopicRegistry.tree")
     .split("\n")
     .slice(1, -1)
     .map((line) => line.replace(/^[│├└─ ]+/, ""));
-  // `publish` is one branch of the tree and two functions of the suite.
+  // `publish` is one branch of the tree and two `describe` blocks.
   expect([...new Set(titles)]).toEqual([...new Set(branches)]);
 });
 

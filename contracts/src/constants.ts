@@ -11,12 +11,12 @@ export const batchRejectedReason = {
 export const everyone = 0;
 
 /**
- * Gas of the instructions of the registry's `publish` whose price no argument changes: once, and for each batch. Without reading and writing the topic's
- * slot, copying and logging the events, and the memory. It belongs to the code of `topicRegistryCode`.
+ * Fixed gas of the registry's `publish`: `base` for each call and `perBatch` for each batch. Reading and writing the topic's slot, copying and logging the
+ * events, and memory come on top. Valid only for the code that `topicRegistryCode` describes.
  */
 export const publishGas: { readonly base: number; readonly perBatch: number } = { base: 526, perBatch: 4_626 };
 
-/** The storage slot of the registry whose array holds the owner of each set of writers, by its number. */
+/** Storage slot of the registry's array `_owners`: the owner of each set of writers, by the number of the set. */
 export const writerOwnersSlot = 0;
 
 /** Longest topic name that the registry accepts, in bytes of UTF-8. */

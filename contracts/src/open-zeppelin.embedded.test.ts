@@ -43,7 +43,7 @@ function callOf(proof: Proof, root: string): Call {
   return { path: proof.batch.path, root, event: toRlp([index, content as Hex, texts]) }; // proofSchema checked the form.
 }
 
-describe.each(samples)("OpenZeppelin's MerkleProof and the proof of $what", ({ proof, blockHash }) => {
+describe.each(samples)("OpenZeppelin's MerkleProof with the proof of $what", ({ proof, blockHash }) => {
   const verified = verifyProof(proof, blockHash);
   const root = verified.status === "verified" ? verified.event.eventsRoot : "";
   const call = callOf(proof, root);
@@ -53,13 +53,13 @@ describe.each(samples)("OpenZeppelin's MerkleProof and the proof of $what", ({ p
     expect(await isInBatch(call)).toBe(true);
   });
 
-  test("refuses it if any byte of the path, the root or the event changes", async () => {
+  test("refuses the event if a hash of its path, the root or the event changes, or the path grows", async () => {
     for (const [place, hash] of call.path.entries()) {
       const path = call.path.with(place, changed(hash));
       expect(await isInBatch({ ...call, path })).toBe(false);
     }
     expect(await isInBatch({ ...call, root: changed(root) })).toBe(false);
-    expect(await isInBatch({ ...call, event: changed(call.event) as Hex })).toBe(false); // Hex, except for one digit.
+    expect(await isInBatch({ ...call, event: changed(call.event) as Hex })).toBe(false); // `changed` returns hexadecimal.
     expect(await isInBatch({ ...call, path: [...call.path, root] })).toBe(false);
   });
 
@@ -70,7 +70,7 @@ describe.each(samples)("OpenZeppelin's MerkleProof and the proof of $what", ({ p
   });
 });
 
-/** The same length, another last byte. */
+/** `hex` with another last byte. */
 function changed(hex: string): string {
   return hex.slice(0, -2) + (hex.endsWith("00") ? "01" : "00");
 }

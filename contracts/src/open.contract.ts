@@ -35,14 +35,14 @@ export function describeOpen(get: GetFixture): void {
       expect(size((await client.getCode({ address: topic })) ?? "0x")).toBe(45);
     });
 
-    test("opens many in one transaction, in the order of their names", async () => {
+    test("opens many topics in one transaction, in the order of the argument", async () => {
       const names = Array.from({ length: 50 }, (_, index) => `sensors/${index}`);
       const receipt = await get().open([...names, "sensors/0"]);
       expect(decodeLogs(receipt).map(({ args }) => (args as { name: string }).name)).toEqual(names); // Of TopicOpened.
       expect((await get().topics(0n, 99n)).map(({ name }) => name)).toEqual(names);
     });
 
-    test("takes every character from U+0020 to U+0080", async () => {
+    test("accepts every character from U+0020 to U+0080", async () => {
       const name = String.fromCodePoint(...Array.from({ length: 0x80 - 0x20 + 1 }, (_, index) => 0x20 + index));
       const receipt = await get().open(name);
       const topic = await get().topicOf(name);
@@ -52,7 +52,7 @@ export function describeOpen(get: GetFixture): void {
     });
 
     test.each(["x", "x".repeat(topicNameBytesMax), "\u0080".repeat(topicNameBytesMax / 2)])(
-      "takes names of 1 and of 1,024 bytes",
+      "accepts names of 1 and of 1,024 bytes",
       async (name) => {
         const topic = await get().openTopic(name);
         expect((await get().stateOf(topic)).name).toBe(name);
@@ -110,7 +110,7 @@ export function describeClose(get: GetFixture): void {
       expect(await revertOf(call)).toEqual({ name: "TopicNotFound", args: ["nowhere"] });
     });
 
-    test("closes an open topic that everyone may write to, for any sender", async () => {
+    test("lets any sender close a topic that everyone may write to", async () => {
       const topic = await get().openTopic("orders");
       const before = await get().stateOf(topic);
       const receipt = await get().close("orders", bob);

@@ -17,11 +17,11 @@ import {
 
 export function describePublish(get: GetFixture): void {
   describe("publish", () => {
-    test("emits nothing for no batches", async () => {
+    test("emits no log for an empty list of batches", async () => {
       expect((await get().publish([])).logs).toEqual([]);
     });
 
-    test("emits the events as given", async () => {
+    test("emits the bytes of the events unchanged", async () => {
       const topic = await get().openTopic("orders");
       const batch = batchOf(topic, 7, toHex(Uint8Array.from({ length: 21 }, (_, index) => 255 - index)));
       const receipt = await get().publish([batch], bob);
@@ -29,7 +29,7 @@ export function describePublish(get: GetFixture): void {
       expect(await get().stateOf(topic)).toMatchObject({ sequence: 7n, lastBlock: receipt.blockNumber });
     });
 
-    test("carries 100 KiB of events", async () => {
+    test("publishes 100 KiB of events in one batch", async () => {
       const topic = await get().openTopic("orders");
       const batch = batchOf(
         topic,
@@ -114,7 +114,7 @@ export function describeRejections(get: GetFixture): void {
       await expectRejected(get(), batchOf(get().registry, 1), topicUnknown);
     });
 
-    test("skips a batch for a foreign proxy of the same implementation", async () => {
+    test("skips a batch for a proxy that the registry did not create, and for the implementation", async () => {
       const { proxy, implementation } = await deployForeignProxy(get());
       await expectRejected(get(), batchOf(proxy, 1), topicUnknown);
       await expectRejected(get(), batchOf(implementation, 1), topicUnknown);
@@ -180,7 +180,7 @@ export function describeRejections(get: GetFixture): void {
       ]);
     });
 
-    test("publishes all of several batches, one log each, in order", async () => {
+    test("publishes all batches of publishAll, one log each, in order", async () => {
       const [orders, bills] = [await get().openTopic("orders"), await get().openTopic("bills")];
       const batches = [batchOf(orders, 2), batchOf(bills, 5), batchOf(orders, 3)] as const;
       const receipt = await get().publishAll(batches);
@@ -191,7 +191,7 @@ export function describeRejections(get: GetFixture): void {
       ]);
     });
 
-    test("publishes none of several batches if it would skip one", async () => {
+    test("publishes no batch of publishAll if publish would skip one", async () => {
       const orders = await get().openTopic("orders");
       const shut = await get().openTopic("shut");
       await get().close("shut");

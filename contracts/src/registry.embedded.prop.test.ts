@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => stop());
 
-/** One transaction by one of the accounts. Alice owns set 1; Bob is a member. */
+/** One transaction by account number `by`. Alice owns set 1; Bob is a member. A batch claims `count` events and contains `held`. */
 type Step =
   | { readonly kind: "open"; readonly by: number; readonly names: readonly string[]; readonly writers: number }
   | { readonly kind: "close"; readonly by: number; readonly name: string }
@@ -55,11 +55,11 @@ interface Topic {
   readonly writers: number;
 }
 
-/** A model of the registry, without slots and bits. */
+/** A model of the registry that keeps objects instead of packed storage. */
 class Model {
   readonly topics = new Map<string, Topic>();
 
-  /** The logs that the step should emit, as text; undefined when it reverts. */
+  /** The logs that the registry should emit for the step, as text; undefined if the call should revert. */
   run(step: Step): readonly string[] | undefined {
     if (step.kind === "open") return this.#open(step);
     if (step.kind === "close") return this.#close(step);
@@ -108,7 +108,7 @@ function mayWrite({ writers, owner }: Topic, account: number): boolean {
   return writers === everyone || owner === account || isMember(writers, account);
 }
 
-/** Runs the step on the chain; undefined when it reverts. */
+/** Runs the step on the chain and returns its logs as text; undefined if the call reverts. */
 async function runOnChain(fixture: RegistryFixture, step: Step): Promise<readonly string[] | undefined> {
   const account = accounts[step.by] ?? alice;
   const receipt = await send(fixture, step, account).catch(() => undefined);
@@ -130,10 +130,10 @@ function send(fixture: RegistryFixture, step: Step, account: typeof alice) {
   return fixture.publish(batches, account);
 }
 
-/** Each takes over a second: a registry of its own, and a block for each step. */
+/** Number of random sequences. Each takes over a second: it deploys a registry and waits for a block after each step. */
 const rounds = Number(process.env["CHECKS_ROUNDS"] ?? "10");
 
-test("sequences have no gap and the registry matches the model after any calls in any order", async () => {
+test("the registry's logs and state match the model for random calls in random order", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
       const fixture = await RegistryFixture.deploy(custom(chain, { retryCount: 0 }));

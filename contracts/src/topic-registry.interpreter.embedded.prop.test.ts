@@ -10,7 +10,7 @@ import { alice, bob, RegistryFixture } from "./testing/registry-fixture.ts";
 const names = ["a", "b", "c", "closed", "ours"];
 const newNames = ["d", "e", "a name that is longer than one storage slot of 32 bytes", "unknown"];
 const topic = fc.constantFrom(...names, ...newNames);
-/** Names of topics that are new, open or closed, with duplicates. */
+/** Names to open: of topics that are new, open or closed, with duplicates. */
 const opened = fc.array(topic, { maxLength: 6 });
 const batch = fc.record({
   topic,
@@ -61,7 +61,7 @@ test.each([
         await fixture.open(names.slice(0, 4), alice, everyone);
         await fixture.open(["ours"], alice, await fixture.createWriters([], alice));
         await fixture.close("closed");
-        for (const each of steps) await take(fixture, each);
+        for (const each of steps) await run(fixture, each);
         expect(mismatches).toEqual([]);
       }),
       { numRuns: 25 },
@@ -70,7 +70,7 @@ test.each([
   120_000,
 );
 
-async function take(fixture: RegistryFixture, step: Step): Promise<void> {
+async function run(fixture: RegistryFixture, step: Step): Promise<void> {
   if (step.kind === "close") {
     await fixture.close(step.name);
   } else if (step.kind === "open") {

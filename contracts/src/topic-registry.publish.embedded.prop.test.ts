@@ -16,7 +16,7 @@ const batch = fc.record({
   count: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 5 }) }, fc.constant(0)),
   bytes: fc.oneof(fc.integer({ min: 3, max: 100 }), fc.integer({ min: 15, max: 9_000 })),
 });
-/** Offsets and lengths of other encodings, and values beyond what a field holds. */
+/** Words for the calldata: wrong offsets and lengths, and values too large for their field. */
 const value = fc.constantFrom(0n, 1n, 3n, 31n, 32n, 96n, 128n, 160n, 2n ** 32n, 2n ** 64n, 2n ** 160n, 2n ** 256n - 1n);
 const call = fc.record({
   batches: fc.array(batch, { minLength: 1, maxLength: 6 }),
@@ -24,7 +24,7 @@ const call = fc.record({
     { weight: 3, arbitrary: fc.constant([]) },
     { weight: 2, arbitrary: fc.array(fc.record({ place: fc.nat(40), value }), { maxLength: 2 }) },
   ),
-  /** Bytes that are missing at the end, or are too many. */
+  /** Bytes to append to the calldata; if negative, bytes to cut off its end. */
   extra: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.integer({ min: -40, max: 40 })),
   gas: fc.oneof({ weight: 4, arbitrary: fc.constant(2_000_000) }, fc.integer({ min: 30_000, max: 200_000 })),
 });
@@ -46,7 +46,7 @@ test("the chain's own publish matches the EVM for any calldata and gas", async (
 test.each([
   ["base", { ...registryCode.publishGas, base: registryCode.publishGas.base + 1 }],
   ["perBatch", { ...registryCode.publishGas, perBatch: registryCode.publishGas.perBatch + 1 }],
-])("the chain executes publish by its own code: the EVM notices a wrong %s", async (_name, publishGas) => {
+])("the embedded chain reports a mismatch with the EVM if publishGas.%s is wrong", async (_name, publishGas) => {
   await using world = await startWorld({ ...registryCode, publishGas });
   const fixture = await RegistryFixture.deploy(world.transport);
   const topic = await fixture.openTopic("a");
@@ -63,7 +63,7 @@ async function startWorld(code: typeof registryCode) {
   return { transport: custom(chain, { retryCount: 0 }), mismatches, [Symbol.asyncDispose]: () => chain.stop() };
 }
 
-/** A call may revert, or the chain may refuse it for its gas. */
+/** Sends a changed `publish`. It may revert, or the chain may refuse it for its gas. */
 async function send(fixture: RegistryFixture, { batches, ...how }: Call): Promise<void> {
   const { client, registry, contract } = fixture;
   const toBatch = ({ topic, count, bytes }: Call["batches"][number]) => {

@@ -34,7 +34,7 @@ export function describeViews(get: GetFixture): void {
       expect(await namesOf(maxUint256, maxUint256)).toEqual([]);
     });
 
-    test("agree with the views of the topic", async () => {
+    test("agree with the views of the topic contract", async () => {
       const address = await get().openTopic("orders", bob);
       await get().publish([batchOf(address, 4)]);
       await get().close("orders");
@@ -61,7 +61,7 @@ export function describeViews(get: GetFixture): void {
 
 export function describeTopic(get: GetFixture): void {
   describe("topic", () => {
-    test("is empty behind a proxy that the registry did not create", async () => {
+    test("has an empty state behind a proxy that the registry did not create", async () => {
       const { proxy, implementation } = await deployForeignProxy(get());
       for (const address of [proxy, implementation]) {
         const state = await get().client.readContract({ address, abi: topicAbi, functionName: "state" });
@@ -69,7 +69,7 @@ export function describeTopic(get: GetFixture): void {
       }
     });
 
-    test("keeps its address: CREATE2 of the registry and the hash of its name", async () => {
+    test("has the CREATE2 address of its registry and the hash of its name", async () => {
       expect(await get().openTopic("orders")).toBe(get().addressOf("orders"));
     });
   });

@@ -54,7 +54,7 @@ function renderRegistryCode(compiled) {
     .map(({ start, length }) => [start, length])
     .toSorted(([left], [right]) => left - right);
   const doc =
-    "/** SHA-256 of the registry's code with zeros for its immutables, and the offset and length of each of those. */";
+    "/** SHA-256 of the registry's code with zeros for its immutables, and the offset and length of each immutable, in bytes. */";
   return `${doc}\nexport const topicRegistryCode = ${JSON.stringify({ hash, immutables }, null, 2)} as const;`;
 }
 

@@ -1,7 +1,7 @@
 /** Size of the logs bloom of a receipt or a block. */
 export const bloomBytes = 256;
 
-/** The bits of a logs bloom that an address or a topic with this hash sets (Yellow Paper, section 4.3.1). */
+/** The bits of a logs bloom that an address or topic sets; `hash` is its Keccak-256 (Yellow Paper, section 4.3.1). */
 export function bloomBits(hash: Uint8Array): readonly number[] {
   return [0, 2, 4].map((at) => (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & (8 * bloomBytes - 1));
 }

@@ -1,6 +1,6 @@
 import { toBuffer } from "./bytes.ts";
 
-/** Bytes as a string of as many characters: as the key of a map, or as a value that takes a fifth of the memory of a short array. */
+/** Bytes as a string with one character a byte. It can be a map's key, and takes a fifth of the memory of a short array. */
 export function toText(bytes: Uint8Array): string {
   return toBuffer(bytes).toString("latin1");
 }

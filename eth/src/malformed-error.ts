@@ -1,4 +1,4 @@
-/** Bytes are not in the form that they should have. Reading bytes from outside throws no other error. */
+/** Bytes do not have the expected encoding. Code that parses bytes from outside throws no other error. */
 export class MalformedError extends Error {
   constructor(message: string) {
     super(message);

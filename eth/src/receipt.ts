@@ -4,7 +4,7 @@ import { encodeRlp } from "./rlp/encode-rlp.ts";
 export interface ReceiptFields {
   /** Type of the transaction (EIP-2718); 0 for a legacy one. */
   readonly type: number;
-  /** The status, 1 or nothing; before Byzantium the state's root. */
+  /** The status: the byte 1 for success, empty for failure. Before Byzantium, the state root. */
   readonly outcome: Uint8Array;
   readonly cumulativeGasUsed: bigint;
   readonly bloom: Uint8Array;

@@ -11,7 +11,7 @@ const privateKey = keccak256(Buffer.from("a key"));
 const signer = new Signer(privateKey);
 
 describe("keccak256 and Signer", () => {
-  test("hashes as the portable implementation does, views and large inputs too", () => {
+  test("keccak256 hashes a view of a buffer as portableKeccak256 does", () => {
     const bytes = Buffer.alloc(1000, "stele");
     for (const length of [0, 1, 135, 136, 137, 500, 900]) {
       const view = bytes.subarray(3, 3 + length);
@@ -19,19 +19,19 @@ describe("keccak256 and Signer", () => {
     }
   });
 
-  test("derives the address that viem derives", () => {
+  test("a Signer has the address that viem derives from its key", () => {
     expect(signer.address).toBe(privateKeyToAddress(toHex(privateKey)).toLowerCase());
   });
 
   test.each([new Uint8Array(31).fill(1), new Uint8Array(32), new Uint8Array(32).fill(255)])(
-    "refuses a bad key",
+    "Signer throws TypeError for a key that is too short, zero, or above the curve's order",
     (key) => {
       expect(() => new Signer(key)).toThrow(TypeError);
     },
   );
 });
 
-test("integers have no leading zeros", () => {
+test("fromInteger writes no leading zeros", () => {
   expect([0, 1, 127, 128, 256, 2 ** 40].map((value) => toHex(fromInteger(value)))).toEqual([
     "0x",
     "0x01",
@@ -42,7 +42,7 @@ test("integers have no leading zeros", () => {
   ]);
 });
 
-describe("viem decodes transactions and finds the key's signature", () => {
+describe("viem decodes a signed transaction and recovers the signer's address", () => {
   const fees: Fees[] = [
     { kind: "eip1559", maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1n },
     { kind: "eip1559", maxFeePerGas: 0n, maxPriorityFeePerGas: 0n },
@@ -65,8 +65,7 @@ describe("viem decodes transactions and finds the key's signature", () => {
         expect(parsed.to?.toLowerCase()).toBe(to);
         if (fee.kind === "legacy") expect(parsed.gasPrice ?? 0n).toBe(fee.gasPrice);
         else expect(parsed.maxFeePerGas ?? 0n).toBe(fee.maxFeePerGas);
-        // viem reads a legacy signature of a contract creation without data as none.
-        const recovered = await recoverTransactionAddress({ serializedTransaction: toHex(raw) as `0x02${string}` }); // Its type covers both kinds.
+        const recovered = await recoverTransactionAddress({ serializedTransaction: toHex(raw) as `0x02${string}` }); // Or a legacy one.
         expect(recovered.toLowerCase()).toBe(signer.address);
       }
     },

@@ -15,7 +15,7 @@ public class Receive {
   static final byte[] KEY = Base64.getDecoder().decode(System.getenv("SECRET").replaceFirst("^whsec_", ""));
   static final int BODY_BYTES_MAX = 1 << 20;
   static final int TOLERANCE_SECONDS = 300;
-  /** The JDK reads no JSON, and Base64 has no quotes. A real receiver uses a JSON library. */
+  /** The JDK has no JSON parser, and Base64 has no quotes. A real receiver uses a JSON library. */
   static final Pattern CONTENT = Pattern.compile("\"content\":\"([^\"]*)\"");
 
   public static void main(String[] args) throws IOException {

@@ -6,7 +6,7 @@ import java.net.URI;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 
-/** java Tail.java PATTERN [AFTER]: prints events as they come, and comes back after a lost connection. */
+/** java Tail.java PATTERN [AFTER]: prints events as they come, and reconnects after a lost connection. */
 public class Tail {
   static final String URL = System.getenv().getOrDefault("STELE_URL", "http://127.0.0.1:8080");
   /** The broker sends a comment when nothing came for 15 seconds. A connection that is silent for longer is lost. */

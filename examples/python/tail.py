@@ -1,4 +1,4 @@
-"""python3 tail.py PATTERN [AFTER]: prints events as they come, and comes back after a lost connection."""
+"""python3 tail.py PATTERN [AFTER]: prints events as they come, and reconnects after a lost connection."""
 
 import base64
 import http.client
@@ -17,7 +17,7 @@ SILENCE_SECONDS = 60
 
 
 def tail(topic, after):
-    """Yields the lines of one connection that have content."""
+    """Yields the lines of one connection as objects, without the empty lines."""
     query = urllib.parse.urlencode({"topic": topic, "after": after})
     headers = {"accept": "application/x-ndjson"}
     if KEY:
@@ -36,7 +36,7 @@ def main(topic, after="OFFSET_FIRST"):
                 if "eventId" in line:
                     print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(), flush=True)
                     after = line["eventId"]
-                elif "resync" in line:  # The chain took events back: those after this place come again.
+                elif "resync" in line:  # A reorg removed events: those after this place come again.
                     after = line["resync"]["after"]
         except urllib.error.HTTPError as error:
             if error.code != 503:  # The broker refuses: another try would not help.

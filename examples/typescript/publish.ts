@@ -6,6 +6,6 @@ const [topic = "orders/new", content = '{"order":1}'] = process.argv.slice(2);
 
 const stele = new Stele({ url, ...(key !== undefined && { key }) });
 await stele.open(topic);
-// `once`: a try that is repeated after a lost connection publishes nothing twice.
+// With `once`, a retry after a lost connection does not publish the event twice.
 const { eventId } = await stele.publish(topic, content, { once: true });
 console.log(eventId);

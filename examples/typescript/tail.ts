@@ -1,4 +1,4 @@
-// node tail.js PATTERN [AFTER]: prints events as they come. The client comes back after a lost connection.
+// node tail.js PATTERN [AFTER]: prints events as they come. The client reconnects after a lost connection.
 import { Stele } from "@stele/client";
 
 const { STELE_URL: url = "http://127.0.0.1:8080", STELE_KEY: key } = process.env;

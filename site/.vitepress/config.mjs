@@ -1,4 +1,4 @@
-// The site that the broker serves at `/docs`, from the pages that tools/build-docs.mjs puts here.
+// Settings of the site that the broker serves at `/docs`. tools/build-docs.mjs writes its pages into `.pages`.
 import { readFileSync } from "node:fs";
 import { basePlace } from "../base-place.mjs";
 
@@ -11,9 +11,9 @@ export default {
   lang: "en",
   title: "Stele",
   description: "Documentation of the Stele event broker",
-  // The page's policy allows no inline scripts: what VitePress knows of the pages is in a file.
+  // The page's policy allows no inline scripts, so VitePress writes the pages' metadata into a file.
   metaChunk: true,
-  // A switch without transitions would add an inline style.
+  // To disable transitions, VitePress would add an inline style, which the policy refuses.
   appearance: { disableTransition: false },
   markdown: { highlight: toPlainCode, config: useAlignClasses },
   themeConfig: {
@@ -26,13 +26,13 @@ export default {
   },
 };
 
-/** Colours would be inline styles, which the page's policy refuses. */
+/** Shows code without colours: they would be inline styles, which the page's policy refuses. */
 function toPlainCode(code) {
   const text = code.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   return `<pre v-pre><code>${text}</code></pre>`;
 }
 
-/** Columns are aligned by classes for the same reason. */
+/** Aligns columns by classes, because the page's policy refuses inline styles. */
 function useAlignClasses(md) {
   md.core.ruler.push("align-classes", ({ tokens }) => {
     for (const token of tokens) {

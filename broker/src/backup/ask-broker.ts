@@ -4,12 +4,12 @@ import { FolderInUseError, openDataFolder } from "../lib/system/data-folder.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { type BackupAnswer, RequestFiles } from "./request-files.ts";
 
-/** Time between two looks for the answer, in milliseconds. */
-const lookEveryMs = 200;
-/** Looks without news after which the command checks that the broker is still there. */
-const looksBeforeCheck = 50;
+/** Time between two polls for the answer. */
+const pollMs = 200;
+/** Polls between two checks that the broker still runs. */
+const pollsPerCheck = 50;
 
-/** Asks the broker that has the folder for a backup, and waits for it. @throws Error with the broker's reason, or that it has ended. */
+/** Asks the broker that uses the folder for a backup, and waits for the answer. @throws Error with the broker's reason, or if the broker has ended. */
 export async function askBroker(folder: string, target: string): Promise<Manifest> {
   const files = new RequestFiles(folder);
   const id = randomUUID();
@@ -29,18 +29,18 @@ async function untilAnswered(
   files: RequestFiles,
   { id, folder }: { readonly id: string; readonly folder: string },
 ): Promise<LastAnswer> {
-  for (let looks = 1; ; looks += 1) {
+  for (let polls = 1; ; polls += 1) {
     const answer = files.findAnswer(id);
     if (answer !== undefined && answer.status !== "running") return answer;
-    if (looks % looksBeforeCheck === 0 && !isAlive(answer?.pid) && !isInUse(folder)) {
+    if (polls % pollsPerCheck === 0 && !isAlive(answer?.pid) && !isInUse(folder)) {
       files.withdraw();
       throw new Error("the broker has ended: see its log, and make the backup again");
     }
-    await pause(lookEveryMs);
+    await pause(pollMs);
   }
 }
 
-/** False also for a process of another container. */
+/** Whether this process sees a process with the identifier: it does not see those of other containers. */
 function isAlive(pid: number | undefined): boolean {
   if (pid === undefined) return false;
   try {
@@ -50,7 +50,7 @@ function isAlive(pid: number | undefined): boolean {
   }
 }
 
-/** Whether a broker has the folder. */
+/** Whether another process has locked the folder. */
 export function isInUse(folder: string): boolean {
   try {
     openDataFolder(folder).release();

@@ -4,8 +4,8 @@ import { ReportedTrouble } from "../lib/reported-trouble.ts";
 import { formatManifest, type Manifest } from "./manifest.ts";
 import { type BackupRequest, RequestFiles } from "./request-files.ts";
 
-/** Time between two looks for a request, in milliseconds: one file is looked for. */
-const lookEveryMs = 500;
+/** Time between two polls for a request file. */
+const pollMs = 500;
 
 export interface BackupServiceOptions {
   /** The data folder. */
@@ -28,8 +28,8 @@ export class BackupService {
     this.#files = new RequestFiles(options.folder);
     this.#trouble = new ReportedTrouble(
       options.logger,
-      "requests for backups not read",
-      "requests for backups read again",
+      "backup requests cannot be read",
+      "backup requests can be read again",
     );
   }
 
@@ -38,7 +38,7 @@ export class BackupService {
     this.#running = this.#run(this.#stopping.signal);
   }
 
-  /** Ends a backup in progress and removes its files. */
+  /** Aborts a backup in progress and removes its files. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error("the broker was stopped"));
     await this.#running;
@@ -48,7 +48,7 @@ export class BackupService {
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const request = this.#take();
-      if (request === undefined) await pause(this.#options.clock, lookEveryMs, signal);
+      if (request === undefined) await pause(this.#options.clock, pollMs, signal);
       else await this.#serve(request, signal);
     }
   }
@@ -82,7 +82,7 @@ export class BackupService {
     try {
       this.#files.answer(id, { status: "failed", reason: error instanceof Error ? error.message : String(error) });
     } catch {
-      // The command notices: it looks whether the broker is there.
+      // The log has the reason. The command waits until this broker ends.
     }
   }
 }

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import type { BackupFile } from "./manifest.ts";
 
-/** Bytes that one step copies; the broker serves others between two. */
+/** Bytes copied per step; between steps, the broker serves its clients. */
 const stepBytesMax = 256 * 1024;
 
 /**
- * Copies a file to a new one for its owner alone, syncs that to disk, and returns its length and digest.
- * @throws the system's error, also where the new file exists; the reason of `signal`.
+ * Copies a file to a new one that only its owner may read, syncs the new file to disk, and returns its length and digest.
+ * @throws the system's error, such as EEXIST if the new file exists; the reason of `signal`.
  */
 export async function copyFile(
   from: string,
@@ -28,7 +28,7 @@ export async function copyFile(
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** The same memory each time. */
+/** Yields the same memory each time: the caller uses a step before it asks for the next. */
 async function* stepsOf(source: FileHandle): AsyncIterable<Buffer> {
   const buffer = Buffer.allocUnsafe(stepBytesMax);
   for (;;) {

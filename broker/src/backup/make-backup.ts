@@ -5,15 +5,15 @@ import { syncFolder } from "../lib/system/sync-folder.ts";
 import { copyFile } from "./copy-file.ts";
 import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
 
-/** Brings databases to a state that their files alone contain, and keeps the files so until the returned function is called. */
+/** Moves the logs of databases into their files, then keeps the files unchanged until the caller calls the returned function. */
 export type Hold = () => Promise<() => Promise<void>>;
 
 export interface BackupOptions {
   /** The data folder. */
   readonly folder: string;
-  /** Undefined where no process uses the folder: then the logs of databases are copied too. */
+  /** Undefined if no process uses the folder: then the backup includes the logs of databases. */
   readonly holds?:
-    | { /** The chain and the store, at one moment. */ readonly data: Hold; readonly keys: Hold }
+    | { /** Holds the chain and the store together, in matching states. */ readonly data: Hold; readonly keys: Hold }
     | undefined;
   /** The version of this program. */
   readonly version: string;
@@ -23,17 +23,17 @@ export interface BackupOptions {
 }
 
 const dataFiles = /^(?:chain|store)\.sqlite$/;
-/** The keys of clients, of signers and of secrets. */
+/** Keys of clients and signers, and those that encrypt secrets. */
 const keyFiles = /^keys\.sqlite$|\.key$/;
-/** What SQLite keeps beside a database: the newest data after a kill. */
+/** SQLite's logs beside the databases: after a kill, they hold the newest data. */
 const databaseLogs = /^(?:chain|store|keys)\.sqlite-(?:wal|journal)$/;
 
 /** Free space beyond what the files need, in bytes. */
 const spareBytes = 2 ** 20;
 
 /**
- * Copies the chain, the store and the keys of a data folder into a new folder, each file synced to disk, and the manifest last.
- * @throws Error that says what to do; then nothing of the copy is left.
+ * Copies the chain, the store and the keys of a data folder into a new folder, syncs each file to disk, and writes the manifest last.
+ * @throws Error that says what to do, after removing the copy.
  */
 export async function makeBackup(target: string, options: BackupOptions): Promise<Manifest> {
   const path = resolve(target);
@@ -52,7 +52,7 @@ export async function makeBackup(target: string, options: BackupOptions): Promis
   }
 }
 
-/** @throws Error where the folder has anything in it, or is in the data folder. */
+/** @throws Error if the target is not an empty or new folder, or is inside the data folder. */
 function checkTarget(path: string, folder: string): void {
   if (path === folder || path.startsWith(folder + sep)) {
     throw new Error(`${path} is in the data folder: name a folder elsewhere, best on another disk.`);
@@ -74,7 +74,7 @@ async function copyAll(path: string, options: BackupOptions): Promise<Manifest> 
   return toManifest({ version, madeAt, files });
 }
 
-/** Bytes of a log go to its file before the copy. */
+/** Logs count too: they are copied, or a hold moves their bytes into the databases first. */
 function isLarge(name: string): boolean {
   return dataFiles.test(name) || databaseLogs.test(name);
 }

@@ -5,7 +5,7 @@ import * as z from "zod";
 /** Name of the file that makes a folder a backup. It is written last, so a backup that was cut short has none. */
 export const manifestFile = "backup.json";
 
-/** A plain name: a backup from elsewhere must not write outside the folder that it is restored to. */
+/** Plain file names only: restoring somebody's backup must not write outside the target folder. */
 const name = z.string().regex(/^[0-9A-Za-z_][0-9A-Za-z._-]{0,254}$/);
 
 const manifestSchema = z.strictObject({
@@ -13,7 +13,7 @@ const manifestSchema = z.strictObject({
   formatVersion: z.literal(1),
   /** The version of Stele that made it. */
   version: z.string(),
-  /** When the copied files belong together: ISO 8601, UTC. */
+  /** Time of the state that the files hold: ISO 8601, UTC. */
   madeAt: z.iso.datetime(),
   files: z.array(z.strictObject({ name, bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 });
@@ -32,13 +32,13 @@ export function formatManifest(manifest: Manifest): string {
   return `${JSON.stringify(manifest, undefined, 2)}\n`;
 }
 
-/** @throws Error where the folder is no whole backup: a copy of a broker's files has no manifest. */
+/** @throws Error if the folder has no valid manifest, like an unfinished backup or a plain copy of a broker's files. */
 export function readManifest(folder: string): Manifest {
   const file = join(folder, manifestFile);
   try {
     return parseManifest(readFileSync(file, "utf8"));
   } catch (cause) {
-    const reason = cause instanceof Error && "code" in cause ? String(cause.code) : "it is not one of this version";
+    const reason = cause instanceof Error && "code" in cause ? String(cause.code) : "not a manifest of this version";
     throw new Error(
       `${folder} is not a whole backup: ${file} cannot be read (${reason}). A copy of a running broker's files is not a backup; \`stele backup\` makes one.`,
       { cause },
@@ -46,7 +46,7 @@ export function readManifest(folder: string): Manifest {
   }
 }
 
-/** @throws Error where the text is no manifest. */
+/** @throws Error if the text is no manifest. */
 export function parseManifest(text: string): Manifest {
   return manifestSchema.parse(JSON.parse(text));
 }

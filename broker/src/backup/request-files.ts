@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import * as z from "zod";
 
-/** What the command asks of the broker that has the folder. */
+/** The command's request to the broker that uses the folder. */
 const requestSchema = z.strictObject({ id: z.uuid(), target: z.string() });
 
-/** What the broker answers. */
+/** The broker's answer. */
 const answerSchema = z.discriminatedUnion("status", [
   z.strictObject({ status: z.literal("running"), pid: z.int() }),
   z.strictObject({ status: z.literal("done"), manifest: z.string() }),
@@ -19,8 +19,8 @@ const requestFile = "backup.request";
 const answerFile = /^backup\.answer-[0-9a-f-]{36}$/;
 
 /**
- * Requests and answers as files of the data folder. So whoever may open the folder, and could copy its files and keys anyway, may ask for a backup;
- * nobody else can, and the broker needs no port, socket or credential for it.
+ * Exchanges requests and answers as files in the data folder. Only a user who may write there can ask for a backup, and that user can copy the files
+ * and keys anyway. So the broker needs no port, socket or credential for this.
  */
 export class RequestFiles {
   readonly #folder: string;
@@ -29,7 +29,7 @@ export class RequestFiles {
     this.#folder = folder;
   }
 
-  /** @throws Error where another request waits. */
+  /** @throws Error if another request is waiting. */
   ask(request: BackupRequest): void {
     const file = join(this.#folder, requestFile);
     if (existsSync(file))
@@ -37,14 +37,14 @@ export class RequestFiles {
     this.#write(requestFile, request);
   }
 
-  /** Takes the request back; returns whether it still waited. */
+  /** Removes the request; returns whether it was still waiting. */
   withdraw(): boolean {
     const isWaiting = existsSync(join(this.#folder, requestFile));
     rmSync(join(this.#folder, requestFile), { force: true });
     return isWaiting;
   }
 
-  /** The request that waits, which is then gone; undefined for none. @throws Error where it is none of this version. */
+  /** Reads and removes the waiting request; undefined if there is none. @throws Error if it is malformed. */
   take(): BackupRequest | undefined {
     const text = this.#read(requestFile);
     if (text === undefined) return undefined;
@@ -66,7 +66,7 @@ export class RequestFiles {
     rmSync(join(this.#folder, `backup.answer-${id}`), { force: true });
   }
 
-  /** Removes what an earlier broker and its commands left. */
+  /** Removes requests and answers that are left from an earlier run. */
   clear(): void {
     rmSync(join(this.#folder, requestFile), { force: true });
     for (const name of readdirSync(this.#folder)) {
@@ -83,7 +83,7 @@ export class RequestFiles {
     }
   }
 
-  /** There whole or not at all. */
+  /** Writes the file atomically. */
   #write(name: string, value: BackupRequest | BackupAnswer): void {
     const unfinished = join(this.#folder, `${name}.unfinished`);
     writeFileSync(unfinished, JSON.stringify(value), { mode: 0o600 });

@@ -7,15 +7,15 @@ import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
 import { markRestored, markUnfinished } from "./restored.ts";
 
 /**
- * Copies a backup to a new data folder, and compares each file with the manifest. The folder's broker then starts without deliveries.
- * @throws Error that says what to do; then the folder is as it was.
+ * Copies a backup to a new data folder, and compares each file with the manifest. A broker that starts on this folder makes no deliveries.
+ * @throws Error that says what to do, after removing what was copied.
  */
 export async function restoreBackup(from: string, to: string, now: () => number): Promise<Manifest> {
   const source = resolve(from);
   const manifest = readManifest(source);
   if (existsSync(to) && readdirSync(to).length > 0) {
     throw new Error(
-      `${resolve(to)} is not empty: restore to a new folder, and keep what is there until you need it no more.`,
+      `${resolve(to)} is not empty: restore to a new folder, and keep this one until you no longer need it.`,
     );
   }
   const isNew = !existsSync(to);

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Marks a data folder that was restored: its broker calls no receiver until an operator lets it. */
+/** Marks a data folder that was restored: its broker calls no receiver until an operator allows it. */
 const restoredFile = "restored.json";
-/** Marks one whose restore has not ended. */
+/** Marks a data folder whose restore has not finished. */
 const unfinishedFile = "restore.unfinished";
 
 /** Marks a folder before anything is restored to it. */
@@ -11,7 +11,7 @@ export function markUnfinished(folder: string): void {
   writeFileSync(join(folder, unfinishedFile), "", { mode: 0o600, flush: true });
 }
 
-/** Marks a folder that has all files of a backup, made at that time. */
+/** Marks a folder that has all files of a backup. `marks` says when the backup was made and restored. */
 export function markRestored(folder: string, marks: { readonly madeAt: string; readonly restoredAt: string }): void {
   writeFileSync(join(folder, restoredFile), `${JSON.stringify(marks)}\n`, { mode: 0o600, flush: true });
   rmSync(join(folder, unfinishedFile));
@@ -22,12 +22,12 @@ export function isRestoreUnfinished(folder: string): boolean {
   return existsSync(join(folder, unfinishedFile));
 }
 
-/** Whether the folder was restored, and nobody has let its broker call receivers since. */
+/** Whether the folder was restored, and no operator has allowed deliveries since. */
 export function isRestored(folder: string): boolean {
   return existsSync(join(folder, restoredFile));
 }
 
-/** From its next start on, the folder's broker delivers. Returns what the mark said; undefined where there is none. */
+/** Lets the folder's broker deliver from its next start on. Returns the content of the mark; undefined if there was none. */
 export function letDeliver(folder: string): string | undefined {
   if (!isRestored(folder)) return undefined;
   const marks = readFileSync(join(folder, restoredFile), "utf8").trim();

@@ -1,14 +1,14 @@
 import { forms } from "../lib/output-form.ts";
 import type { SettingFlag } from "./broker-settings.ts";
 
-/** A command that works on the settings and the data of a broker, and reads its words itself. */
+/** A command that parses its own arguments; most such commands work on the settings and data of a broker. */
 export interface BrokerCommand {
   readonly summary: string;
-  /** What its first word may be. */
+  /** The actions that its first argument may name. */
   readonly actions?: readonly string[];
-  /** Flags beside the settings of a broker. */
+  /** The command's own flags, without the settings of a broker. */
   readonly flags: readonly SettingFlag[];
-  /** Whether it takes all settings of a broker. */
+  /** Whether the command also takes every setting of a broker as a flag. */
   readonly takesSettings: boolean;
 }
 
@@ -17,7 +17,7 @@ const values = (...names: readonly string[]): readonly SettingFlag[] => names.ma
 const outputFlags: readonly SettingFlag[] = ["-o", "--output"].map((name) => ({ name, choices: forms }));
 const onData = { flags: outputFlags, takesSettings: true } as const;
 
-/** The commands by their names. A test compares them with their help. */
+/** The commands by name. A test compares their flags with their help. */
 export const brokerCommands: Readonly<Record<string, BrokerCommand>> = {
   start: {
     summary: "Starts a broker; so does stele without a command. stele start --help lists every setting.",
@@ -35,18 +35,18 @@ export const brokerCommands: Readonly<Record<string, BrokerCommand>> = {
     takesSettings: false,
   },
   key: {
-    summary: "Makes, lists and revokes keys of clients.",
+    summary: "Creates, lists and revokes keys of clients.",
     actions: ["create", "list", "revoke"],
     flags: [...outputFlags, ...values("--principal", "--role", "--tenant", "--expires")],
     takesSettings: true,
   },
   role: {
-    summary: "Shows roles, and sets and deletes those of the store.",
+    summary: "Lists and shows roles; sets and deletes roles in the store.",
     actions: ["list", "show", "set", "delete"],
     ...onData,
   },
   scrub: { summary: "Looks for damage in the data folder of a stopped broker.", ...onData },
   backup: { summary: "Copies the data folder of a broker, also while it runs.", ...onData },
   restore: { summary: "Restores a data folder from a backup.", ...onData },
-  activate: { summary: "Lets a restored broker call receivers and sign.", ...onData },
+  activate: { summary: "Lets a restored broker call receivers.", ...onData },
 };

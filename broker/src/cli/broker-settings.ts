@@ -1,23 +1,23 @@
-/** A flag of a command that reads its words itself. */
+/** A flag of a command that parses its own arguments. */
 export interface SettingFlag {
   readonly name: string;
-  /** Undefined for one without a value; empty for one that takes any. */
+  /** Undefined for a flag without a value; empty for a flag that takes any value. */
   readonly choices?: readonly string[];
 }
 
-/** A place to connect to. */
+/** A host and port to connect to. */
 export interface Place {
   readonly name: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** What the settings of a broker on this machine say. */
+/** Valid settings of a broker on this machine, as far as client commands need them. */
 export interface CheckedSettings {
   readonly dataDir: string;
-  /** The database that nodes share, without a password; undefined for SQLite in the data folder. A socket of the file system has no place. */
+  /** The database that nodes share: its address without a password, and its place unless it is a Unix socket. Undefined for SQLite in the data folder. */
   readonly database: { readonly name: string; readonly place: Place | undefined } | undefined;
-  /** Ports for MQTT and STOMP. Undefined hosts are any address of the machine. */
+  /** Ports for MQTT and STOMP. */
   readonly ports: readonly Place[];
 }
 
@@ -25,7 +25,7 @@ export type SettingsOutcome =
   | { readonly status: "valid"; readonly settings: CheckedSettings }
   | { readonly status: "refused"; readonly problems: readonly string[] };
 
-/** What the commands know of the settings of a broker. It is loaded on demand: most commands need nothing of a broker. */
+/** Access to the settings of a broker. Loaded on demand, because most client commands do not need it. */
 export interface BrokerSettings {
   /** The flags of all settings. */
   readonly flags: readonly SettingFlag[];

@@ -12,26 +12,26 @@ function read(members: string, options = {}) {
 }
 
 function textOf({ content }: Publication): string {
-  if (!(content instanceof Uint8Array)) throw new Error("the content of a CloudEvent is no bytes");
+  if (!(content instanceof Uint8Array)) throw new Error("the content is not a Uint8Array");
   return new TextDecoder().decode(content);
 }
 
-describe("a CloudEvent of stdin", () => {
+describe("fromCloudEvent", () => {
   it.each([
     ['{"a":12345678901234567890}', "digits beyond 2^53"],
     ['{ "a": 1,  "a": 2 }', "a key twice, and spaces"],
-    ["1.50", "a number with a zero at its end"],
+    ["1.50", "a number with a trailing zero"],
     ['"\\u00fc"', "a text with an escape"],
-  ])("keeps its data %s: %s", (data) => {
+  ])("keeps the text of the data %s: %s", (data) => {
     expect(textOf(read(`,"data":${data}`))).toBe(data);
   });
 
-  it("takes text and bytes for what they are", () => {
+  it("reads the content from data of text, and from data_base64", () => {
     expect(textOf(read(',"datacontenttype":"text/plain","data":"grüße"'))).toBe("grüße");
     expect(textOf(read(',"data_base64":"aGVsbG8="'))).toBe("hello");
   });
 
-  it("keeps its attributes as extensions, as the broker does over HTTP", () => {
+  it("keeps attributes as extensions, as the broker does over HTTP", () => {
     expect(read(',"orderid":"9","data":1', { extensions: { "svc-x": "y" } })).toMatchObject({
       topic: "orders/new",
       extensions: {
@@ -46,7 +46,7 @@ describe("a CloudEvent of stdin", () => {
     });
   });
 
-  it("has every extension that a tail wrote, also those that cannot be attributes", () => {
+  it("restores every extension that a tail wrote, even those that cannot be attributes", () => {
     const extensions = {
       "svc-format": "json",
       "svc-ce-type": "com.acme.order",
@@ -73,27 +73,27 @@ describe("a CloudEvent of stdin", () => {
     expect(textOf(publication)).toBe("{}");
   });
 
-  it("has a key of its source and id", () => {
+  it("derives the publish key from source and id, and has none without once", () => {
     expect(read(',"data":1').once).toBe(read(',"data":2').once);
     expect(read(',"data":1').once).not.toBe(read(',"data":1,"id":"2"').once);
     expect(read(',"data":1', { once: undefined }).once).toBeUndefined();
   });
 
-  it("goes to the topic of the command, if that names one", () => {
+  it("uses the command's topic instead of the subject, if the command names one", () => {
     expect(read(',"data":1', { topic: "paid" }).topic).toBe("paid");
   });
 
   it.each([
-    ["no JSON", Buffer.from("{"), "not a JSON object"],
+    ["malformed JSON", Buffer.from("{"), "not a JSON object"],
     ["an array", Buffer.from("[1]"), "not a JSON object"],
-    ["bytes that are no UTF-8", Buffer.from('{"id":"\u00ff"}', "latin1"), "not a JSON object"],
+    ["bytes that are not UTF-8", Buffer.from('{"id":"\u00ff"}', "latin1"), "not a JSON object"],
     ["an event without a type", Buffer.from('{"specversion":"1.0","id":"1","source":"/s"}'), "the attribute type"],
     [
       "an event without a subject",
       Buffer.from('{"specversion":"1.0","id":"1","source":"/s","type":"t"}'),
       "give a topic",
     ],
-  ])("is refused if it is %s", (_what, line, reason) => {
+  ])("refuses %s", (_what, line, reason) => {
     const parse = () => fromCloudEvent(line, common);
     expect(parse).toThrow(UsageError);
     expect(parse).toThrow(reason);

@@ -4,19 +4,19 @@ import { isBrokerError, parseCloudEvent, type PublishedCloudEvent } from "@stele
 import { UsageError } from "./io.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-/** Characters of a line that a message quotes. */
+/** Characters of a line that an error message quotes, at most. */
 const quotedCharacters = 80;
 
-/** What all events of one command share. With `once`, source and id are the key of an event. */
+/** Options that all events of one command share. If `once` is true, the publish key of each event is a hash of its source and id. */
 export interface CloudEventOptions extends Omit<Publication, "content"> {
-  /** How keys of extensions begin. */
+  /** Prefix of the keys of extensions. */
   readonly prefix: string;
 }
 
 /**
- * Reads a CloudEvent 1.0 in its JSON format as the broker reads one over HTTP (docs/rest.md, CloudEvents): its data stays as it stands. One that a tail
- * wrote is taken too: its sequence is left out.
- * @throws UsageError if it is none.
+ * Reads a CloudEvent 1.0 in its JSON format as the broker does over HTTP (docs/rest.md, CloudEvents): the text of its data stays unchanged. Also reads
+ * a CloudEvent that a tail wrote, without its sequence.
+ * @throws UsageError if the line is no CloudEvent, or names no topic.
  */
 export function fromCloudEvent(line: Uint8Array, { topic, once, extensions, prefix }: CloudEventOptions): Publication {
   const { subject, content, extensions: own } = parse(line, prefix);

@@ -6,12 +6,12 @@ import { type CliIo, UsageError } from "./io.ts";
 import { type Form, forms } from "../lib/output-form.ts";
 import { Output } from "./output.ts";
 
-/** What the flags of every command say. */
+/** Flags of every command that calls a broker. */
 export interface ConnectionFlags extends BrokerFlags {
   readonly output: Form;
 }
 
-/** A command that runs: its way to the broker, and where its results go. */
+/** A running command: its connection to the broker, and its output. */
 export interface Session {
   readonly stele: Stele;
   readonly output: Output;
@@ -24,24 +24,24 @@ export function addOutputFlag(command: Command): Command {
   return command.addOption(new Option("-o, --output <form>", "form of the results").choices(forms).default("table"));
 }
 
-/** Adds the flags that say which broker, and in which form. */
+/** Adds the flags that choose the broker and the form of the output. */
 export function addConnectionFlags(command: Command): Command {
   return addOutputFlag(
     command
       .addOption(
         new Option(
           "-u, --url <url>",
-          `base URL of the broker (default: that of the context, else ${urlDefault})`,
+          `base URL of the broker (default: $STELE_URL, else that of the context, else ${urlDefault})`,
         ).conflicts("context"),
       )
-      .option("--admin-url <url>", "base URL of its pages for operators, if they have a port of their own")
+      .option("--admin-url <url>", "base URL of the broker's pages for operators, if they have their own port")
       .option("-g, --group <id>", "group (default: that of the context, else the broker's)")
       .option("--key-file <file>", "file with the key or token that the broker asks for")
       .option("-c, --context <name>", "context to use instead of the current one"),
   );
 }
 
-/** @throws UsageError for a context that does not exist, or an address that is none. */
+/** @throws UsageError for a context that does not exist, an unreadable key file, or an invalid URL. */
 export function openSession(flags: ConnectionFlags, io: CliIo): Session {
   const output = new Output(io, flags.output);
   const contexts = new Contexts(io);

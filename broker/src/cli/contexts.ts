@@ -3,7 +3,7 @@ import * as z from "zod";
 import { readUserFile, userFile, writeUserFile } from "../lib/system/user-file.ts";
 import type { CliIo } from "./io.ts";
 
-/** A broker that the user has given a name. */
+/** A broker that the user named, with what a client needs to call it. */
 const contextSchema = z.strictObject({
   url: z.string(),
   adminUrl: z.string().optional(),
@@ -18,10 +18,10 @@ const fileSchema = z.strictObject({
 });
 type ContextFile = z.output<typeof fileSchema>;
 
-/** All access of the file's group and of other users. */
+/** Permission bits of the file's group and of other users. */
 const othersRights = 0o077;
 
-/** The user's contexts, in a file that only the user reads: it holds keys. */
+/** The user's contexts, in a file that only the user may read, because it contains keys. */
 export class Contexts {
   readonly file: string;
 
@@ -29,14 +29,14 @@ export class Contexts {
     this.file = userFile("contexts.json", env, home);
   }
 
-  /** @throws Error if the file is there and cannot be used. */
+  /** @throws Error if the file exists but cannot be read or parsed. */
   read(): ContextFile {
     const text = readUserFile(this.file);
     if (text === undefined) return { contexts: {} };
     try {
       return fileSchema.parse(JSON.parse(text));
     } catch (cause) {
-      throw new Error(`${this.file} holds no contexts; repair or remove it`, { cause });
+      throw new Error(`${this.file} does not contain valid contexts; repair or remove it`, { cause });
     }
   }
 
@@ -45,7 +45,7 @@ export class Contexts {
     writeUserFile(this.file, `${JSON.stringify(change(this.read()), null, 2)}\n`);
   }
 
-  /** What to do if others can read the keys; undefined if they cannot. */
+  /** A warning that says what to do if others can read the keys; undefined if they cannot. */
   findProblem(): string | undefined {
     try {
       if ((statSync(this.file).mode & othersRights) === 0) return undefined;

@@ -1,6 +1,6 @@
 import { SteleError } from "@stele/client";
 
-/** An error in one line for people, with its code and with what to do. */
+/** Describes an error in one line for people, with its code and its hints. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (!(error instanceof SteleError)) return error.message;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Context, Contexts } from "./contexts.ts";
 import { type CliIo, UsageError } from "./io.ts";
 
-/** What the flags of every command say of the broker. */
+/** The flags that choose the broker. */
 export interface BrokerFlags {
   readonly url?: string | undefined;
   readonly adminUrl?: string | undefined;
@@ -11,7 +11,7 @@ export interface BrokerFlags {
   readonly context?: string | undefined;
 }
 
-/** How to reach the broker, as the client takes it. */
+/** How to reach the broker, as options of the client. */
 interface BrokerAddress {
   readonly url: string;
   readonly adminUrl: string | undefined;
@@ -21,12 +21,12 @@ interface BrokerAddress {
 
 export const urlDefault = "http://127.0.0.1:8080";
 
-/** The broker that flags, contexts and environment name together. @throws UsageError for a context that does not exist, or a key that cannot be read. */
+/** Finds the broker by flags, contexts and environment. @throws UsageError for a context that does not exist, or an unreadable key file. */
 export function findBroker(flags: BrokerFlags, contexts: Contexts, env: CliIo["env"]): BrokerAddress {
   return toOptions(flags, findContext(flags, contexts, env), env);
 }
 
-/** The context that counts: the one of the flag, or the current one unless another address is named. */
+/** The context to use: that of `--context`, else the current one, unless `--url` or STELE_URL names a broker. */
 function findContext({ context, url }: BrokerFlags, contexts: Contexts, env: CliIo["env"]): Context | undefined {
   if (context === undefined && (url ?? (env["STELE_URL"] || undefined)) !== undefined) return undefined;
   const { current, contexts: byName } = contexts.read();
@@ -37,7 +37,7 @@ function findContext({ context, url }: BrokerFlags, contexts: Contexts, env: Cli
   return found;
 }
 
-/** The key of a context goes only to the address of this context. */
+/** A context's key never goes to the address of `--url` or STELE_URL: with those, `context` is undefined. */
 function toOptions(flags: BrokerFlags, context: Context | undefined, env: CliIo["env"]): BrokerAddress {
   return {
     url: flags.url ?? context?.url ?? (env["STELE_URL"] || urlDefault),

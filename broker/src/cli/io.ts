@@ -1,6 +1,6 @@
 import type { BrokerSettings } from "./broker-settings.ts";
 
-/** What a command has of its process. */
+/** The parts of the process that a command uses. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
@@ -17,13 +17,13 @@ export interface OutputStream {
   write(text: string | Uint8Array, done: (error?: Error | null) => void): unknown;
 }
 
-/** A mistake of whoever typed the command: exit code 2. */
+/** The command was used wrongly: exit code 2. */
 export class UsageError extends Error {}
 
-/** The command did not do all that it was to do: exit code 1. */
+/** The command failed, at least in part: exit code 1. */
 export class CommandFailed extends Error {}
 
-/** Resolves once the text has left. @throws the stream's error, such as EPIPE. */
+/** Resolves once the stream has written the text. @throws the stream's error, such as EPIPE. */
 export function write(stream: OutputStream, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));

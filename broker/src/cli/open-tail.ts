@@ -7,20 +7,20 @@ export interface TailOptions extends Pick<SubscribeOptions, "after" | "filter"> 
   readonly topics: readonly string[];
 }
 
-/** Says where a tail starts, instead of `--after`. */
+/** The flag for the time at which a tail starts; it excludes `--after`. */
 export function sinceOption(): Option {
-  return new Option("--since <age>", "start that long ago: 90s, 10m, 12h, 2d")
+  return new Option("--since <age>", "start this long ago: 90s, 10m, 12h, 2d")
     .argParser(parseDuration)
     .conflicts("after");
 }
 
-/** Connects, says so on stderr, and gives the events until Ctrl-C, which is no failure. */
+/** Connects, notes that on stderr, and yields the events until Ctrl-C, which is not a failure. */
 export function openTail(session: Session, options: TailOptions): Promise<AsyncIterable<ReceivedEvent>> {
   const { topics } = options;
   return open(session, session.stele.subscribe(topics, toSubscribeOptions(session, options)), topics);
 }
 
-/** The same, with each event as a CloudEvent. */
+/** Like `openTail`, with each event as a CloudEvent. */
 export function openCloudEventTail(session: Session, options: TailOptions): Promise<AsyncIterable<ReceivedCloudEvent>> {
   const { topics } = options;
   return open(session, session.stele.subscribeCloudEvents(topics, toSubscribeOptions(session, options)), topics);
@@ -31,7 +31,7 @@ function toSubscribeOptions({ output, signal }: Session, { after, filter }: Tail
     after,
     filter,
     signal,
-    onResync: ({ after: place }) => output.note(`the chain took back the events after ${place}`),
+    onResync: ({ after: place }) => output.note(`a reorg removed events after ${place}`),
     onReconnect: ({ reason, delayMs }) => output.note(`${reason}; trying again in ${(delayMs / 1000).toFixed(1)} s`),
   };
 }
@@ -54,7 +54,7 @@ async function* untilAborted<Item>(events: AsyncIterable<Item>, signal: AbortSig
   }
 }
 
-/** So many events, or all of them. */
+/** The first `count` events (at least one), or all of them. */
 export async function* first<Item>(
   events: AsyncIterable<Item>,
   count = Number.POSITIVE_INFINITY,

@@ -4,7 +4,7 @@ import { Output, type RowsOptions } from "./output.ts";
 
 const columns = [{ title: "N", of: (row: number) => row }];
 
-/** Stdout after these rows and then an error, unless there is none. */
+/** What `Output.rows` writes to stdout for these rows, and then an error if `fails`. */
 async function written(form: Form, rows: readonly number[], options: RowsOptions<number> & { fails?: boolean } = {}) {
   let text = "";
   const stream = {
@@ -23,16 +23,16 @@ async function written(form: Form, rows: readonly number[], options: RowsOptions
   return text;
 }
 
-describe("rows", () => {
-  it.each<Form>(["json", "ndjson", "table"])("in %s are nothing if the source fails before its first", async (form) => {
+describe("Output.rows", () => {
+  it.each<Form>(["json", "ndjson", "table"])("writes no %s if the source fails before its first row", async (form) => {
     expect(await written(form, [], { fails: true })).toBe("");
   });
 
-  it("are an empty array in JSON if there are none", async () => {
+  it("writes an empty JSON array if there are no rows", async () => {
     expect(await written("json", [])).toBe("[]\n");
   });
 
-  it("are whole JSON if the source fails after some", async () => {
+  it("writes complete JSON if the source fails after some rows", async () => {
     expect(JSON.parse(await written("json", [1, 2], { fails: true }))).toEqual([1, 2]);
   });
 });

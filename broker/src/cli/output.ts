@@ -3,7 +3,7 @@ import { toPrintable } from "../lib/printable.ts";
 import { startProgress } from "../lib/progress.ts";
 import { type CliIo, write } from "./io.ts";
 
-/** A column of a table. `width` is the least one, for rows that come one by one. */
+/** A column of a table. `width` is its minimum width in characters, for live rows. */
 export interface Column<Row> {
   readonly title: string;
   readonly of: (row: Row) => string | number | boolean | undefined;
@@ -11,7 +11,7 @@ export interface Column<Row> {
 }
 
 export interface RowsOptions<Row> {
-  /** Rows come one by one, perhaps without end: the table does not wait for others to align with. */
+  /** Rows arrive one by one, perhaps without end: the table prints each at once instead of waiting to align them. */
   readonly isLive?: boolean;
   /** The JSON of a row, on one line. */
   readonly toJson?: (row: Row) => string;
@@ -19,11 +19,11 @@ export interface RowsOptions<Row> {
 
 type OutputIo = Pick<CliIo, "env" | "stdout" | "stderr">;
 
-/** Rows that a table waits for, to make its columns wide enough. */
+/** Rows that a table collects before it prints, to make its columns wide enough. */
 const alignedRowsMax = 500;
 const gap = "  ";
 
-/** Writes what a command found to stdout, in the form that was asked for, and all else to stderr. */
+/** Writes a command's results to stdout, in the chosen form, and all else to stderr. */
 export class Output {
   readonly #io: OutputIo;
   readonly #form: Form;
@@ -37,7 +37,7 @@ export class Output {
     this.#hasColor = io.stdout.isTTY === true && !noColor && term !== "dumb";
   }
 
-  /** Says on a terminal that the command still runs, until it writes something. */
+  /** Shows on a terminal that the command is running, until it writes something. */
   beginProgress(name: string): void {
     this.#progress = startProgress(this.#io.stderr, name);
   }
@@ -53,7 +53,7 @@ export class Output {
     this.#io.stderr.write(`${toPrintable(text)}\n`, () => {});
   }
 
-  /** What has its own form. */
+  /** Writes the text or bytes unchanged, whatever the form. */
   raw(text: string | Uint8Array): Promise<void> {
     return this.#text(text);
   }
@@ -73,7 +73,7 @@ export class Output {
     }
   }
 
-  /** Returns the number of rows. A source that fails before its first row leaves stdout empty: `[]` would say that there is nothing. */
+  /** Returns the number of rows. If the source fails before its first row, stdout stays empty: `[]` would claim that there are no rows. */
   async rows<Row>(
     rows: AsyncIterable<Row> | Iterable<Row>,
     columns: readonly Column<Row>[],
@@ -160,7 +160,7 @@ class Table {
   }
 }
 
-/** Texts come from others: escaped, they can neither move the cursor nor break a line. */
+/** Cells contain strangers' texts: escaped, these can neither move the cursor nor break a line. */
 function toCell<Row>({ of }: Column<Row>, row: Row): string {
   return toPrintable(String(of(row) ?? ""));
 }

@@ -2,13 +2,13 @@ import { InvalidArgumentError } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A number of things, from 0. */
+/** A count: an integer from 0 with at most 9 digits. */
 export function parseCount(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a number from 0.");
   return Number(text);
 }
 
-/** A length of time, such as 90s, in milliseconds. */
+/** The milliseconds of a duration such as 90s. */
 export function parseDuration(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? [];
   const length = Number(count) * (unitMs[unit] ?? Number.NaN);
@@ -16,7 +16,7 @@ export function parseDuration(text: string): number {
   return length;
 }
 
-/** `key=value`, collected over several flags. */
+/** Adds the `key=value` of one flag to those of earlier flags. */
 export function collectPair(
   text: string,
   before: Readonly<Record<string, string>> = {},

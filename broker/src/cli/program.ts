@@ -25,7 +25,7 @@ const definitions = [
   defineCompletion,
 ] as const;
 
-/** The commands of the program, ready to parse. */
+/** The program with all its commands, ready to parse arguments. */
 export function createProgram(io: CliIo, version: string): Command {
   const program = new Command("stele")
     .description("An event broker that commits every event to a blockchain, and its clients.")
@@ -41,7 +41,7 @@ export function createProgram(io: CliIo, version: string): Command {
     })
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage. STELE_URL and STELE_KEY name a broker and its key where no context does.\n",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage. STELE_URL and STELE_KEY name a broker and its key; STELE_URL precedes the current context.\n",
     );
   for (const [name, { summary }] of Object.entries(brokerCommands)) program.command(name).description(summary);
   for (const define of definitions) define(program, io);

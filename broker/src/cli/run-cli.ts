@@ -14,7 +14,7 @@ export async function runCli(argv: readonly string[], io: CliIo, version: string
     return exitCodes.done;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage;
-    if (isClosedPipe(error)) return exitCodes.done; // As of `| head`.
+    if (isClosedPipe(error)) return exitCodes.done; // As with `| head`.
     if (io.signal.aborted && !(error instanceof CommandFailed)) return exitCodes.failed;
     await write(io.stderr, `stele: ${toPrintable(describeError(error))}\n`).catch(() => {});
     return error instanceof UsageError ? exitCodes.wrongUsage : exitCodes.failed;

@@ -13,20 +13,20 @@ async function read(...chunks: readonly (string | Uint8Array)[]): Promise<readon
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, "latin1");
 
-describe("the lines of stdin", () => {
+describe("lineGroups", () => {
   it.each([
     ["whole lines", ["a\nb\n"], [["a", "b"]]],
-    ["a last line without an end", ["a\nb"], [["a"], ["b"]]],
-    ["lines of Windows", ["a\r\n\r\nb\r"], [["a", ""], ["b"]]],
-    ["lines over several chunks", ["a", "b", "c\nd", "e\n"], [["abc"], ["de"]]],
+    ["a last line without a line feed", ["a\nb"], [["a"], ["b"]]],
+    ["lines that end with CR LF", ["a\r\n\r\nb\r"], [["a", ""], ["b"]]],
+    ["lines split over several chunks", ["a", "b", "c\nd", "e\n"], [["abc"], ["de"]]],
     ["nothing", [], []],
-    ["bytes that are no UTF-8", [bytes("\u00ff\u0000\u00c3\n")], [["\u00ff\u0000\u00c3"]]],
-    ["a character that two chunks share", [bytes("\u00c3"), bytes("\u00bc\n")], [["\u00c3\u00bc"]]],
-  ])("are those of %s", async (_what, chunks, groups) => {
+    ["bytes that are not UTF-8", [bytes("\u00ff\u0000\u00c3\n")], [["\u00ff\u0000\u00c3"]]],
+    ["a character split over two chunks", [bytes("\u00c3"), bytes("\u00bc\n")], [["\u00c3\u00bc"]]],
+  ])("reads %s", async (_what, chunks, groups) => {
     expect(await read(...chunks)).toEqual(groups);
   });
 
-  it("are refused above 8 MiB each", async () => {
+  it("reads a line of 8 MiB, and refuses a longer one", async () => {
     await expect(read(Buffer.alloc(8 * 1024 * 1024), "x")).rejects.toThrow(UsageError);
     expect(await read(Buffer.alloc(8 * 1024 * 1024), "\n")).toHaveLength(1);
   });

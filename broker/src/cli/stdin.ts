@@ -4,7 +4,7 @@ import { type CliIo, UsageError } from "./io.ts";
 const lineBytesMax = 8 * 1024 * 1024;
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
-/** The lines of stdin as their bytes, with those together that came together. @throws UsageError for a line that is too long. */
+/** Yields the lines of stdin as bytes: all lines that end in the same chunk together. @throws UsageError for a line that is too long. */
 export async function* lineGroups({ stdin }: Pick<CliIo, "stdin">): AsyncGenerator<readonly Uint8Array[]> {
   let rest: Uint8Array[] = [];
   let restBytes = 0;
@@ -29,7 +29,7 @@ export async function readAll({ stdin }: Pick<CliIo, "stdin">): Promise<Uint8Arr
   return Buffer.concat(chunks);
 }
 
-/** Each line ends with a line feed. */
+/** Splits bytes that end with a line feed. */
 function splitLines(bytes: Uint8Array): readonly Uint8Array[] {
   const lines: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; ) {

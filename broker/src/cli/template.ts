@@ -1,9 +1,9 @@
 import { UsageError } from "./io.ts";
 
-/** Names in a template, and what stands for each. */
+/** The names that a template may use, each with a function that gives its value. */
 export type TemplateValues = Readonly<Record<string, () => string>>;
 
-/** Puts a value in the place of each `{{name}}`. @throws UsageError for a name that there is not. */
+/** Replaces each `{{name}}` by its value. @throws UsageError for an unknown name. */
 export function fillTemplate(template: string, values: TemplateValues): string {
   return template.replaceAll(/\{\{\s*(\w*)\s*\}\}/g, (_whole, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;

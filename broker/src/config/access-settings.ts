@@ -12,13 +12,13 @@ const section = "Access";
 /** Maximum number of names of client certificates. */
 const certificatesMax = 10_000;
 
-/** What may be done with which role. */
+/** The value of the `access` setting. */
 export interface AccessConfig {
   readonly roles: Readonly<Record<string, readonly AccessRule[]>>;
-  /** Who shows which client certificate. */
+  /** The principal and roles of each client certificate. */
   readonly certificates: readonly CertificateHolder[];
   readonly quotas: QuotaTable;
-  /** Whose tokens are accepted. */
+  /** The issuers whose tokens the broker accepts. */
   readonly tokens: readonly TokenIssuerConfig[];
 }
 
@@ -58,7 +58,7 @@ function isOwnerName(text: string): boolean {
 }
 
 function quotasOf<One extends z.ZodType>(named: z.ZodType<string>, one: One) {
-  const key = z.union([z.literal(everyOther), named]) as z.ZodType<string, string>; // A key of a record is a text.
+  const key = z.union([z.literal(everyOther), named]) as z.ZodType<string, string>; // Both schemas accept only strings.
   return z.record(key, one).default({});
 }
 
@@ -99,7 +99,7 @@ const accessSetting: Setting<AccessConfig | undefined> = {
   decode: decodeJson,
 };
 
-/** Settings of who may do what. */
+/** Settings of access, the audit log and the operators' listener. */
 export const accessSettings = {
   access: accessSetting,
   allowAnonymous: truth({
@@ -111,7 +111,7 @@ export const accessSettings = {
   auditLog: text({
     section,
     description:
-      "Where to write who changed something, who was refused, and what operators looked at, a JSON object a line: the path of a file, or `stdout`; see [access.md](access.md#audit-log).",
+      "Where to write who changed something, who was refused, and what operators looked at, as one JSON object per line: the path of a file, or `stdout`; see [access.md](access.md#audit-log).",
     default: "",
     defaultText: "empty: nowhere",
     rule: "empty, stdout or a path",
@@ -128,7 +128,7 @@ export const accessSettings = {
     portOrOff({
       section,
       description:
-        "Port of a listener for operators, which alone serves `/metrics`, `/admin` and `/chain`; 0 takes any free one. `off` serves them at `port`, without `access`, or not at all, with it.",
+        "Port of a listener for operators; only this listener serves `/metrics`, `/admin` and `/chain`. 0 picks a free port. `off`: the broker serves these pages at `port` if `access` is off, and not at all if it is on.",
       default: "off",
     }),
     "`off` without `access`, else 8081",
@@ -161,7 +161,7 @@ function toProblem({ path, message }: z.core.$ZodIssue): string {
   return `${["access", ...path].join(".")}: ${message}`;
 }
 
-/** Text that is not JSON stays text, which is no object. */
+/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not an object. */
 function decodeJson(value: string): unknown {
   try {
     return JSON.parse(value);

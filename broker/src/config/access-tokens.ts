@@ -2,7 +2,7 @@ import { z } from "zod";
 import { namePattern, nameRule } from "../domain/access-rule.ts";
 import { consoleLogIn, findLogInProblems, isSafeUrl } from "./console-log-in.ts";
 
-/** Signing algorithms that a broker can be told to accept. All have a public key: with a shared secret, whoever verifies could sign too. */
+/** Signing algorithms that the settings may allow. All have a public key: with a shared secret, whoever verifies tokens could sign them too. */
 const algorithms = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"] as const;
 
 /** Maximum number of token issuers. */
@@ -28,18 +28,18 @@ const issuer = z.strictObject({
   logIn: consoleLogIn.optional(),
 });
 
-/** One issuer of tokens, and what its tokens mean. */
+/** One issuer of tokens, with its keys and the meaning of its claims. */
 export type TokenIssuerConfig = z.output<typeof issuer>;
 
 export const tokenIssuers = z.array(issuer).max(issuersMax).default([]);
 
-/** Whoever can change keys on their way could sign. */
+/** Whether keys come from a file, or from a URL where nobody can change them in transit: whoever changes them could sign tokens. */
 function isKeyPlace(place: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(place)) return !place.includes("\0");
   return isSafeUrl(place);
 }
 
-/** What is wrong with issuers beside each other, and with the roles that they name. */
+/** Problems of issuers that conflict with each other, or that name unknown roles. */
 export function findTokenProblems(
   issuers: readonly TokenIssuerConfig[],
   isRole: (role: string) => boolean,
@@ -57,7 +57,9 @@ export function findTokenProblems(
       ...findLogInProblems(one, others).map((problem) => `${path}.logIn: ${problem}`),
       ...(others.some((other) => other.issuer === one.issuer) ? [`${path}: the issuer is there already`] : []),
       ...(hasForeignPrincipals(one, issuers)
-        ? [`${path}: with several issuers, each needs a tenant of its own; one alone may have none, and no tenantClaim`]
+        ? [
+            `${path}: with several issuers, each needs a tenant of its own; only one may have neither tenant nor tenantClaim`,
+          ]
         : []),
       ...(one.tenant !== undefined && others.some(({ tenant }) => tenant === one.tenant)
         ? [`${path}: another issuer has the tenant ${one.tenant}`]
@@ -66,7 +68,10 @@ export function findTokenProblems(
   });
 }
 
-/** Whether an issuer could name principals of another one. Names of principals without a tenant contain no slash. */
+/**
+ * Whether an issuer's tokens could name principals of another issuer. A principal of a tenant has a slash in its name, and one without a tenant has
+ * none, so a single issuer without a tenant is safe.
+ */
 function hasForeignPrincipals(one: TokenIssuerConfig, issuers: readonly TokenIssuerConfig[]): boolean {
   if (issuers.length === 1 || one.tenant !== undefined) return false;
   return one.tenantClaim !== undefined || issuers.some((other) => other !== one && other.tenant === undefined);

@@ -17,7 +17,8 @@ it("access is off on loopback, without any setting", () => {
   expect(loaded({})).toMatchObject({ access: undefined, allowAnonymous: false });
 });
 
-test.each(["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"])("%s needs access", (host) => {
+const openHosts = ["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"];
+test.each(openHosts)("refuses the host %s without access or allowAnonymous", (host) => {
   expect(problemOf({ STELE_HOST: host })).toContain("STELE_ALLOW_ANONYMOUS=true");
   expect(loaded({ STELE_HOST: host, STELE_ALLOW_ANONYMOUS: "true" }).host).toBe(host);
   expect(loaded({ STELE_HOST: host, STELE_ACCESS: "{}" }).access).toEqual({
@@ -28,19 +29,22 @@ test.each(["0.0.0.0", "::", "10.0.0.1", "broker.internal", "127.evil.example"])(
   });
 });
 
-test.each(["0.0.0.0", "::", "broker.internal"])("the operators' listener at %s needs access too", (adminHost) => {
-  const env = { STELE_ADMIN_HOST: adminHost, STELE_ADMIN_PORT: "8081" };
-  expect(problemOf(env)).toContain(`STELE_ADMIN_HOST is ${adminHost}`);
-  expect(loaded({ ...env, STELE_ALLOW_ANONYMOUS: "true" }).adminHost).toBe(adminHost);
-  expect(loaded({ ...env, STELE_ACCESS: "{}" }).adminHost).toBe(adminHost);
-  expect(loaded({ STELE_ADMIN_HOST: adminHost }).adminHost).toBe(adminHost); // there is no such listener
-});
+test.each(["0.0.0.0", "::", "broker.internal"])(
+  "refuses the adminHost %s without access or allowAnonymous",
+  (adminHost) => {
+    const env = { STELE_ADMIN_HOST: adminHost, STELE_ADMIN_PORT: "8081" };
+    expect(problemOf(env)).toContain(`STELE_ADMIN_HOST is ${adminHost}`);
+    expect(loaded({ ...env, STELE_ALLOW_ANONYMOUS: "true" }).adminHost).toBe(adminHost);
+    expect(loaded({ ...env, STELE_ACCESS: "{}" }).adminHost).toBe(adminHost);
+    expect(loaded({ STELE_ADMIN_HOST: adminHost }).adminHost).toBe(adminHost); // Without adminPort or access, operators have no listener.
+  },
+);
 
-test("one of access and allowAnonymous is wrong", () => {
+test("refuses access together with allowAnonymous", () => {
   expect(problemOf({ STELE_ACCESS: "{}", STELE_ALLOW_ANONYMOUS: "true" })).toContain("has no effect");
 });
 
-it("reads roles, and allows where a rule says nothing else", () => {
+it("reads roles; a rule without an effect allows", () => {
   const roles = { producer: [{ actions: ["publish", "open"], filter: "${tenant}/#", groupId: "1" }] };
   expect(loaded({ STELE_ACCESS: JSON.stringify({ roles }) }).access?.roles).toEqual({
     producer: [{ effect: "allow", ...roles.producer[0] }],
@@ -67,9 +71,9 @@ it("reads token issuers, with defaults", () => {
 
 test.each([
   ["an algorithm with a shared secret", [{ ...tokens, algorithms: ["HS256"] }], "algorithms"],
-  ["no algorithm", [{ ...tokens, algorithms: ["none"] }], "algorithms"],
-  ["keys on an open way", [{ ...tokens, keys: "http://i.example/keys" }], "https"],
-  ["a role that is none", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is no role"],
+  ["the algorithm none", [{ ...tokens, algorithms: ["none"] }], "algorithms"],
+  ["keys at an http URL of another machine", [{ ...tokens, keys: "http://i.example/keys" }], "https"],
+  ["an unknown role", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is no role"],
   ["several issuers without tenants", [tokens, { ...tokens, issuer: "j" }], "each needs a tenant"],
   [
     "a tenant from a claim beside another issuer",
@@ -100,12 +104,12 @@ test.each([
   expect(problemOf({ STELE_ACCESS: JSON.stringify({ tokens: issuers }) })).toContain(problem);
 });
 
-it("takes one issuer without a tenant, for operators, beside those of tenants", () => {
+it("accepts one issuer without a tenant beside issuers of tenants", () => {
   const issuers = [tokens, { ...tokens, issuer: "j", tenant: "a" }, { ...tokens, issuer: "k", tenant: "b" }];
   expect(loaded({ STELE_ACCESS: JSON.stringify({ tokens: issuers }) }).access?.tokens).toHaveLength(3);
 });
 
-it("reads quotas, and topics for tenants alone", () => {
+it("reads quotas of tenants and principals", () => {
   const quota = { publishesPerSecond: 1, bytesPerSecond: 2, connections: 3, callbacksPerSecond: 4, callbackHosts: 5 };
   const stored = { subscriptions: 6, sessions: 7 };
   const quotas = {
@@ -131,13 +135,13 @@ test.each([
   ['{"roles": {"a": [{"actions": ["read"], "filter": "${user}/#"}]}}', "${principal} and ${tenant}"],
   ['{"roles": {"a": [{"actions": ["admin"], "filter": "a"}]}}', "admin belongs to no topic"],
   [`{"roles": {"a": [{"effect": "deny", "actions": ["read"], "filter": "\${tenant}/${"x".repeat(200)}"}]}}`, "filter"],
-])("refuses %s", (access, problem) => {
+])("refuses the access setting %s", (access, problem) => {
   expect(problemOf({ STELE_ACCESS: access })).toContain(problem);
 });
 
 const access = (...certificates: readonly object[]) => ({ STELE_ACCESS: JSON.stringify({ certificates }) });
 
-describe("names of certificates", () => {
+describe("access.certificates", () => {
   const holder = { name: "DNS:a.example", principal: "a", roles: ["admin"] };
   const ca = {
     STELE_HTTP_TLS_CERTIFICATE_FILE: "c",
@@ -145,21 +149,21 @@ describe("names of certificates", () => {
     STELE_HTTP_TLS_CLIENT_CA_FILE: "ca",
   };
 
-  it("are taken with an authority of clients", () => {
+  it("are accepted with a client CA file", () => {
     expect(loaded({ ...ca, ...access(holder) }).access?.certificates).toEqual([holder]);
   });
 
-  it("are refused without an authority of clients", () => {
+  it("are refused without a client CA file", () => {
     expect(problemOf(access(holder))).toContain(
       "access.certificates has no effect without one of STELE_HTTP_TLS_CLIENT_CA",
     );
   });
 
   it.each([
-    ["twice", [holder, holder], 'certificates[1].name: "DNS:a.example" is there twice'],
+    ["with the same name twice", [holder, holder], 'certificates[1].name: "DNS:a.example" is there twice'],
     ["with an unknown role", [{ ...holder, roles: ["x"] }], 'certificates[0].roles: there is no role "x"'],
-    ["without their kind", [{ ...holder, name: "a.example" }], "a name is such as DNS:"],
-    ["of nobody", [{ ...holder, principal: "anonymous" }], "gives no credential"],
+    ["with a name that does not say its kind", [{ ...holder, name: "a.example" }], "a name is such as DNS:"],
+    ["with the principal anonymous", [{ ...holder, principal: "anonymous" }], "gives no credential"],
     ["with a plus in the principal", [{ ...holder, principal: "a+" }], "1 to 64 letters"],
     ["with a slash in the principal", [{ ...holder, principal: "b/a" }], "1 to 64 letters"],
   ])("are refused %s", (_, certificates, problem) => {

@@ -1,17 +1,17 @@
 import type { Config } from "./settings.ts";
 
-/** The operators' port where access is on and none is chosen. */
+/** The operators' port if access is on and the settings name none. */
 const defaultAdminPort = 8081;
 
 /** A listener for operators. */
 export interface AdminPort {
   readonly host: string;
   readonly port: number;
-  /** Whether the operator asked for it; else the broker does without where it is taken. */
+  /** Whether the settings name the port. Otherwise the broker starts without it if another program uses it. */
   readonly isChosen: boolean;
 }
 
-/** Undefined where operators have no listener of their own. */
+/** The operators' own listener; undefined if they have none. */
 export function adminPortOf({
   adminHost: host,
   adminPort,
@@ -21,7 +21,7 @@ export function adminPortOf({
   return { host, port: adminPort ?? defaultAdminPort, isChosen: adminPort !== undefined };
 }
 
-/** Whether the port of the clients serves operators too. */
+/** Whether the clients' port serves operators too. */
 export function servesOperators(config: Pick<Config, "adminHost" | "adminPort" | "access">): boolean {
   return config.access === undefined && adminPortOf(config) === undefined;
 }

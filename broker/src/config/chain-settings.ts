@@ -14,7 +14,7 @@ export const chainSettings = {
   chainCheckInterval: integer({
     section: "Embedded chain",
     description:
-      "The embedded chain runs most transactions by its own code. It runs one in so many with EthereumJS too and compares the results: " +
+      "The embedded chain runs most transactions with its own code. It runs one in this many with EthereumJS too and compares the results: " +
       "if they differ, it logs an error, uses EthereumJS' result, and runs all further transactions with EthereumJS. 1 compares each.",
     default: 1000,
     unit: "transactions",
@@ -24,7 +24,7 @@ export const chainSettings = {
   chainUnsavedBytesMax: integer({
     section: "Embedded chain",
     description:
-      "Bytes of the newest blocks' changes of the state after which the embedded chain sorts them into its tables. A start reads them.",
+      "The embedded chain first stores the state changes and index entries of new blocks unsorted. Once they have this many bytes, it sorts them into its tables. Each start reads the unsorted ones.",
     default: 8 * mebibyte,
     unit: "bytes",
     min: 0,

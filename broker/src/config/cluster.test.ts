@@ -11,7 +11,7 @@ function load(env: Readonly<Record<string, string>>, argv: readonly string[] = [
 }
 
 describe("settings of several nodes", () => {
-  test("an address that other machines can use needs no other setting", () => {
+  test("accepts a database and a host that other machines can reach, with defaults for the rest", () => {
     expect(load({ ...cluster, STELE_HOST: "10.0.0.1" })).toMatchObject({
       status: "loaded",
       config: { databaseUrl, databasePasswordFile: "", databaseConnectionsMax: 10, takeOverAfterMs: 6000 },
@@ -30,22 +30,22 @@ describe("settings of several nodes", () => {
       'group "1" cannot be served with STELE_DATABASE_URL: other nodes cannot reach the embedded chain of this one',
     ],
     [
-      "no coordination",
+      "coordination none",
       { STELE_COORDINATION: "none" },
       "STELE_COORDINATION is none, but STELE_DATABASE_URL is set: remove one of the two",
     ],
     [
-      "any port",
+      "port 0 without an advertised address",
       { STELE_PORT: "0" },
       "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_PORT is 0, and other nodes must know this one by name",
     ],
     [
-      "every network",
+      "the host 0.0.0.0 without an advertised address",
       { STELE_HOST: "0.0.0.0" },
       "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_HOST is 0.0.0.0, and other nodes must know this one by name",
     ],
     [
-      "every network, IPv6",
+      "the host :: without an advertised address",
       { STELE_HOST: "::" },
       "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_HOST is ::, and other nodes must know this one by name",
     ],
@@ -64,7 +64,7 @@ describe("settings of several nodes", () => {
       { STELE_TAKE_OVER_AFTER_MS: "1999" },
       "STELE_TAKE_OVER_AFTER_MS: 1999 is not an integer from 2000 to 600000",
     ],
-  ])("%s is refused", (_name, env, problem) => {
+  ])("refuses %s", (_name, env, problem) => {
     expect(load({ ...cluster, ...env })).toEqual({ status: "refused", problems: [problem] });
   });
 
@@ -83,7 +83,7 @@ describe("settings of several nodes", () => {
     expect(shown.join("\n")).not.toMatch(/hunter2|stele:/);
   });
 
-  test("takes over a node only after the database has aborted its hanging transactions", () => {
+  test("refuses a takeOverAfterMs below the database's time limit for hanging transactions", () => {
     const takeOverAfterMs = idleInTransactionMsMax - 1;
     const outcome = load({ ...cluster, STELE_HOST: "10.0.0.1", STELE_TAKE_OVER_AFTER_MS: `${takeOverAfterMs}` });
     expect(JSON.stringify(outcome)).toContain("STELE_TAKE_OVER_AFTER_MS");

@@ -30,7 +30,7 @@ export function findConflicts(config: Config): readonly string[] {
   return [...conflicts, ...groupConflicts(config, batchBytesMin), ...others];
 }
 
-/** Transaction size of every group without a setting of its own. */
+/** The smallest transaction limit, in bytes, of the groups without their own limit. */
 function smallestTransaction(config: Config): number {
   const entries = entriesOf(config).filter((entry) => entry.transactionBytesMax === undefined);
   return config.transactionBytesMax ?? Math.min(...entries.map((entry) => transactionOf(entry).bytes));

@@ -2,11 +2,11 @@ import { connectionProtocols } from "./connection-ports.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
 
-/** What can be served over TLS. Names of their settings begin so. */
+/** Protocols that can be served over TLS. The names of their settings begin with these words. */
 export const tlsServed = ["http", ...connectionProtocols] as const;
 export type TlsServed = (typeof tlsServed)[number];
 
-/** Problems of settings of certificates whose values are valid individually. */
+/** Problems of certificate settings whose values are valid individually. */
 export function connectionConflicts(config: Config): readonly string[] {
   const { access } = config;
   const unused =
@@ -19,12 +19,12 @@ export function connectionConflicts(config: Config): readonly string[] {
 
 const caSettings = tlsServed.map((served) => environmentName(`${served}TlsClientCaFile`));
 
-/** Whether it is served over TLS. */
+/** Whether the protocol is served over TLS. */
 export function isSecured(config: Config, served: TlsServed): boolean {
   return served === "http" ? config.httpTlsCertificateFile !== "" : config[`${served}TlsPort`] !== "off";
 }
 
-/** Whether its clients must show a certificate. */
+/** Whether clients of the protocol must show a certificate. */
 export function asksClients(config: Config, served: TlsServed): boolean {
   return isSecured(config, served) && config[`${served}TlsClientCaFile`] !== "";
 }

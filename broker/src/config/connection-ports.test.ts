@@ -23,7 +23,7 @@ it.each([
   [["--mqtt-tls-key-file", "key.pem"], ["STELE_MQTT_TLS_KEY_FILE has no effect without STELE_MQTT_TLS_PORT"]],
   [["--mqtt-tls-port", "0", "--mqtt-tls-key-file", "k", "--mqtt-tls-certificate-file", "c"], []],
   [["--stomp-tls-key-file", "key.pem"], ["STELE_STOMP_TLS_KEY_FILE has no effect without STELE_STOMP_TLS_PORT"]],
-] as const)("finds what is missing or idle in %j", (argv, problems) => {
+] as const)("reports settings that are missing or have no effect in %j", (argv, problems) => {
   expect(problemsOf(...argv)).toEqual(problems);
 });
 
@@ -40,7 +40,7 @@ it.each([
 
 const ports = { mqttPort: undefined, mqttTlsPort: "off", stompPort: undefined, stompTlsPort: "off" } as const;
 
-it("serves STOMP at its default port", () => {
+it("serves STOMP at its default port, unless it is off", () => {
   expect(portOf(ports, "stomp")).toEqual({ port: 61_613, isChosen: false });
   expect(serves({ ...ports, stompPort: "off" }, "stomp")).toBe(false);
 });

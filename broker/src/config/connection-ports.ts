@@ -1,13 +1,13 @@
 import type { Config } from "./settings.ts";
 
-/** Protocols whose clients hold a connection. Names of their settings begin so. */
+/** Protocols whose clients stay connected. The names of their settings begin with these words. */
 export const connectionProtocols = ["mqtt", "stomp"] as const;
 export type ConnectionProtocol = (typeof connectionProtocols)[number];
 
-/** How each is called. */
+/** Names of the protocols for people. */
 export const protocolNames = { mqtt: "MQTT", stomp: "STOMP" } as const satisfies Record<ConnectionProtocol, string>;
 
-/** The ports that are registered for them, or that their clients expect. */
+/** Default ports: those that are registered for the protocols, or that clients expect. */
 const defaultPorts: Readonly<Record<ConnectionProtocol, number>> = { mqtt: 1883, stomp: 61_613 };
 
 type PortSettings = Pick<Config, "mqttPort" | "mqttTlsPort" | "stompPort" | "stompTlsPort">;
@@ -15,11 +15,11 @@ type PortSettings = Pick<Config, "mqttPort" | "mqttTlsPort" | "stompPort" | "sto
 /** A port to listen on. */
 export interface ConnectionPort {
   readonly port: number;
-  /** Whether the operator asked for it; else the broker does without where it is taken. */
+  /** Whether the settings name the port. Otherwise the broker starts without it if another program uses it. */
   readonly isChosen: boolean;
 }
 
-/** Undefined where the protocol is off over TCP. */
+/** The port of the protocol over TCP without TLS; undefined if that is off. */
 export function portOf(config: PortSettings, protocol: ConnectionProtocol): ConnectionPort | undefined {
   const port = config[`${protocol}Port`];
   if (port === "off") return undefined;
@@ -27,7 +27,7 @@ export function portOf(config: PortSettings, protocol: ConnectionProtocol): Conn
   return { port: defaultPorts[protocol], isChosen: false };
 }
 
-/** Whether any client may speak the protocol. */
+/** Whether the protocol is on, with or without TLS. */
 export function serves(config: PortSettings, protocol: ConnectionProtocol): boolean {
   return portOf(config, protocol) !== undefined || config[`${protocol}TlsPort`] !== "off";
 }

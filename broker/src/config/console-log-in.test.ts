@@ -17,17 +17,17 @@ it("reads a log-in, with defaults", () => {
 });
 
 test.each<[string, object, string]>([
-  ["a name that is no part of a path", { name: "a/b" }, "a name is 1 to 64"],
-  ["a name that leads out of its path", { name: ".." }, "a name is 1 to 64"],
+  ["a slash in its name", { name: "a/b" }, "a name is 1 to 64"],
+  ["the name ..", { name: ".." }, "a name is 1 to 64"],
   ["an origin over plain HTTP", { origins: ["http://events.example.org"] }, "an origin is such as"],
   ["an origin with a path", { origins: ["https://events.example.org/"] }, "an origin is such as"],
-  ["every origin", { origins: ["*"] }, "an origin is such as"],
+  ["* as an origin", { origins: ["*"] }, "an origin is such as"],
   ["no origin", { origins: [] }, "origins"],
   ["no openid", { scopes: ["profile"] }, "scopes must contain openid"],
-  ["two scopes in one", { scopes: ["openid", "profile email"] }, "a scope has no space"],
-  ["a parameter that is the broker's", { parameters: { redirect_uri: "x" } }, "redirect_uri"],
-  ["a parameter that replaces the others", { parameters: { request_uri: "x" } }, "request_uri"],
-  ["the secret itself", { clientSecret: "x" }, "clientSecret"],
+  ["a space in a scope", { scopes: ["openid", "profile email"] }, "a scope has no space"],
+  ["a parameter that the broker sets itself", { parameters: { redirect_uri: "x" } }, "redirect_uri"],
+  ["a parameter that would replace the broker's", { parameters: { request_uri: "x" } }, "request_uri"],
+  ["the client secret instead of its file", { clientSecret: "x" }, "clientSecret"],
 ])("refuses a log-in with %s", (_, wrong, problem) => {
   expect(load([{ ...issuer, logIn: { ...logIn, ...wrong } }])).toMatchObject({
     status: "refused",
@@ -37,14 +37,19 @@ test.each<[string, object, string]>([
 
 test.each<[string, readonly object[], Readonly<Record<string, string>>, string]>([
   [
-    "of an issuer that is no URL",
+    "of an issuer that is not a URL",
     [{ ...issuer, issuer: "acme", logIn }],
     {},
     "access.tokens[0].logIn: the issuer is no",
   ],
-  ["over plain HTTP", [{ ...issuer, issuer: "http://id.example", logIn }], {}, "the issuer is no https URL"],
   [
-    "with the name of another",
+    "of an issuer at an http URL",
+    [{ ...issuer, issuer: "http://id.example", logIn }],
+    {},
+    "the issuer is no https URL",
+  ],
+  [
+    "with the name of another log-in",
     [
       { ...issuer, logIn },
       { ...other, logIn },
@@ -52,7 +57,7 @@ test.each<[string, readonly object[], Readonly<Record<string, string>>, string]>
     {},
     'another log-in has the name "acme"',
   ],
-  ["without a console", [{ ...issuer, logIn }], { STELE_CONSOLE: "off" }, "no effect if STELE_CONSOLE is off"],
+  ["if the console is off", [{ ...issuer, logIn }], { STELE_CONSOLE: "off" }, "no effect if STELE_CONSOLE is off"],
 ])("refuses a log-in %s", (...[, tokens, env, problem]) => {
   const outcome = load(tokens, env);
   expect(outcome.status === "refused" ? outcome.problems.join("\n") : outcome.status).toContain(problem);

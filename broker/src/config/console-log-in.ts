@@ -1,10 +1,13 @@
 import { quote } from "@stele/wire";
 import { z } from "zod";
 
-/** Origins of one console. */
+/** Maximum number of origins of one log-in to the console. */
 const originsMax = 20;
 
-/** Parameters of requests that the broker sets itself, or that would replace those, or ask for what it does not check. */
+/**
+ * Request parameters that the settings must not add: the broker sets them itself, or they would replace its own, or ask for something that it does not
+ * check.
+ */
 const ownParameters: ReadonlySet<string> = new Set([
   "client_id",
   "client_secret",
@@ -55,7 +58,7 @@ interface Issuer {
   readonly logIn?: z.output<typeof consoleLogIn> | undefined;
 }
 
-/** What is wrong with the log-in of an issuer beside those of others. */
+/** Problems of an issuer's log-in, by itself and beside those of other issuers. */
 export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Issuer[]): readonly string[] {
   if (logIn === undefined) return [];
   return [
@@ -66,14 +69,14 @@ export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Is
   ];
 }
 
-/** Whether nobody on the way can read or change what goes there. */
+/** Whether nobody can read or change the traffic to a URL: it has https, or is http on this machine. */
 export function isSafeUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLocal = url?.protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
   return url?.protocol === "https:" || isLocal;
 }
 
-/** As browsers write it. They take the cookies of a log-in nowhere else. */
+/** Whether a text is a safe origin as browsers write it. Elsewhere, browsers refuse the cookies of a log-in. */
 function isSafeOrigin(text: string): boolean {
   return isSafeUrl(text) && new URL(text).origin === text;
 }

@@ -11,7 +11,7 @@ test.each([
   ["10.0.0.1", false],
   ["127.0.0.1.example", false],
   ["127.example", false],
-])("%s: %s", (host, isLoopback) => {
+])("only this machine can reach the host %s: %s", (host, isLoopback) => {
   expect(listensOnLoopbackOnly({ host })).toBe(isLoopback);
 });
 
@@ -20,7 +20,7 @@ test.each([
   ["0.0.0.0", "broker-1:8080", ["broker-1"]],
   ["::", "[2001:db8::1]:8080", []],
   ["events.example.org", "10.0.0.1:80", ["events.example.org"]],
-])("host %s, advertised as %s: names %j", (host, advertisedAddress, names) => {
+])("the host %s, advertised as %s, adds the host names %j", (host, advertisedAddress, names) => {
   expect(hostNamesOf({ allowedHosts: ["a.example"], host, advertisedAddress })).toEqual(["a.example", ...names]);
 });
 
@@ -29,10 +29,13 @@ test.each([
   ["0.0.0.0", "auto", "try"],
   ["127.0.0.1", "require", "require"],
   ["0.0.0.0", "off", "off"],
-] as const)("on %s, consent %s is %s", (host, callbackConsent, mode) => {
-  expect(consentModeOf({ host, callbackConsent, deliveries: "active" })).toBe(mode);
-  expect(consentModeOf({ host, callbackConsent, deliveries: "paused" })).toBe("off");
-});
+] as const)(
+  "on the host %s, the consent setting %s means %s, and off while deliveries are paused",
+  (host, callbackConsent, mode) => {
+    expect(consentModeOf({ host, callbackConsent, deliveries: "active" })).toBe(mode);
+    expect(consentModeOf({ host, callbackConsent, deliveries: "paused" })).toBe("off");
+  },
+);
 
 test.each([
   ["broker.example:8080", "broker.example"],

@@ -15,8 +15,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether receivers are asked for consent. On a loopback address no: everyone who can reach the broker can send to them anyway. A node with paused
- * deliveries asks nobody.
+ * Whether the broker asks receivers for consent. On a loopback address, `auto` means `off`: everyone who can reach the broker can also call the
+ * receivers directly. A node with paused deliveries asks nobody.
  */
 export function consentModeOf(
   config: Pick<Config, "host" | "callbackConsent" | "deliveries">,
@@ -36,7 +36,7 @@ export function isClustered({ databaseUrl }: Pick<Config, "databaseUrl">): boole
   return databaseUrl !== "";
 }
 
-/** Address under which other nodes and clients reach this node, host:port. Undefined if it is known only after the node listens. */
+/** Address under which other nodes and clients reach this node of a cluster, host:port. */
 export function addressOfNode({ advertisedAddress, host, port }: Config): string {
   return advertisedAddress ?? `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
@@ -57,7 +57,7 @@ export interface GroupConfig extends GroupEntry {
   readonly storeRetentionMs: number;
 }
 
-/** Transactions in flight on a chain with its own block time. */
+/** Default number of transactions in flight on an external chain, which has its own block time. */
 const externalInFlightMax = 16;
 
 interface TransactionSize {
@@ -69,7 +69,7 @@ interface TransactionSize {
 const embeddedTransaction: TransactionSize = { events: 4096, bytes: 1_000_000 };
 const externalTransaction: TransactionSize = { events: 1000, bytes: 120_000 };
 
-/** The default for a group's transactions. */
+/** Default maximum size of a group's transactions. */
 export function transactionOf({ endpoints }: Pick<GroupEntry, "endpoints">): TransactionSize {
   return endpoints === "embedded" ? embeddedTransaction : externalTransaction;
 }

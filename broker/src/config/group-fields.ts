@@ -58,7 +58,7 @@ export const groupFields = {
     defaultText: "none",
     schema: z.unknown().transform((value, context) => {
       for (const message of findEndpointProblems(value)) context.addIssue({ code: "custom", message });
-      return value as "embedded" | readonly string[]; // Otherwise there is an issue.
+      return value as "embedded" | readonly string[]; // For any other value, there is an issue.
     }),
     rule: endpointsRule,
     explains: true,
@@ -99,7 +99,7 @@ export const groupFields = {
   chainId: optional(
     integer({
       section,
-      description: "Required chain id; the broker does not use endpoints with another one.",
+      description: "Required chain id; the broker does not use endpoints with another chain id.",
       default: 0,
       min: 1,
       max: Number.MAX_SAFE_INTEGER,
@@ -120,7 +120,7 @@ export const groupFields = {
   }),
   finality: structured<FinalitySetting>({
     description:
-      "When a block is final: `latest` at once; a number after so many blocks on top of it; `safe` or `finalized` when the chain says so.",
+      "When a block is final. `latest`: at once. A number: once this many blocks are on top of it. `safe` or `finalized`: when the chain says so.",
     default: "latest",
     schema: z.union([z.enum(["latest", "safe", "finalized"]), z.int().min(1).max(confirmationsMax)]),
     rule: `latest, safe, finalized or an integer from 1 to ${confirmationsMax}`,
@@ -230,7 +230,7 @@ function showEndpoint(value: unknown): unknown {
   return typeof value === "string" && value !== "embedded" ? endpointName(value) : value;
 }
 
-/** Hides a key that was written where its source belongs. */
+/** Shows the names of fields only: somebody may have written a key in place of its source. */
 function showKeys(value: unknown): unknown {
   return typeof value === "object" && value !== null ? Object.keys(value) : typeof value;
 }

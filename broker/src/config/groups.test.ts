@@ -30,13 +30,13 @@ function problemsOf(fields: object, env: Readonly<Record<string, string>> = {}):
 }
 
 describe("groups", () => {
-  it("without configured groups, there is one on the embedded chain with the default group's id", () => {
+  it("without configured groups, there is one group on the embedded chain with the default group's id", () => {
     expect(groupsFrom({ env: { STELE_DEFAULT_GROUP: "main", STELE_TRANSACTION_EVENTS_MAX: "7" } })).toMatchObject([
       { id: "main", endpoints: "embedded", transactionEventsMax: 7, transactionsInFlightMax: 2, finality: "latest" },
     ]);
   });
 
-  it("a transaction on the embedded chain may be larger than on another chain, unless a setting says otherwise", () => {
+  it("a transaction on the embedded chain may be larger than on an external chain, unless a setting limits both", () => {
     const external = { id: "2", endpoints: ["http://127.0.0.1:8545"] };
     const groups = JSON.stringify([{ id: "1", endpoints: "embedded" }, external]);
     const sizesOf = (env: Readonly<Record<string, string>>) =>
@@ -59,13 +59,13 @@ describe("groups", () => {
     { env: { STELE_GROUPS: JSON.stringify([entry]) } },
     { argv: ["--groups", JSON.stringify([entry])] },
     { file: JSON.stringify({ groups: [entry] }) },
-  ])("the same from variable, flag and file: %j", (given) => {
+  ])("reads the same groups from variable, flag and file: %j", (given) => {
     expect(groupsFrom(given)).toMatchObject([
       { ...entry, fees: "auto", pollMs: 1000, publishTimeoutMs: 30_000, transactionBytesMax: 120_000 },
     ]);
   });
 
-  it("another chain has 16 transactions in flight by default", () => {
+  it("an external chain has 16 transactions in flight by default", () => {
     expect(groupsFrom({ argv: ["--groups", '[{"id":"1","endpoints":["ws://n"]}]'] })[0]?.transactionsInFlightMax).toBe(
       16,
     );
@@ -77,7 +77,7 @@ describe("groups", () => {
     expect(problemsOf({ signer }, { STELE_ORG_KEYS: key, STELE_ORG_KEY: key })).toEqual([
       "STELE_ORG_KEYS is not a known variable",
     ]);
-    expect(problemsOf({ signer })).toEqual(["STELE_ORG_KEY is not set, and a group's signer is to be read from it"]);
+    expect(problemsOf({ signer })).toEqual(["STELE_ORG_KEY is not set, but a group's signer needs it"]);
   });
 
   it.each<[object, string]>([
@@ -119,7 +119,7 @@ describe("groups", () => {
       { endpoints: "embedded", registry: "deploy" },
       "groups[0].registry has no effect on the embedded chain: remove it",
     ],
-  ])("refuses %j", (fields, problem) => {
+  ])("refuses a group with %j", (fields, problem) => {
     const problems = problemsOf(fields);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(problem);
@@ -131,7 +131,7 @@ describe("groups", () => {
     ["[1]", "groups[0] is not an object"],
     ['[{"id":"1","endpoints":"embedded"},{"id":"1","endpoints":["http://n"]}]', '"1" is the id of more than one group'],
     ['[{"id":"1","endpoints":"embedded"},{"id":"2","endpoints":"embedded"}]', "more than one group is on the embedded"],
-  ])("refuses %s", (text, problem) => {
+  ])("refuses the groups setting %s", (text, problem) => {
     const outcome = load({ argv: ["--groups", text] });
     expect(outcome.status === "refused" && outcome.problems).toEqual([expect.stringContaining(problem)]);
   });

@@ -86,7 +86,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Text that is not JSON stays text, which is not an array of groups. */
+/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not an array. */
 function decodeJson(text: string): unknown {
   try {
     return JSON.parse(text);

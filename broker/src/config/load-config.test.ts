@@ -29,7 +29,7 @@ function problemsOf(given: Given): readonly string[] {
 }
 
 describe("loadConfig", () => {
-  test("gives the documented defaults, frozen", () => {
+  test("returns the documented defaults, frozen", () => {
     const config = loaded({});
     expect(config).toMatchObject({
       host: "127.0.0.1",
@@ -81,14 +81,14 @@ describe("loadConfig", () => {
     [{ env: { STELE_CALLBACK_ALLOW: "10.0.0.0/8, fd00::/8" } }],
     [{ argv: ["--callback-allow", "10.0.0.0/8,fd00::/8,"] }],
     [{ argv: ["--config", "f"], files: { f: '{"callbackAllow": ["10.0.0.0/8", "fd00::/8"]}' } }],
-  ])("a list: %j", (given: Given) => {
+  ])("reads a list from %j", (given: Given) => {
     expect(loaded(given).callbackAllow).toEqual(["10.0.0.0/8", "fd00::/8"]);
   });
 
   test.each([
     ["STELE_ALLOWED_HOSTS", "events.example.org, *.cluster.local,node_1,*"],
     ["STELE_ALLOWED_ORIGINS", "https://a.example.org,http://localhost:3000,chrome-extension://abcdef,*"],
-  ])("%s takes %s", (name, text) => {
+  ])("%s accepts %s", (name, text) => {
     expect(load({ env: { [name]: text } }).status).toBe("loaded");
   });
 
@@ -155,7 +155,7 @@ describe("loadConfig", () => {
       { env: { STELE_CALLBACK_BACKOFF_MAX_MS: "500" } },
       "STELE_CALLBACK_BACKOFF_MAX_MS (500) is below STELE_CALLBACK_BACKOFF_MIN_MS (1000)",
     ],
-  ])("refuses %j", (given, problem) => {
+  ])("refuses the input %j", (given, problem) => {
     const problems = problemsOf(given);
     expect(problems).toEqual([problem]);
   });
@@ -165,7 +165,7 @@ describe("loadConfig", () => {
     expect(problemsOf(given)).toHaveLength(3);
   });
 
-  test("a file that is not JSON is refused with the reason", () => {
+  test("refuses a config file that is not JSON, with the reason", () => {
     const problems = problemsOf({ argv: ["--config", "f"], files: { f: "{port: 1}" } });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(/^config file f cannot be used: .*JSON/);

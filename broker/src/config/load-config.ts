@@ -51,5 +51,5 @@ export function loadConfig(options: LoadOptions): LoadOutcome {
 
 function findMissing({ groups = [] }: Config, variables: Secrets): readonly string[] {
   const missing = variablesOfGroups(groups).filter((name) => !variables.has(name));
-  return missing.map((name) => `${name} is not set, and a group's signer is to be read from it`);
+  return missing.map((name) => `${name} is not set, but a group's signer needs it`);
 }

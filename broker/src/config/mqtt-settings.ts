@@ -12,7 +12,7 @@ export const mqttSettings = {
     portOrOff({
       section,
       description:
-        "Port to listen on for MQTT 3.1.1 and 5.0, at the address of `host`; 0 takes any free one, `off` none. Without this setting the broker takes 1883, and goes on without it, with a warning, where that is taken. WebSocket clients connect to `/mqtt` of the HTTP port, unless this and `mqttTlsPort` are `off`.",
+        "Port to listen on for MQTT 3.1.1 and 5.0, at the address of `host`; 0 picks a free one, `off` turns it off. Without this setting the broker listens on 1883; if another program uses that port, the broker logs a warning and starts without it. WebSocket clients connect to `/mqtt` of the HTTP port, unless this and `mqttTlsPort` are `off`.",
       default: "off",
     }),
     "1883",
@@ -20,7 +20,7 @@ export const mqttSettings = {
   mqttTlsPort: portOrOff({
     section,
     description:
-      "Port to listen on for MQTT over TLS, at the address of `host`; 0 takes any free one. Needs `mqttTlsCertificateFile` and `mqttTlsKeyFile`.",
+      "Port to listen on for MQTT over TLS, at the address of `host`; 0 picks a free one. Needs `mqttTlsCertificateFile` and `mqttTlsKeyFile`.",
     default: "off",
   }),
   mqttTlsCertificateFile: certificateFile(section, "MQTT over TLS"),
@@ -28,12 +28,13 @@ export const mqttSettings = {
   mqttTlsClientCaFile: clientCaFile(section, "MQTT over TLS"),
   mqttAutoOpen: choice(["on", "off"], {
     section,
-    description: "Whether a publish by MQTT opens its topic where there is none; otherwise it is refused.",
+    description:
+      "Whether a publish by MQTT opens its topic if the topic does not exist; if `off`, the broker refuses the publish.",
     default: "on",
   }),
   mqttConnectionsMax: integer({
     section,
-    description: "MQTT connections at once; further ones are closed at once.",
+    description: "Maximum number of MQTT connections; the broker closes further ones at once.",
     default: 10_000,
     min: 1,
     max: 1_000_000,
@@ -58,7 +59,7 @@ export const mqttSettings = {
   mqttSessionExpirySecondsMax: integer({
     section,
     description:
-      "The longest that a session outlasts its connection. 5.0 clients ask for less or more and are told; a session of 3.1.1 that is not clean is kept for so long.",
+      "Longest time that a session outlasts its connection. A 5.0 client that asks for more gets this time, and CONNACK says so. A 3.1.1 session that is not clean gets this time.",
     default: 7 * dayS,
     unit: "seconds",
     min: 0,
@@ -67,7 +68,7 @@ export const mqttSettings = {
   mqttReceiveMax: integer({
     section,
     description:
-      "Publishes with QoS 1 and 2 that one connection may have under way (Receive Maximum). A client that sends more is disconnected with 0x93.",
+      "Publishes with QoS 1 and 2 that one connection may have in flight (Receive Maximum). The broker disconnects a client that sends more, with 0x93.",
     default: 1_000,
     unit: "publishes",
     min: 1,
@@ -83,7 +84,7 @@ export const mqttSettings = {
   mqttPacketBytesMax: integer({
     section,
     description:
-      "Longest packet (Maximum Packet Size). A longer one is refused from its first bytes, with 0x95. A CONNECT may have 128 KiB at most.",
+      "Longest packet (Maximum Packet Size). The broker refuses a longer one by its header, with 0x95. A CONNECT may have 128 KiB at most.",
     default: 512 * 1024,
     unit: "bytes",
     min: 1024,
@@ -98,19 +99,19 @@ export const mqttSettings = {
   mqttQos0: choice(["commit", "live"], {
     section,
     description:
-      "What becomes of a publish of QoS 0. `commit`: it is an event on the chain, like any other. `live`: the MQTT subscribers that are connected to this node get it at once, if they keep up; it is committed nowhere, so no callback, `getEvent` or later connection has it. With the retain flag it is committed either way.",
+      "What happens to a publish with QoS 0. `commit`: it becomes an event on the chain, like any other publish. `live`: the MQTT subscribers that are connected to this node get it at once, if they keep up; the broker does not commit it, so no callback, `getEvent` or later connection has it. A publish with the retain flag is always committed.",
     default: "commit",
   }),
   mqttPayload: choice(["raw", "event"], {
     section,
     description:
-      "What subscribers get as payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. What clients publish is the content either way.",
+      "What subscribers get as the payload. `raw`: the content of the event. `event`: the event as the REST interface returns it, as JSON with topic, content in Base64, extensions and eventId. What clients publish is the content either way.",
     default: "raw",
   }),
   mqttFiltersRefused: list({
     section,
     description:
-      "Topic filters that no client may subscribe to; a filter that one of them covers is refused too. It is no access control: a wider filter, such as `#`, still gets the events.",
+      "Topic filters that no client may subscribe to; the broker also refuses filters that one of them covers. This is no access control: a wider filter, such as `#`, still gets the events.",
     default: [],
     rule: "a list of topic filters",
     checkEntry: isTopicFilter,
@@ -118,7 +119,7 @@ export const mqttSettings = {
   mqttDenialCode: choice(["not-authorized", "unspecified"], {
     section,
     description:
-      "Reason code of 5.0 for a subscription that is not allowed: `not-authorized` is 0x87, `unspecified` is 0x80. 3.1.1 has 0x80 alone.",
+      "Reason code of 5.0 for a subscription that is not allowed: `not-authorized` is 0x87, `unspecified` is 0x80. 3.1.1 has only 0x80.",
     default: "not-authorized",
   }),
 } as const satisfies SettingsTable;

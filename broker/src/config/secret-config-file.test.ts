@@ -9,10 +9,10 @@ test.each([
     { groups: [{ id: "1", endpoints: ["https://node.example/v3/abcdef"] }] },
     true,
   ],
-  ["an endpoint without one", { groups: [{ id: "1", endpoints: ["http://node.internal:8545"] }] }, false],
+  ["an endpoint without a key", { groups: [{ id: "1", endpoints: ["http://node.internal:8545"] }] }, false],
   ["the embedded chain", { groups: [{ id: "1", endpoints: "embedded" }] }, false],
-  ["nothing of the kind", { port: 1 }, false],
-])("a config file with %s", (_, given, holdsSecret) => {
+  ["neither database nor key", { port: 1 }, false],
+])("reports whether a config file with %s contains a secret", (_, given, holdsSecret) => {
   const groups = [{ id: "1", endpoints: ["http://node.internal:8545"] }];
   const text = JSON.stringify({ host: "10.0.0.1", allowAnonymous: true, groups, ...given });
   const outcome = loadConfig({ env: {}, argv: ["--config", "/etc/stele.json"], readFile: () => text, version: "1" });

@@ -16,7 +16,7 @@ function hasSecretEndpoint(group: unknown): boolean {
   return Array.isArray(endpoints) && endpoints.some((address) => isSecret(String(address)));
 }
 
-/** The parts that are hidden when an address is shown may be a key. */
+/** Whether `endpointName` hides a part of the address, which may be a key. */
 function isSecret(address: string): boolean {
   return endpointName(address).endsWith("…");
 }

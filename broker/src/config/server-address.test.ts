@@ -18,6 +18,6 @@ test.each([
   "[::1]",
   "[10.0.0.2]:53",
   "::1:53x",
-])("refuses %j", (text) => {
+])("refuses %j as the address of a server", (text) => {
   expect(isServerAddress(text)).toBe(false);
 });

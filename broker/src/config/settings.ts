@@ -54,7 +54,8 @@ export const settings = {
   }),
   httpTlsCertificateFile: certificateFile(
     "Listening",
-    "HTTP: with it, `port` and `adminPort` speak HTTPS alone, and WebSockets go over TLS",
+    "HTTP",
+    " With it, `port` and `adminPort` speak only HTTPS, and WebSockets go over TLS.",
   ),
   httpTlsKeyFile: keyFile("Listening"),
   httpTlsClientCaFile: clientCaFile("Listening", "HTTP"),
@@ -69,7 +70,7 @@ export const settings = {
   trustedProxies: list({
     section: "Listening",
     description:
-      "Addresses and networks of proxies before the HTTP port, such as `10.0.0.7,10.1.0.0/16`. For a request that one of them sends, the last address of `X-Forwarded-For` that is none of them counts as the client's: in the audit log, and where wrong credentials are slowed. From any other address, `X-Forwarded-For` counts for nothing.",
+      "Addresses and networks of the proxies in front of the HTTP port, such as `10.0.0.7,10.1.0.0/16`. If one of these proxies sends a request, the last address in `X-Forwarded-For` that is not one of these proxies counts as the client's: in the audit log, and to slow down a client with wrong credentials. The broker ignores `X-Forwarded-For` from any other address.",
     default: [],
     rule: "a list of IP addresses and networks such as 10.0.0.7 or 10.1.0.0/16",
     checkEntry: (value) => isIP(value) !== 0 || ipaddr.isValidCIDR(value),
@@ -91,7 +92,7 @@ export const settings = {
   consoleChainNodes: list({
     section: "Listening",
     description:
-      "JSON-RPC addresses of nodes of the chain that the [console](console.md) may ask for the hash of a block, to verify a proof. Everybody who opens the console learns them: no address may contain a key. The nodes must allow the console's origin by CORS.",
+      "JSON-RPC addresses of nodes of the chain that the [console](console.md) may ask for the hash of a block, to verify a proof. Everybody who opens the console learns these addresses, so none may contain a key. The nodes must allow the console's origin by CORS.",
     default: [],
     rule: "a list of http or https URLs without user names, such as https://node.partner.example",
     checkEntry: isNodeUrl,
@@ -124,7 +125,7 @@ export const settings = {
   }),
   shutdownDeadlineMs: integer({
     section: "Listening",
-    description: "How long a stopping broker then waits for requests in progress.",
+    description: "How long a stopping broker, after `shutdownDelayMs`, waits for requests in progress.",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 0,
@@ -160,7 +161,7 @@ export const settings = {
   takeOverAfterMs: integer({
     section: "Cluster",
     description:
-      "How long this node may be silent before the others take over its work. It renews its membership three times in that time. It stops its own work if no renewal succeeds for five sixths of it.",
+      "How long this node may be silent before the others take over its work. It renews its membership three times in that time, and stops its own work if no renewal succeeds for five sixths of that time.",
     default: 6 * secondMs,
     unit: "milliseconds",
     min: 2 * secondMs,
@@ -208,7 +209,7 @@ export const settings = {
   publishKeyKeptMs: integer({
     section: "Publishing",
     description:
-      "How long the broker remembers the key of a publish; a repeat with the same key is answered with the same event; see [rest.md](rest.md#publish-once).",
+      "How long the broker remembers the key of a publish; a repeat with the same key gets the same event as its answer; see [rest.md](rest.md#publish-once).",
     default: dayMs,
     unit: "milliseconds",
     min: 10 * minuteMs,
@@ -226,7 +227,7 @@ export const settings = {
   transactionEventsMax: optional(
     integer({
       section: "Publishing",
-      description: "Events in one transaction; 1 turns batching off.",
+      description: "Maximum number of events in one transaction; 1 turns batching off.",
       default: 0,
       unit: "events",
       min: 1,
@@ -237,7 +238,8 @@ export const settings = {
   transactionBytesMax: optional(
     integer({
       section: "Publishing",
-      description: "Size of the encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
+      description:
+        "Maximum size of the encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
       default: 0,
       unit: "bytes",
       min: 1024,
@@ -256,7 +258,7 @@ export const settings = {
   deliveries: choice(["active", "paused"], {
     section: "Callbacks",
     description:
-      "`paused` starts this node without deliveries: it calls no receiver, and everything else works; subscriptions keep their cursors and none is suspended. For inspecting a restored copy. If nodes share a database, each node has its own setting; see [cluster.md](cluster.md#backup).",
+      "`paused` starts this node without deliveries: it calls no receiver, and everything else works; subscriptions keep their cursors and none is suspended. Use it to inspect a restored copy. If nodes share a database, each node has its own setting; see [cluster.md](cluster.md#backup).",
     default: "active",
   }),
   callbackAllow: list({
@@ -276,7 +278,7 @@ export const settings = {
   }),
   callbackBackoffMinMs: integer({
     section: "Callbacks",
-    description: "Wait after the first failed attempt; it doubles with each further one.",
+    description: "Wait after the first failed attempt; it doubles with each further failed attempt.",
     default: secondMs,
     unit: "milliseconds",
     min: 10,
@@ -380,14 +382,14 @@ export const settings = {
 /** The broker's configuration; frozen. It contains no secret, except in addresses of endpoints and of the database. */
 export type Config = SettingsOf<typeof settings>;
 
-/** One that fits into a header and an attribute as it is. */
+/** Whether a text is an http or https URL without credentials that needs no escaping in a header or an HTML attribute. */
 function isNodeUrl(value: string): boolean {
   if (!/^https?:\/\/[^\s"'<>;,&*]+$/.test(value) || !URL.canParse(value)) return false;
   const { username, password } = new URL(value);
   return username === "" && password === "";
 }
 
-/** Any other spelling would never equal what a browser sends. */
+/** Whether a text is `*`, or an origin as browsers spell it: no request would ever match another spelling. */
 function isOrigin(value: string): boolean {
   if (value.includes("*")) return value === "*";
   if (/^[a-z-]+-extension:\/\/[0-9A-Za-z-]+$/.test(value)) return true;

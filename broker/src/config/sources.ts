@@ -35,7 +35,7 @@ interface Source {
 }
 
 const configFileVariable = "STELE_CONFIG";
-/** Of the client commands (docs/cli.md). */
+/** Variables of the client commands (docs/cli.md). */
 const clientVariables = ["STELE_URL", "STELE_KEY"];
 
 /** Collects the given values of a table: the flag wins over the environment, the environment over the config file. */

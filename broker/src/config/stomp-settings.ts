@@ -11,7 +11,7 @@ export const stompSettings = {
     portOrOff({
       section,
       description:
-        "Port to listen on for STOMP 1.0, 1.1 and 1.2, at the address of `host`; 0 takes any free one, `off` none. Without this setting the broker takes 61613, and goes on without it, with a warning, where that is taken. WebSocket clients connect to `/stomp` of the HTTP port, unless this and `stompTlsPort` are `off`.",
+        "Port to listen on for STOMP 1.0, 1.1 and 1.2, at the address of `host`; 0 picks a free one, `off` turns it off. Without this setting the broker listens on 61613; if another program uses that port, the broker logs a warning and starts without it. WebSocket clients connect to `/stomp` of the HTTP port, unless this and `stompTlsPort` are `off`.",
       default: "off",
     }),
     "61613",
@@ -19,7 +19,7 @@ export const stompSettings = {
   stompTlsPort: portOrOff({
     section,
     description:
-      "Port to listen on for STOMP over TLS, at the address of `host`; 0 takes any free one. Needs `stompTlsCertificateFile` and `stompTlsKeyFile`.",
+      "Port to listen on for STOMP over TLS, at the address of `host`; 0 picks a free one. Needs `stompTlsCertificateFile` and `stompTlsKeyFile`.",
     default: "off",
   }),
   stompTlsCertificateFile: certificateFile(section, "STOMP over TLS"),
@@ -27,12 +27,12 @@ export const stompSettings = {
   stompTlsClientCaFile: clientCaFile(section, "STOMP over TLS"),
   stompAutoOpen: choice(["on", "off"], {
     section,
-    description: "Whether a SEND opens its topic where there is none; otherwise it is refused.",
+    description: "Whether a SEND opens its topic if the topic does not exist; if `off`, the broker refuses the SEND.",
     default: "on",
   }),
   stompConnectionsMax: integer({
     section,
-    description: "STOMP connections at once; further ones are closed at once.",
+    description: "Maximum number of STOMP connections; the broker closes further ones at once.",
     default: 10_000,
     min: 1,
     max: 1_000_000,
@@ -48,7 +48,7 @@ export const stompSettings = {
   stompHeartBeatMs: integer({
     section,
     description:
-      "Interval of heart-beats that CONNECTED offers and asks for, in both directions; 0 for none. The longer of this one and the client's counts. A client that sends none is never ended for its silence.",
+      "Interval of heart-beats that CONNECTED offers and asks for; 0 for none. In each direction, the longer of this interval and the client's counts. The broker never closes a connection for its silence if the client offers no heart-beats.",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 0,
@@ -56,7 +56,7 @@ export const stompSettings = {
   }),
   stompBodyBytesMax: integer({
     section,
-    description: "Longest body of a SEND. A longer one is refused before it has come whole.",
+    description: "Longest body of a SEND. The broker refuses a longer one before it has read it to its end.",
     default: 512 * 1024,
     unit: "bytes",
     min: 1024,

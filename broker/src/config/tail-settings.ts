@@ -4,7 +4,8 @@ import { integer, type SettingsTable, text } from "./setting.ts";
 export const tailSettings = {
   tailsMax: integer({
     section: "Tails",
-    description: "Tails at once; further ones get 503 with error 200300. 0 turns them off. See [tail.md](tail.md).",
+    description:
+      "Maximum number of open tails; further ones get 503 with error 200300. 0 turns tails off. See [tail.md](tail.md).",
     default: 5_000,
     min: 0,
     max: 20_000,
@@ -12,7 +13,7 @@ export const tailSettings = {
   cloudEventsType: text({
     section: "Tails",
     description:
-      "`type` of CloudEvents, also of callbacks, whose publish named none by an extension `svc-ce-type`; CloudEvents recommend the reversed name of a domain as its beginning.",
+      "`type` of a CloudEvent, also in a callback, if its publish gave none by the extension `svc-ce-type`. The CloudEvents standard recommends a reversed domain name as its beginning.",
     default: "stele.event",
     rule: "1 to 256 printable characters of ASCII",
     check: (value) => /^[\x21-\x7e]{1,256}$/.test(value),

@@ -1,10 +1,10 @@
 import { pathText } from "./setting.ts";
 
-/** The files of a certificate. `what` is what they serve, such as `MQTT over TLS`. */
-export function certificateFile(section: string, what: string) {
+/** The file of a certificate. `what` names what it serves, such as `MQTT over TLS`; `effect` is a further sentence of the description. */
+export function certificateFile(section: string, what: string, effect = "") {
   return pathText({
     section,
-    description: `File with the certificate for ${what}, in PEM, followed by those of the authorities between it and the root. The broker reads it again every minute.`,
+    description: `File with the certificate for ${what}, in PEM, followed by its intermediate certificates. The broker reads it again every minute.${effect}`,
   });
 }
 
@@ -18,6 +18,6 @@ export function keyFile(section: string) {
 export function clientCaFile(section: string, what: string) {
   return pathText({
     section,
-    description: `File with the authorities of clients' certificates for ${what}, in PEM. With it, every client must show a certificate that one of them signed; see [access.md](access.md#client-certificates).`,
+    description: `File with the certificates of the authorities for clients of ${what}, in PEM. With it, every client must show a certificate that one of them signed; see [access.md](access.md#client-certificates).`,
   });
 }

@@ -16,14 +16,14 @@ let watch: AccessWatch;
 beforeEach(() => {
   clock = new VirtualClock();
   [ended, asked] = [new Set(), 0];
-  const worker = { start: () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that standing needs.
+  const worker = { start: () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses of a worker.
   workers = new DeliveryWorkers(() => worker);
   const mayDeliver = ({ principal = "" }: { readonly principal?: string | undefined }): boolean => {
     asked += 1;
     return !ended.has(principal);
   };
   watch = new AccessWatch({
-    access: { mayDeliver } as unknown as Access, // The watch asks for nothing else.
+    access: { mayDeliver } as unknown as Access, // The only method that the watch calls.
     sessions: { checkRights: () => {} },
     workers,
     suspend: async (id) => workers.detach(id),
@@ -32,12 +32,12 @@ beforeEach(() => {
 });
 
 function add(principal: string, index: number): void {
-  workers.add({ id: `${principal} ${index}`, principal } as unknown as CallbackSubscription); // What the workers look at.
+  workers.add({ id: `${principal} ${index}`, principal } as unknown as CallbackSubscription); // The fields that DeliveryWorkers reads.
 }
 const nobody = new Set<Owner>();
 const left = (): number => [...workers.all()].length;
 
-it("asks about nothing while nothing changes, and about one subscription of an owner who changed", async () => {
+it("checks one subscription of each new or changed owner, and none of the others", async () => {
   for (let index = 0; index < 100_000; index += 1) add(`owner ${index % 1_000}`, index);
   watch.check(nobody);
   await clock.settle();
@@ -50,7 +50,7 @@ it("asks about nothing while nothing changes, and about one subscription of an o
   expect(asked).toBe(1_001);
 });
 
-it("suspends every callback of an owner whose rights ended, and no other", async () => {
+it("suspends every subscription of an owner whose rights ended, and no other", async () => {
   for (let index = 0; index < 10; index += 1) add(`owner ${index % 2}`, index);
   watch.check(nobody);
   await clock.settle();
@@ -60,7 +60,7 @@ it("suspends every callback of an owner whose rights ended, and no other", async
   expect([...workers.all()].map(({ subscription }) => subscription.principal)).toEqual(Array(5).fill("owner 0"));
 });
 
-it("suspends a callback that begins after its owner's rights have ended", async () => {
+it("suspends a subscription that is added after its owner's rights have ended", async () => {
   ended.add("owner");
   watch.check(nobody);
   add("owner", 1);

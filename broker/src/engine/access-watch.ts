@@ -14,10 +14,10 @@ export interface AccessWatchOptions {
   readonly slices: TimeSlices;
 }
 
-/** Ends what goes on for somebody whose rights have ended: connections at once, callbacks one after the other. */
+/** When a principal's rights end, ends its connections at once and suspends its callback subscriptions one after another. */
 export class AccessWatch {
   readonly #options: AccessWatchOptions;
-  /** Owners whose callbacks have to be looked at. */
+  /** Owners whose callback subscriptions must be checked. */
   #due = new Set<string>();
   #isRunning = false;
 
@@ -25,7 +25,7 @@ export class AccessWatch {
     this.#options = options;
   }
 
-  /** To be called several times a second: some rights end at a time, without a change. */
+  /** Call it several times a second: rights with an expiry time end without a change. */
   check(changed: ChangedOwners): void {
     this.#options.sessions.checkRights(changed);
     const { workers } = this.#options;
@@ -43,12 +43,12 @@ export class AccessWatch {
     this.#isRunning = false;
   }
 
-  /** Subscribing again with a valid key continues at the cursor. */
+  /** If the client subscribes again with a valid key, delivery continues at the cursor. */
   async #suspendOf(owner: string): Promise<void> {
     const { access, workers, suspend, slices } = this.#options;
     for (const { subscription, worker } of workers.ofOwner(owner)) {
-      if (access.mayDeliver(subscription)) return; // All of one owner are alike.
-      this.#due.add(owner); // until no worker of the owner is left
+      if (access.mayDeliver(subscription)) return; // The right is the same for all subscriptions of one owner.
+      this.#due.add(owner); // checked again until the owner has no worker left
       const pause = slices.pause();
       if (pause !== undefined) await pause;
       await suspend(subscription.id, worker);

@@ -10,7 +10,7 @@ interface AuditedAttachment {
   readonly trail: AuditTrail;
 }
 
-/** An attachment that writes down which filters its client adds and removes. They cost a client nothing, so the lines are bounded. */
+/** Writes to the audit log which filters a client adds and removes. They cost the client nothing, so the log limits these lines. */
 export function auditAttachment(attachment: Attachment, { caller, order, trail }: AuditedAttachment): Attachment {
   const { groupId } = order;
   const note = (

@@ -40,7 +40,7 @@ interface Audited {
   readonly subject: AuditSubject;
 }
 
-/** Writes down what callers change and what they are refused, beside the broker that serves them. */
+/** Passes each call on to `calls`, and writes to the audit log what callers changed and what they were refused. */
 export class AuditedBroker implements Broker {
   readonly #calls: Broker;
   readonly #trail: AuditTrail;
@@ -111,7 +111,7 @@ export class AuditedBroker implements Broker {
     return this.#calls.release(caller, call);
   }
 
-  /** Access writes down the wrong ones, wherever they come from. */
+  /** `Access` itself writes wrong credentials to the audit log. */
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
     return this.#calls.authenticate(credential, origin);
   }
@@ -138,7 +138,7 @@ export class AuditedBroker implements Broker {
     return auditAttachment(attachment, { caller, order, trail: this.#trail });
   }
 
-  /** A client that reads on opens one tail after another. */
+  /** Audited as a read, whose lines are limited: a client that keeps reading opens one tail after another. */
   async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { groupId, filters } = order;
     const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
@@ -171,7 +171,7 @@ export class AuditedBroker implements Broker {
     return this.#ask({ caller, action: "getProof", subject: call }, () => this.#calls.getProof(caller, call));
   }
 
-  /** Whoever asked was written down by {@link authorize}: one listing serves many. */
+  /** {@link authorize} has audited each caller already: one listing serves many of them. */
   listSubscriptions(caller: Caller): Promise<readonly NodeListing[]> {
     const audited = { caller, action: "listSubscription", subject: {} };
     return this.#ask(audited, () => this.#calls.listSubscriptions(caller));
@@ -184,7 +184,7 @@ export class AuditedBroker implements Broker {
     return listed;
   }
 
-  /** Whoever is refused was written down at its log-in. */
+  /** A caller that is refused here was audited at its log-in. */
   rightsOf(caller: Caller): CallerRights {
     return this.#calls.rightsOf(caller);
   }
@@ -197,7 +197,7 @@ export class AuditedBroker implements Broker {
     return this.#calls.node(caller);
   }
 
-  /** Everybody may ask for health; who sees its details is no refusal. Whoever asks about a filter looks at nothing. */
+  /** `inspect` only decides who sees the details of health, so its refusal is not audited. A check of a filter (`named`) reads nothing. */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
     if (action === "inspect") return this.#calls.authorize(caller, action);
     const subject = { groupId: named?.groupId, topic: named?.topic };
@@ -205,7 +205,7 @@ export class AuditedBroker implements Broker {
     if (named === undefined) this.#trail.looked(caller, action);
   }
 
-  /** A call that may be repeated, and then changes nothing. */
+  /** An idempotent call; returns whether it changed something. */
   async #set(audited: Audited, task: () => Promise<boolean>): Promise<boolean> {
     const isChanged = await this.#ask(audited, task);
     const { caller, action, subject } = audited;

@@ -5,10 +5,9 @@ import { advance } from "../domain/position.ts";
 /** Decoded events by batch: all readers of a batch share one decoding, for as long as the batch is referenced. */
 const decoded = new WeakMap<EventBatch, readonly Event[]>();
 
-/** Where an event is. */
 export type EventPlace = Pick<Event, "topic" | "blockNumber" | "sequence" | "position">;
 
-/** The place of one event of a batch, also where the store has dropped its events; undefined beyond its end. */
+/** Place of the event at `index` (from 0) of a batch; undefined outside the batch. Works also after the store has dropped the batch's events. */
 export function placeIn(batch: EventBatch, index: number): EventPlace | undefined {
   if (index < 0 || index >= batch.count) return undefined;
   const { topic, blockNumber } = batch;

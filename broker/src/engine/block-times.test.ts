@@ -14,7 +14,7 @@ let times: BlockTimes;
 let asked: number[];
 let isSilent: boolean;
 
-/** A chain of five blocks, a minute from one to the next. */
+/** A chain of five blocks, one minute apart. */
 beforeEach(async () => {
   [clock, asked, isSilent] = [new VirtualClock(), [], false];
   const chain = new MemoryChain({ clock });
@@ -33,7 +33,7 @@ beforeEach(async () => {
   times = new BlockTimes({ ledger, clock });
 });
 
-it("reads a block once for all who ask for it meanwhile, and again for who asks later", async () => {
+it("find reads a block once for concurrent calls, and again for a later call", async () => {
   const found = await Promise.all(Array.from({ length: 100 }, () => times.find(3)));
   expect(new Set(found).size).toBe(1);
   expect(asked).toEqual([3]);
@@ -41,7 +41,7 @@ it("reads a block once for all who ask for it meanwhile, and again for who asks 
   expect(asked).toEqual([3, 3]);
 });
 
-it("gives no time while the chain does not answer, and refuses a search", async () => {
+it("find returns undefined and findBlockAt throws 200205 when the chain does not answer", async () => {
   isSilent = true;
   const answers: unknown[] = [];
   times.find(3).then((time) => answers.push(time), answers.push);
@@ -50,8 +50,11 @@ it("gives no time while the chain does not answer, and refuses a search", async 
   expect(answers).toEqual([undefined, expect.objectContaining({ code: 200_205 })]);
 });
 
-it.each([0, 1, 2, 3, 4])("finds the first block of a time and after it: %i", async (number) => {
-  const time = (await times.find(number)) ?? Number.NaN;
-  expect(await times.findBlockAt(time, 4)).toBe(number);
-  expect(await times.findBlockAt(time + 1, 4)).toBe(number + 1);
-});
+it.each([0, 1, 2, 3, 4])(
+  "findBlockAt finds block %i by its own time, and the next one by a millisecond later",
+  async (number) => {
+    const time = (await times.find(number)) ?? Number.NaN;
+    expect(await times.findBlockAt(time, 4)).toBe(number);
+    expect(await times.findBlockAt(time + 1, 4)).toBe(number + 1);
+  },
+);

@@ -8,7 +8,7 @@ import { Deadline, untilAborted } from "./time.ts";
 /** How long the chain may take to give the time of a block, in milliseconds. */
 const blockTimeTimeoutMs = 5_000;
 
-/** The same for a search, which reads about twenty of a million blocks. */
+/** How long {@link BlockTimes.findBlockAt} may take, in milliseconds. Among a million blocks, it reads about twenty. */
 const searchTimeoutMs = 10_000;
 
 export interface BlockTimesParts {
@@ -16,7 +16,7 @@ export interface BlockTimesParts {
   readonly clock: Clock;
 }
 
-/** The times of blocks, which the index does not have: the chain gives them. Whoever asks for one while it is read gets the same. */
+/** Reads the times of blocks from the chain: the index does not have them. Concurrent calls for one block share a read. */
 export class BlockTimes {
   readonly #parts: BlockTimesParts;
   readonly #reads = new Map<number, Promise<number | undefined>>();
@@ -25,7 +25,7 @@ export class BlockTimes {
     this.#parts = parts;
   }
 
-  /** In milliseconds since the epoch; undefined if the chain does not give it in time. */
+  /** The time of a block in milliseconds since the epoch; undefined if the chain does not answer in time. */
   find(blockNumber: number): Promise<number | undefined> {
     const known = this.#reads.get(blockNumber);
     if (known !== undefined) return known;
@@ -34,7 +34,7 @@ export class BlockTimes {
     return read;
   }
 
-  /** In milliseconds since the epoch. @throws BrokerError 200205. */
+  /** The time of a block in milliseconds since the epoch. @throws BrokerError 200205 if the chain does not answer in time. */
   async get(blockNumber: number, signal: CancelSignal): Promise<number> {
     const time = signal.aborted ? undefined : await untilAborted(this.find(blockNumber), signal);
     if (time !== undefined) return time;
@@ -42,8 +42,8 @@ export class BlockTimes {
   }
 
   /**
-   * The first block, up to `head`, that was made at a time or later; the one after `head` if none was. Times of blocks never go back, and most that are
-   * asked for are recent. @throws BrokerError 200205.
+   * The first block up to `head` whose time is `time` (milliseconds since the epoch) or later; `head + 1` if there is none. Block times never decrease.
+   * The search begins at `head`, as most callers want a recent block. @throws BrokerError 200205.
    */
   async findBlockAt(time: number, head: number, signal?: AbortSignal): Promise<number> {
     using deadline = new Deadline(this.#parts.clock, searchTimeoutMs, signal);

@@ -24,7 +24,7 @@ export interface TopicCall {
   readonly groupId: string | undefined;
 }
 
-/** A topic or filter that a right is asked for. */
+/** The topic or filter on which a right is checked. */
 export type NamedFilter = TopicCall;
 
 export interface PublishCall extends TopicCall {
@@ -32,26 +32,27 @@ export interface PublishCall extends TopicCall {
   readonly extensions: Extensions;
   /** Whether the content may be empty, as MQTT and STOMP have it; false when left out. */
   readonly mayBeEmpty?: boolean;
-  /** Names the publish: repeats with the same key give one event, and are answered with it. Undefined for none. */
+  /** Idempotency key: publishes with the same key make one event, and each is answered with it. Undefined for none. */
   readonly key?: string | undefined;
   /**
-   * The session whose key it is; the caller's own key if left out. A session uses a key again for another publish after {@link Broker.release}. If its
-   * client forgot that it used one, the publish that differs takes the key. If another node has taken the session, nothing is published: TIMEOUT.
+   * The session that owns `key`; the caller owns it if left out. A session may use a key again for another publish after {@link Broker.release}. If its
+   * client does so without a release, the later publish replaces the earlier one under that key. If another node has taken over the session, nothing is
+   * published, and the answer is TIMEOUT.
    */
   readonly session?: KeySession | undefined;
-  /** Undefined for a publish that opens no topic, and whose place in the order of the group nobody waits for. */
+  /** Undefined if the publish may not open a topic, and nobody waits until its place in the group's order is fixed. */
   readonly placement?: Placement | undefined;
 }
 
-/** How a connection keeps the order of its publishes. It submits nothing more before the publish has its place, or has settled. */
+/** Keeps the publishes of a connection in order: it submits the next one only after `onPlaced`, or once this one has settled. */
 export interface Placement {
-  /** The publish opens its topic, which does not exist; throws to refuse. Undefined if publishes open no topics: then 100101. */
+  /** Called before the publish opens its topic, which does not exist; throws to refuse that. If undefined, the publish is refused with 100101. */
   readonly onOpening: (() => void) | undefined;
-  /** Whatever is submitted from now on comes after it. Called within `submit` if the topic is known. */
+  /** Called once every later submission comes after this publish; if the topic is known, within `submit`. */
   readonly onPlaced: () => void;
 }
 
-/** `TIMEOUT`: the transaction was sent, and whether it was included is not known yet; the event may still come. */
+/** `TIMEOUT`: the transaction was sent, but it is not known yet whether the chain included it; the event may still come. */
 export interface PublishResult {
   readonly topic: string;
   /** Empty unless status is SUCCESS. */
@@ -65,7 +66,7 @@ export type PublishOutcome = PublishResult | { readonly status: "REFUSED"; reado
 /** Called once when a publish has ended, in a later turn than the one of its submission. It must not throw. */
 export type OnSettled = (outcome: PublishOutcome) => void;
 
-/** How the publishes of a transaction ended, all alike; the results are in their order. `TIMEOUT`: as for one publish, of all. */
+/** How the publishes of one transaction ended, all in the same way. `results` are in the order of the calls; `TIMEOUT` as in {@link PublishResult}. */
 export type TransactionOutcome =
   | { readonly status: "SUCCESS"; readonly results: readonly PublishResult[] }
   | { readonly status: "TIMEOUT" }
@@ -76,7 +77,7 @@ export type OnTransactionSettled = (outcome: TransactionOutcome) => void;
 
 export interface ListCall {
   readonly pageIndex: number;
-  /** Outside 1…99 the default of 10 is used. */
+  /** A value outside 1…99 counts as 10. */
   readonly pageSize: number;
   readonly groupId: string | undefined;
 }
@@ -99,7 +100,7 @@ export interface SubscriptionStatus extends Subscription {
 
 /** The subscriptions that one node delivers. */
 export interface NodeListing {
-  /** Where clients reach the node, host:port; undefined for the one process that has the store alone. */
+  /** Where clients reach the node, host:port; undefined if the broker is a single node. */
   readonly address: string | undefined;
   readonly subscriptions: readonly SubscriptionStatus[];
 }
@@ -113,7 +114,7 @@ export interface EventResult extends Event {
   readonly eventId: EventId;
 }
 
-/** An event, its place in its batch (from 0), and what ties it to the chain. */
+/** An event, its index in its batch (from 0), and the proof that the chain contains it. */
 export interface ProofResult {
   readonly event: EventResult;
   readonly index: number;
@@ -122,7 +123,7 @@ export interface ProofResult {
 
 export interface SkippedEntriesCall {
   readonly groupId: string | undefined;
-  /** How many at most, as it was written; 100 when undefined. */
+  /** Maximum number of entries, as the client wrote it; 100 if undefined. */
   readonly limit: string | undefined;
 }
 
@@ -132,96 +133,96 @@ export interface SkippedEntriesResult {
   readonly entries: readonly SkippedEntry[];
 }
 
-/** Whether a group can serve: its chain answers and its index follows. */
+/** Whether a group can serve: its chain answers, and its index follows the chain. */
 export interface GroupHealth {
   readonly groupId: string;
   readonly ready: boolean;
   /** Why it is not ready; undefined when it is. */
   readonly reason: string | undefined;
-  /** A warning to the operator of a group that serves. */
+  /** A warning to the operator; it does not make the group unready. */
   readonly warning?: string | undefined;
   /** `follows`: this node reads the chain and writes the index. `watches`: another node does, and this one reads the index. */
   readonly role?: "follows" | "watches";
   /** Active subscriptions that this node delivers. */
   readonly subscriptions?: number;
-  /** Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago. */
+  /** How many callback subscriptions get no events, on all nodes together; as of a few seconds ago. */
   readonly held?: { readonly suspended: number; readonly paused: number };
-  /** Of the subscription that waits for the oldest event, among those that this node delivers; as of a few seconds ago. */
+  /** Waiting events of this node's subscription that has the most, and age of the oldest waiting event; as of a few seconds ago. */
   readonly lag?: { readonly events: number; readonly seconds: number | undefined };
   readonly indexedBlock: number;
-  /** The newest block of the chain that was heard of, final or not. */
+  /** The newest block of the chain that this node has seen, final or not. */
   readonly headBlock?: number | undefined;
   /** The chain, the address of the registry, and the signer; those that are known. */
   readonly chain?: Readonly<Record<string, string | number>>;
 }
 
-/** This node among those that share its store. */
+/** The membership of this node among the nodes that share its store. */
 export interface NodeHealth {
   /** Where clients reach it, host:port. */
   readonly address: string;
   readonly isMember: boolean;
-  /** Why it is no member; undefined when it is. */
+  /** Why the node is not a member; undefined when it is. */
   readonly reason: string | undefined;
 }
 
 /** What a connection may do with its session. */
 export interface ConnectedSession extends TailSession {
-  /** The same for as long as the session lives. */
+  /** Does not change while the session lives. */
   readonly id: string;
-  /** Whether it outlasts its connection. */
+  /** Whether the session outlives its connection. */
   readonly isStored: boolean;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: LazyMap<number, Promise<PublishOutcome>>;
-  /** Owns the keys of these publishes. */
+  /** Owns the keys of the publishes in `inbound`. */
   readonly keys: KeySession;
   readonly filterCount: number;
   hasFilter(filter: TopicFilter): boolean;
-  /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
+  /** The origin to name in a publish to the topic, so that this session does not get the event back; undefined if it may get the event. */
   originFor(topic: string): string | undefined;
   /** Answers whether the ticket was in flight. */
   acknowledge(ticket: Ticket): boolean;
   /** The peer has an event of QoS 2. Answers whether the ticket was in flight; {@link Peer.release} follows once that is recorded. */
   receive(ticket: Ticket): boolean;
-  /** Acknowledges what the peer was given up to this ticket. Answers whether the peer had it. */
+  /** Acknowledges every event that the peer was given, up to this ticket. Answers whether any was in flight. */
   acknowledgeThrough(ticket: Ticket): boolean;
   /**
-   * The peer could not use an event, or any that it was given up to this ticket. It gets each again with the same ticket, before anything newer, after
-   * a wait that grows. Rejections are counted across connections; after `rejectionsMax` of one event the session is suspended: it calls
-   * `Peer.suspended`, and its peer gets nothing more. A later {@link Broker.attach} resumes it. Answers whether the peer had the ticket.
+   * Rejects the event of a ticket, or every event that the peer was given up to this ticket (`through`). The peer gets each again with the same ticket,
+   * before any newer event, after a wait that grows. Rejections are counted across connections; after `rejectionsMax` of one event the session is
+   * suspended: it calls `Peer.suspended`, and its peer gets nothing more until another {@link Broker.attach}. Answers whether the peer had the ticket.
    */
   reject(ticket: Ticket, reach: "one" | "through"): boolean;
-  /** Changes how many events may be given and not acknowledged. */
+  /** Changes how many events may be in flight: given to the peer and not acknowledged. */
   resize(windowMax: number): void;
 }
 
-/** What a session is subscribed to from its first event on. It keeps these filters; its key is its subscription identifier, a UUID. */
+/** The filters of a session that cannot change them. The session's key is its subscription identifier, a UUID. */
 export interface StreamOrder {
   /** As the client wrote them. */
   readonly filters: readonly string[];
-  /** Whether the peer acknowledges or rejects each event; else an event counts as taken once it was given. */
+  /** Whether the peer acknowledges or rejects each event; else an event counts as acknowledged once the peer was given it. */
   readonly acknowledges: boolean;
   /** As in {@link SubscribeCall}. */
   readonly offset: string | undefined;
-  /** Finds the start in place of `offset`. Called again where the index rolls back meanwhile. */
+  /** Finds the start position; replaces `offset`. Called again if the index rolls back meanwhile. */
   readonly findStart?: (() => Promise<StartPosition>) | undefined;
 }
 
 /** Where a reader begins. */
 export interface StartPosition {
-  /** It is given what comes after this. */
+  /** The reader gets the events after this position. */
   readonly position: Position;
   /** Generation of the index before the position was found; after a later rollback, the position may be of a removed event. */
   readonly generation: number;
 }
 
-/** What a tail is to get, as its client wrote it. */
+/** The events that a client wants from a tail, as it wrote them. */
 export interface TailOrder {
   /** Blank or undefined means the default group. */
   readonly groupId: string | undefined;
   readonly filters: readonly string[];
   /** `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a {@link TailStart.id} or a time; undefined counts as `OFFSET_LAST`. */
   readonly after: string | undefined;
-  /** The last id that its client had; it goes before `after`. Never refused for an event that the chain took back. */
+  /** The id of the last event that the client got; overrides `after`. Accepted also if a reorg has removed that event. */
   readonly lastEventId: string | undefined;
   /** Called before the first event is delivered. */
   readonly onConnected: (session: TailSession, start: TailStart, origins: OriginSource) => void;
@@ -230,20 +231,20 @@ export interface TailOrder {
 /** Where a tail begins. */
 export interface TailStart {
   readonly position: Position;
-  /** Names the place: with it as {@link TailOrder.lastEventId} another tail begins there. */
+  /** Identifies the position: a tail with this {@link TailOrder.lastEventId} begins there. */
   readonly id: string;
-  /** The chain took back the event that the client had last, so some events may come again. */
+  /** Whether a reorg removed the last event that the client got, so that some events may come again. */
   readonly isTakenBack: boolean;
 }
 
-/** What the chain says of an event beside its content: its topic among all chains (CAIP-10), and the time of its block. */
+/** The origin of an event: the CAIP-10 identifier of its topic contract, and the time of its block. */
 export type EventOrigin = NotifiedOrigin;
 
-/** Finds what the chain says of events beside their content. */
+/** Finds the origins of events. */
 export interface OriginSource {
-  /** Undefined for one that has to be loaded. */
+  /** Undefined if the origin must be loaded first. */
   find(event: Event): EventOrigin | undefined;
-  /** Without a time where the chain does not say. @throws what the store throws. */
+  /** The origin has no time if the chain does not give it. @throws what the store throws. */
   load(event: Event, signal: AbortSignal): Promise<EventOrigin>;
 }
 
@@ -251,61 +252,64 @@ export interface AttachOrder {
   /** Blank or undefined means the default group. */
   readonly groupId: string | undefined;
   readonly protocol: SessionProtocol;
-  /** What the client calls itself; one session for each name in a group. */
+  /** The client's name for the session; a group has one session for each name. */
   readonly key: string;
-  /** Begins anew: what an earlier session of that name kept is dropped. */
+  /** Whether to drop the state of an earlier session with this key. */
   readonly isClean: boolean;
-  /** Events that may be given and not acknowledged. */
+  /** How many events may be in flight: given to the peer and not acknowledged. */
   readonly windowMax: number;
   /** Called before the first event is delivered. */
   readonly onConnected: (attachment: Pick<Attachment, "session" | "isPresent">) => void;
-  /** Called when the connection was lost and the session ended or this delay passed, unless a later connection has the session by then. */
+  /** Published if the connection is lost, once the session ends or `delayMs` passes, unless another connection has the session by then. */
   readonly will: WillOrder | undefined;
-  /** How long the session outlives its connection as far as is known now; 0 for not at all. */
+  /** How long the session outlives its connection; 0 for not at all. {@link Attachment.detach} may say otherwise. */
   readonly expiryMs: number;
-  /** Left out, the session gains and loses filters by {@link Attachment}. */
+  /** If left out, the client adds and removes filters by {@link Attachment}. */
   readonly stream?: StreamOrder | undefined;
 }
 
 export interface WillOrder {
   readonly delayMs: number;
-  /** What it publishes, which must be as a publish must be. */
+  /** The publish; it is checked like any other. */
   readonly call: PublishCall;
-  /** Whether it opens its topic. */
+  /** Whether the will may open its topic. */
   readonly opensTopic: boolean;
   /** How long after its publication the event expires; undefined for never. */
   readonly expiresAfterMs: number | undefined;
 }
 
-/** A connection's hold on its session. */
+/** A connection's hold on its session: no other connection has the session meanwhile. */
 export interface Attachment {
   readonly session: ConnectedSession;
   /**
-   * Adds filters, each from the newest indexed event on, or replaces those of the same text. Answers for each whether it is new, or why it was
-   * refused (100702). What is answered is on disk where the session is. @throws BrokerError when the store cannot take them.
+   * Adds filters, or replaces those of the same text; a new filter begins after the newest indexed event. Answers for each whether it is new, or why it
+   * was refused (100702). If the session is stored, its filters are on disk by then. @throws BrokerError if the store cannot write.
    */
   subscribe(orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
-  /** Returns for each whether the filter existed. @throws BrokerError if the store cannot write. */
+  /** Answers for each filter whether it existed. @throws BrokerError if the store cannot write. */
   unsubscribe(filters: readonly TopicFilter[]): Promise<readonly boolean[]>;
-  /** Whether the session was there before. */
+  /** Whether the session existed before this connection. */
   readonly isPresent: boolean;
-  /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
+  /**
+   * Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. No effect once another connection has
+   * the session.
+   */
   detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
   /**
-   * Acknowledgements follow until the promise settles, also after {@link detach}, and count: the session is written for the last time, and another
-   * connection of this node gets it, only then. A connection of another node does not wait. The promise must not reject.
+   * Counts acknowledgements until the promise settles, also after {@link detach}. Only then is the session written for the last time, and only then
+   * another connection of this node gets it. A connection of another node does not wait. The promise must not reject.
    */
   linger(until: Promise<void>): void;
-  /** Ends the hold and the session. Answers once that is on disk. @throws what the store throws; the session ends all the same, later. */
+  /** Ends the hold and the session. Returns once that is on disk. @throws what the store throws; the session ends later all the same. */
   end(): Promise<void>;
 }
 
 /**
- * Every operation of the broker, for gateways of any protocol. Each asks first whether the caller is known (100701) and has the right (100702). Inputs are what
- * clients wrote. A wrong input throws a BrokerError of the catalogue, and then nothing has changed.
+ * Every operation of the broker, for gateways of any protocol. Each first checks that the caller is known (100701) and has the right (100702). Inputs are
+ * unchecked, as clients wrote them. An invalid input throws a BrokerError of the catalogue, and changes nothing.
  */
 export interface Broker {
-  /** Answers whether that changed something, as {@link close} does. */
+  /** Answers whether it opened the topic; false if the topic was open already. {@link close} answers likewise. */
   open(caller: Caller, call: TopicCall): Promise<boolean>;
   close(caller: Caller, call: TopicCall): Promise<boolean>;
   exist(caller: Caller, call: TopicCall): Promise<boolean>;
@@ -313,74 +317,74 @@ export interface Broker {
   list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
    * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
-   * in time, with REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200300, 200301) when it was not published. Throws what is wrong with the call itself.
+   * in time, with REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200300, 200301) when it was not published. Throws if the call itself is invalid.
    * Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, a topic that does not exist is
    * opened by the same transaction; then it is also REFUSED with 100113 or 100702.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /**
-   * Publishes all in one transaction of the chain, or none; it carries nothing else. The calls are of one group and without keys (200001). Refused as a
-   * whole where one would be (see {@link submit}), and where they do not fit into one transaction (100201). Events that were submitted before keep their
-   * place before these; a connection that keeps its order submits nothing more until this has settled. If another node closes one of several topics
-   * meanwhile, none is published (200202); only a registry of an earlier version may commit a part then, which is REFUSED and logged.
+   * Publishes all calls in one transaction of their own, or none. They must be of one group and without keys (200001). All are refused if one of them
+   * would be (see {@link submit}), or if they do not fit into one transaction (100201). Events that were submitted earlier are committed earlier; a
+   * connection that keeps its order submits nothing more until this has settled. If another node closes one of the topics meanwhile, none is published
+   * (200202). A registry of an earlier version may commit some of them then; that is REFUSED and logged.
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
-   * Passes an event to the sessions that are connected to this node and take such events (`Peer.pass`): it is committed nowhere, and nobody else gets it. The
-   * topic need not exist. Throws what is wrong with the call; 200300 where it would take too long to find who has a filter for the topic.
+   * Passes an event to the sessions that are connected to this node and accept such events (`Peer.pass`): it is committed nowhere, and nobody else gets it.
+   * The topic need not exist. Throws if the call is invalid; throws 200300 if it would take too long to find the matching filters.
    */
   pass(caller: Caller, call: PublishCall): void;
   /**
-   * Whether the group takes these publishes together now. If not, calls back once, in a later turn, when it does: a gateway that can make its client wait
-   * asks before it submits. The calls are of one group. @throws BrokerError 200211, 200205.
+   * Whether the group's queue has room for all these publishes now. If not, calls back once, in a later turn, when it has. A gateway that can make its
+   * client wait calls this before it submits. The calls must be of one group. @throws BrokerError 200211, 200205.
    */
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean;
   /**
-   * Frees a key of a session: the next publish with it is another one. Answers, once that is on disk, whether the key was taken.
-   * @throws BrokerError 200205, 200211, 200300 if another node has taken the session, and when the store cannot take it.
+   * Frees a key of a session, so that the next publish with this key makes another event. Answers, once that is on disk, whether the key was in use.
+   * @throws BrokerError 200205, 200211, 200300 if another node has taken over the session, and if the store cannot write.
    */
   release(caller: Caller, call: ReleaseCall): Promise<boolean>;
   /**
-   * Who gave a credential, as its text came, or showed a certificate without giving one. It never throws: whoever gave a wrong one is refused (100701)
-   * by each call. A gateway makes its callers with the answer. The answer to a wrong one may come late.
+   * Finds the principal of a credential, given as the client sent it, or of a client certificate if there is no credential. Never throws: each call
+   * refuses (100701) a principal with a wrong credential. A gateway puts the principal into its callers. The answer to a wrong credential may be delayed.
    */
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal>;
-  /** Notes a log-in that failed before it gave a credential, and slows it as {@link authenticate} slows a wrong one. */
+  /** Counts a log-in that failed before it gave a credential; delays the answer as {@link authenticate} does for a wrong credential. */
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal>;
-  /** Whether a listener takes a new connection. Else it closes it unread: from its address, wrong credentials flood. */
+  /** Whether a listener accepts a new connection. If not, it closes it unread: its address has sent too many wrong credentials. */
   mayConnect(findAddress: () => string | undefined): boolean;
-  /** Whether the caller may be connected; asked by a protocol whose connections have no session. @throws BrokerError 100701, 200207. */
+  /** Checks that the caller may connect; for protocols whose connections have no session. @throws BrokerError 100701, 200207. */
   admit(caller: Caller): void;
   /**
-   * Gives a connection its session, and ends it once the principal has no rights any more.
+   * Gives a connection its session, and ends the connection when the principal loses its rights.
    * @throws BrokerError 100701, 200205, 200207, 200211, 200300, and for a will what submit throws; for a stream what subscribe throws of its filters,
    * its identifier (100505, 100108) and its offset.
    */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   /**
-   * Gives a connection the events that match, from a place on, each once and in order, until it ends. It acknowledges none: its client says where the
-   * next one begins. @throws BrokerError as {@link attach}, and 100300 to 100304 of the start.
+   * Gives a connection the matching events after a position, each once and in order, until the connection ends. Nothing is acknowledged: the client says
+   * where its next tail begins. @throws BrokerError as {@link attach}, and 100300 to 100304 for a wrong start.
    */
   tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
-  /** By JSON-RPC only with a coordinator (100601). */
+  /** Refused (100601) for JSON-RPC if there is no coordinator. */
   unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;
-  /** Asks for the right again once the event is found, and with it its topic. */
+  /** Checks the right once more when the event is found: only then is its topic known. */
   getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
-  /** Asks as getEvent does. */
+  /** Checks rights as {@link getEvent} does. */
   getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
   /** Every live node, also those that deliver no subscription. */
   listSubscriptions(caller: Caller): Promise<readonly NodeListing[]>;
-  /** Also of a group that is not up. */
+  /** Works also for a group that is not up. */
   listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
-  /** Who the caller is, and what it may do, be it with some topics alone. @throws BrokerError 100701, 200207. */
+  /** Who the caller is, and which actions it may do on at least some topics. @throws BrokerError 100701, 200207. */
   rightsOf(caller: Caller): CallerRights;
-  /** Of every group, or of one. @throws BrokerError 100701, 100702, 200207, 200211 of one. */
+  /** Health of every group, or of one. @throws BrokerError 100701, 100702, 200207, and 200211 if that group is unknown. */
   health(caller: Caller, groupId?: string): readonly GroupHealth[];
-  /** Undefined where this process has the store alone. */
+  /** Undefined if the broker is a single node. */
   node(caller: Caller): NodeHealth | undefined;
   /**
-   * Checks only a right, for answers that a gateway gives without the broker or builds once for many callers; one to a filter where `named` is given.
+   * Only checks a right, on a filter if `named` is given: for answers that a gateway gives without the broker, or builds once for many callers.
    * @throws BrokerError 100701, 100702, 200207.
    */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void;

@@ -20,14 +20,14 @@ const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: er
 const topic = (name: string) => ({ topic: name, groupId: undefined });
 const content = new Uint8Array([1, 2, 3]);
 
-/** A chain that never answers. */
+/** An append to a chain that never answers: fails with 200202 only when `signal` aborts. */
 function untilAborted(_: unknown, signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")), { once: true });
   });
 }
 
-/** What a call is refused with. */
+/** The error that a call rejects with. */
 function refused(call: Promise<unknown>): Promise<unknown> {
   return call.then(
     () => "not refused",
@@ -36,7 +36,7 @@ function refused(call: Promise<unknown>): Promise<unknown> {
 }
 
 describe("topics", () => {
-  it("open, exist, close and open again with the history kept", async () => {
+  it("are opened, closed and opened again, and keep their events", async () => {
     const { broker } = await start();
     expect(await broker.exist(topic("a"))).toBe(false);
     await broker.open(topic("a"));
@@ -59,7 +59,7 @@ describe("topics", () => {
     await expect(broker.state(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
   });
 
-  it("list pages in the order of opening, and replaces a page size outside (0,100) by 10", async () => {
+  it("are listed in pages in the order of opening; a page size outside 1…99 counts as 10", async () => {
     const { broker } = await start();
     for (let index = 0; index < 12; index += 1) await broker.open(topic(`t${index}`));
     const page = await broker.list({ pageIndex: 1, pageSize: 5, groupId: "" });
@@ -76,7 +76,7 @@ describe("topics", () => {
     }
   });
 
-  it("refuses a malformed and an unknown group, and takes a blank one as left out", async () => {
+  it("refuses a malformed and an unknown group; a blank one means the default group", async () => {
     const { broker } = await start();
     await expect(broker.open({ topic: "a", groupId: "2" })).rejects.toEqual(refusal("groupUnknown"));
     await expect(broker.open({ topic: "a", groupId: "a b" })).rejects.toEqual(refusal("groupInvalid"));
@@ -115,7 +115,7 @@ describe("publish", () => {
     expect((await broker.state(topic("a"))).sequence).toBe(0);
   });
 
-  it("takes content and extensions at their limits", async () => {
+  it("accepts content and extensions at their limits", async () => {
     const { broker } = await start();
     await broker.open(topic("a"));
     const extensions = [["svc-a", "x".repeat(4096 - 5)]] as const;
@@ -123,7 +123,7 @@ describe("publish", () => {
     expect(result.status).toBe("SUCCESS");
   });
 
-  it("answers TIMEOUT, never success, when the fate of the transaction is not known in time", async () => {
+  it("answers TIMEOUT when the fate of the transaction is not known in time", async () => {
     const { broker, clock } = await start({ append: untilAborted });
     await broker.open(topic("a"));
     const answer = publish(broker, { ...topic("a"), content, extensions: [] });
@@ -131,7 +131,7 @@ describe("publish", () => {
     expect(await answer).toEqual({ topic: "a", eventId: "", status: "TIMEOUT" });
   });
 
-  it("refuses publishes beyond the queue limit or too long in the queue, and sends neither", async () => {
+  it("refuses publishes beyond the queue limit, and those that wait too long in the queue", async () => {
     const { broker, clock } = await start({
       append: untilAborted,
       limits: { publishesWaitingMax: 2, transactionTimeoutMs: 1_000, pipelineAfterMs: 0 },
@@ -150,7 +150,7 @@ describe("publish", () => {
     for (const error of await Promise.all(waiting)) expect(error).toEqual(refusal("busy"));
   });
 
-  it("batches publishes that arrive during a transaction, in the order of each topic", async () => {
+  it("commits ten concurrent publishes in one block, in the order of each topic", async () => {
     const { broker, clock } = await start();
     for (const name of ["a", "b"]) await broker.open(topic(name));
     const ids = await Promise.all(
@@ -165,7 +165,7 @@ describe("publish", () => {
 });
 
 describe("getEvent", () => {
-  it("reports what is wrong with an identifier", async () => {
+  it("says whether an identifier is blank, too long, malformed, unknown or beyond the head", async () => {
     const { broker } = await start();
     await broker.open(topic("a"));
     const { eventId } = await publish(broker, { ...topic("a"), content, extensions: [] });
@@ -182,7 +182,7 @@ describe("getEvent", () => {
 });
 
 describe("subscribe", () => {
-  it("notifies every event after the newest, in order, by name and by pattern", async () => {
+  it("delivers the events that follow the subscribe, in order, by name and by pattern", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a/b"));
     await engine.publishMany("a/b", 3);
@@ -213,7 +213,7 @@ describe("subscribe", () => {
     await expect(engine.subscribe("a", { offset: "bogus" })).rejects.toEqual(refusal("eventIdIllegal"));
   });
 
-  it("refuses an unknown topic, a bad pattern, a bad url, an identifier that is no UUID", async () => {
+  it("refuses an unknown topic, a bad pattern, a bad url, and an identifier that is no UUID", async () => {
     const { broker } = await start();
     await broker.open(topic("a"));
     await expect(engine.subscribe("b")).rejects.toEqual(refusal("topicNotExist"));
@@ -224,7 +224,7 @@ describe("subscribe", () => {
     expect(await engine.listSubscriptions()).toEqual([]);
   });
 
-  it("continues an earlier subscription after a restart, with everything since its cursor", async () => {
+  it("delivers every event since the cursor after a restart", async () => {
     const { broker, sink } = await start();
     await broker.open(topic("a"));
     const id = await engine.subscribe("a");
@@ -240,7 +240,7 @@ describe("subscribe", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("moves to a new url without a gap, and refuses another topic", async () => {
+  it("moves a subscription to a new url without a gap, but not to another topic", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     await broker.open(topic("b"));
@@ -258,19 +258,19 @@ describe("subscribe", () => {
 
   it.each([
     ["keeps its secret at the same url", {}, secretNamed("first")],
-    ["has none at another url", { url: "http://new/" }, undefined],
+    ["loses its secret at another url", { url: "http://new/" }, undefined],
     [
-      "takes its secret to another url with it",
+      "keeps its secret at another url if the call repeats it",
       { url: "http://new/", secret: secretNamed("first") },
       secretNamed("first"),
     ],
-    ["takes another secret", { secret: secretNamed("second") }, secretNamed("second")],
+    ["gets another secret", { secret: secretNamed("second") }, secretNamed("second")],
     [
-      "takes another secret to another url",
+      "gets another secret at another url",
       { url: "http://new/", secret: secretNamed("second") },
       secretNamed("second"),
     ],
-  ])("%s when it continues with %j", async (_, params, secret) => {
+  ])("a subscription %s when the client subscribes again with %j", async (_, params, secret) => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: secretNamed("first") });
@@ -280,7 +280,7 @@ describe("subscribe", () => {
     expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual([secret]);
   });
 
-  it("with a plain secret of an older version goes on, also when it is given again", async () => {
+  it("keeps a malformed secret of an older version at the same url, and refuses it elsewhere", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     const subscriptionId = await engine.subscribe("a", { url: "http://old/" });
@@ -301,7 +301,7 @@ describe("subscribe", () => {
     await expect(elsewhere).rejects.toEqual(refusal("parameterInvalid"));
   });
 
-  it("does not get a secret back that it lost at another url", async () => {
+  it("gives no secret back to a subscription that returns to its earlier url", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: secretNamed("first") });
@@ -318,7 +318,7 @@ describe("subscribe", () => {
     expect(await engine.listSubscriptions()).toEqual([]);
   });
 
-  it("refuses more subscriptions than the limit, and counts those that are gone", async () => {
+  it("refuses subscriptions beyond the limit; a removed one makes room", async () => {
     const { broker } = await start({ limits: { subscriptionsMax: 2 } });
     await broker.open(topic("a"));
     const id = await engine.subscribe("a");
@@ -328,7 +328,7 @@ describe("subscribe", () => {
     await engine.subscribe("a");
   });
 
-  it("ends with unSubscribe", async () => {
+  it("delivers nothing after unSubscribe, and refuses a second unSubscribe", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     const id = await engine.subscribe("a");
@@ -343,7 +343,7 @@ describe("subscribe", () => {
     await expect(again).rejects.toEqual(refusal("subscriptionNotExist"));
   });
 
-  it("without a coordinator, JSON-RPC cannot unSubscribe", async () => {
+  it("refuses unSubscribe by JSON-RPC without a coordinator", async () => {
     const { running } = await start({ hasCoordinator: false });
     const call = running.calls.unSubscribe({ ...testCaller, protocol: "JSON-RPC" }, { subscriptionId: "x" });
     await expect(call).rejects.toEqual(refusal("noCoordinator"));
@@ -352,8 +352,8 @@ describe("subscribe", () => {
 
 describe("start", () => {
   it.each([
-    ["is higher than the chain", 99, /the chain is shorter/],
-    ["is beside the chain", 0, /the chain has 0x/],
+    ["has a block above the chain's head", 99, /the chain is shorter/],
+    ["has another block than the chain", 0, /the chain has 0x/],
   ])("is refused when the index %s", async (_, number, reason) => {
     engine = new TestEngine();
     const block = { number, hash: `0x${"f".repeat(64)}`, opened: [], closed: [], batches: [], skipped: [] } as const;

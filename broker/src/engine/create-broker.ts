@@ -238,7 +238,7 @@ class Engine implements RunningBroker {
     using deadline = new Deadline(clock, graceMs);
     const { signal } = deadline;
     using publishing = new Deadline(clock, graceMs - (this.#cluster === undefined ? 0 : leavingMs(graceMs)));
-    // Closed in the reverse order.
+    // Steps run in the reverse of the order in which they are added.
     const cleanup = new CleanupStack();
     cleanup.add(() => store.stop());
     cleanup.add(() => this.#options.figures.stop());
@@ -277,7 +277,7 @@ class Engine implements RunningBroker {
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
   }
 
-  /** What groups know of nodes that share the store. */
+  /** Whether nodes share the store and, if so, a view of them; the same for all groups. */
   #sharedOptions(): Required<Pick<GroupOptions, "isShared">> & Pick<GroupOptions, "nodes"> {
     const { cluster } = this.#options;
     if (cluster === undefined) return { isShared: false };
@@ -345,7 +345,7 @@ class Engine implements RunningBroker {
     });
   }
 
-  /** Looks for damage in a block, and repairs it if it can; undefined where the chain has no file here. */
+  /** Looks for damage in a block of the chain's file and repairs it if possible; undefined if the chain has no file here. */
   async inspectBlock(id: GroupId, blockNumber: number): Promise<BlockState | undefined> {
     const { keptStore: store } = this.#options;
     const { chainDamage, ledger } = this.#groups.get(id);

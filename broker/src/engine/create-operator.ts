@@ -32,7 +32,7 @@ interface OperatorParts extends Parts {
   readonly roles: RoleOrdersOptions["roles"];
 }
 
-/** Builds what operators ask of the broker. */
+/** Builds the operator's calls. */
 export function createOperator(parts: OperatorParts): Operator {
   const places = new Places(parts);
   const { nodes, trail } = parts;

@@ -22,7 +22,7 @@ async function restart(): Promise<void> {
 }
 
 describe("delivery", () => {
-  it("retries an event with growing waits, and delivers the next one after it is accepted", async () => {
+  it("retries an event with growing waits, and delivers the next one once the receiver accepts it", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     let failures = 3;
@@ -42,7 +42,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1, 1, 1, 2]);
   });
 
-  it("waits as long as Retry-After asks", async () => {
+  it("waits as long as the receiver's Retry-After asks before the next attempt", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     let isFirst = true;
@@ -61,7 +61,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1]);
   });
 
-  it("subscribing again resets the failed time of a receiver", async () => {
+  it("subscribing again restarts the time after which a failing subscription is suspended", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 100_000, retryDelayMsMax: 1_000 } });
     await broker.open(topic("a"));
     sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
@@ -75,7 +75,7 @@ describe("delivery", () => {
     expect(await engine.listSubscriptions()).toMatchObject([{ state: "suspended" }]);
   });
 
-  it("a receiver that hangs delays only its own subscription", async () => {
+  it("a receiver that never answers delays only its own subscription", async () => {
     const { broker, sink, clock } = await start({ limits: { feedEventsMax: 4 } });
     await broker.open(topic("a"));
     sink.receive("http://hangs/", () => new Promise<AttemptOutcome>(() => {}));
@@ -88,7 +88,7 @@ describe("delivery", () => {
     expect(hanging).toMatchObject({ notifiedCount: 0, notifyingCount: 20 });
   });
 
-  it("a subscription that waits after a failure keeps no other from its receiver", async () => {
+  it("a subscription that waits for its next attempt does not block others of the same receiver", async () => {
     const { broker, sink, clock } = await start();
     sink.slots = new KeyedSlots(1);
     await broker.open(topic("a"));
@@ -101,7 +101,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(healthy)).toEqual([1, 2, 3]);
   });
 
-  it("a subscription that waits for the chain keeps no other from its receiver", async () => {
+  it("a subscription that waits for a block's time does not block others of the same receiver", async () => {
     const { broker, sink, clock } = await start();
     sink.slots = new KeyedSlots(1);
     await broker.open(topic("a"));
@@ -118,7 +118,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(waiting)).toEqual([1, 2, 3]);
   });
 
-  it("subscriptions that wait for their receiver hold no event, and lose none when one is removed or the broker restarts", async () => {
+  it("subscriptions that wait for a slot of their receiver leave the queue on removal and on stop, and lose no event", async () => {
     const { broker, sink, clock } = await start();
     sink.slots = new KeyedSlots(1);
     await broker.open(topic("a"));
@@ -141,8 +141,8 @@ describe("delivery", () => {
     expect(sink.sequencesOf(removed)).toEqual([]);
   });
 
-  it.each(["stops", "moves to another url"])(
-    "passes no event that comes while the broker %s during an attempt",
+  it.each(["the broker stops", "the url changes"])(
+    "skips no event that is committed while %s during an attempt",
     async (what) => {
       const { broker, sink, clock } = await start();
       await broker.open(topic("a"));
@@ -152,14 +152,16 @@ describe("delivery", () => {
       await engine.publish("a", "1");
       await clock.settle();
       const ended =
-        what === "stops" ? broker.stop(1_000) : engine.subscribe("a", { subscriptionId: id, url: "http://new/" });
+        what === "the broker stops"
+          ? broker.stop(1_000)
+          : engine.subscribe("a", { subscriptionId: id, url: "http://new/" });
       await clock.settle();
       const { address } = await broker.state(topic("a"));
       engine.chain.publish([{ address, count: 1, events: encodeEvents([{ content, extensions: [] }]) }]);
       await clock.settle();
       gate.resolve({ status: "accepted" });
       await ended;
-      if (what === "stops") {
+      if (what === "the broker stops") {
         sink.receive("http://slow/", () => ({ status: "accepted" }));
         await engine.rebuild();
         await engine.broker.start();
@@ -186,7 +188,7 @@ describe("delivery", () => {
   });
 
   it.each([{ feedEventsMax: 1 }, { feedBytesMax: 1 }])(
-    "an idle subscription gets a batch that is over %j",
+    "an idle subscription gets a batch that exceeds %j",
     async (limits) => {
       const { broker, sink, clock } = await start({ limits });
       await broker.open(topic("a"));
@@ -200,7 +202,7 @@ describe("delivery", () => {
     },
   );
 
-  it("attempts nothing while paused, however long, and continues from the cursors when active", async () => {
+  it("makes no attempt while deliveries are paused, and continues from the cursors when they are active again", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
     await broker.open(topic("a"));
     const id = await engine.subscribe("a");
@@ -226,7 +228,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(later)).toEqual([2, 3, 4]);
   });
 
-  it("suspends a subscription that is gone or has failed for too long, keeps its cursor, and resumes it on subscribe", async () => {
+  it("suspends a subscription whose receiver is gone or fails too long, and resumes it at its cursor on subscribe", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
     await broker.open(topic("a"));
     sink.receive("http://gone/", () => ({ status: "gone", reason: "410" }));
@@ -246,7 +248,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(down).slice(-2)).toEqual([1, 2]);
   });
 
-  describe("of a receiver that fails, while the broker starts again,", () => {
+  describe("to a failing receiver across restarts of the broker", () => {
     const limits = { giveUpAfterMs: 60_000, retryDelayMsMax: 5_000 };
     let isWorking: boolean;
     let id: string;
@@ -263,7 +265,7 @@ describe("delivery", () => {
       await clock.advance(40_000);
     });
 
-    it("gives up after the same failed time as without restarts", async () => {
+    it("suspends the subscription after the same failed time as without restarts", async () => {
       for (const runMs of [7_000, 3_000]) {
         await restart();
         await engine.clock.advance(runMs);
@@ -273,7 +275,7 @@ describe("delivery", () => {
       expect(await state()).toBe("suspended");
     });
 
-    it("does not count waits that a restart cut short", async () => {
+    it("does not count a wait that a restart cut short as failed time", async () => {
       for (let run = 0; run < 10; run += 1) {
         await restart();
         await engine.clock.advance(1_000);
@@ -281,7 +283,7 @@ describe("delivery", () => {
       expect(await state()).toBe("active");
     });
 
-    it("resets the failed time when it accepts", async () => {
+    it("resets the failed time when the receiver accepts", async () => {
       isWorking = true;
       await engine.clock.advance(10_000);
       expect(engine.sink.sequencesOf(id).at(-1)).toBe(1);
@@ -296,7 +298,7 @@ describe("delivery", () => {
     });
   });
 
-  it("writes the failed time of a receiver rarely", async () => {
+  it("writes the failed time of a subscription about once an hour", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
@@ -314,7 +316,7 @@ describe("delivery", () => {
     expect(writes).toBeLessThan(25);
   });
 
-  it("resumes on subscribe also when the suspension could not be written", async () => {
+  it("resumes a subscription on subscribe also if the store could not write its suspension", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     let isGone = true;
@@ -329,7 +331,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1]);
   });
 
-  it("resumes a suspended subscription after its acknowledged events, also when they were not written yet", async () => {
+  it("resumes a suspended subscription after its acknowledged events, even if its cursor was not written yet", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", ({ event }) =>
@@ -343,7 +345,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 2]);
   });
 
-  it("writes acknowledgements of a subscription before it suspends it", async () => {
+  it("writes the acknowledgements of a subscription before its suspension", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", ({ event }) =>
@@ -361,7 +363,7 @@ describe("delivery", () => {
     expect(written).toBe(1);
   });
 
-  it("counts waiting and acknowledged events, also for a pattern", async () => {
+  it("counts waiting and acknowledged events of all topics that match a pattern", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a/1"));
     await broker.open(topic("a/2"));

@@ -31,7 +31,7 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly sink: Sink;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
-  /** Undefined where nobody records spans. */
+  /** Undefined if spans are not recorded. */
   readonly tracing?: Tracing | undefined;
   readonly limits: EngineLimits;
   readonly extensionPrefix: string;
@@ -42,17 +42,17 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly deliveries?: "active" | "paused";
   /** The store keeps its copy of events for ever if left out. */
   readonly retentionMsOf?: RetentionOf | undefined;
-  /** Undefined where this process has the store alone. */
+  /** Undefined if the broker is a single node. */
   readonly cluster?: ClusterOptions | undefined;
-  /** Memory of the process in bytes. Without it the engine keeps no figures: tests go through days of virtual time. */
+  /** Memory of the process in bytes. If left out, the engine measures nothing periodically: tests run through days of virtual time. */
   readonly readMemory?: (() => number) | undefined;
 }
 
 /** The engine with its lifecycle. */
 export interface RunningBroker {
-  /** What gateways call. */
+  /** The calls of gateways. */
   readonly calls: Broker;
-  /** What operators ask by the admin API. */
+  /** The calls of the admin API. */
   readonly operator: Operator;
   /** Orders that wait for receivers. `stop` ends them too, but then their callers may get no answer. */
   readonly runningOrders: Pick<RunningOrders, "stop">;
@@ -60,12 +60,12 @@ export interface RunningBroker {
   start(): Promise<void>;
   /**
    * Ends a start in progress and the orders that call receivers, commits waiting publishes, ends delivery after the attempts in progress, writes the
-   * cursors, hands everything to the other nodes, and closes. A step that fails does not keep the next ones from running. Aborts what takes longer
-   * than `graceMs` in all. If nodes share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
+   * cursors, hands subscriptions and leases over to the other nodes, and closes. If a step fails, the next ones still run. Steps are aborted after
+   * `graceMs` in all. If nodes share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
    */
   stop(graceMs: number): Promise<void>;
-  /** Like `health` of the calls, for the process itself: without a check of rights. */
+  /** Like `calls.health`, but without a check of rights. */
   groupHealth(): readonly GroupHealth[];
-  /** Checks everything that each group holds once, without pauses, and repairs what is damaged. Call it after `start`. */
+  /** Checks all stored data of each group once, without pauses, and repairs damage. Call it after `start`. */
   scrub(): Promise<readonly ScrubReport[]>;
 }

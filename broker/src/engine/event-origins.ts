@@ -7,7 +7,7 @@ import type { BlockTimes } from "./block-times.ts";
 import type { IndexProgress } from "./index-progress.ts";
 import { untilAborted } from "./time.ts";
 
-/** Topics and blocks that are remembered, about 150 bytes each. Where there are more, all are forgotten. */
+/** Maximum number of cached topics, and of cached block times, about 150 bytes each. A cache that grows beyond it is cleared. */
 const originsKeptMax = 10_000;
 
 export interface EventOriginsParts {
@@ -20,7 +20,7 @@ export interface EventOriginsParts {
 
 type Placed = Pick<Event, "topic" | "blockNumber">;
 
-/** Where the events of a group come from. What was found once is remembered; a rollback changes the times of blocks. */
+/** Finds and caches the origins of a group's events. A rollback clears the cached block times. */
 export class EventOrigins implements OriginSource {
   readonly #parts: EventOriginsParts;
   readonly #sources = new Map<TopicName, string>();
@@ -31,7 +31,7 @@ export class EventOrigins implements OriginSource {
     this.#parts = parts;
   }
 
-  /** Undefined for one that has to be loaded. */
+  /** Undefined if the origin must be loaded first. */
   find({ topic, blockNumber }: Placed): EventOrigin | undefined {
     this.#forgetOld();
     const source = this.#sources.get(topic);
@@ -39,7 +39,7 @@ export class EventOrigins implements OriginSource {
     return { source, time: this.#times.get(blockNumber) };
   }
 
-  /** Never rejects for the chain: then there is no time. @throws what the store throws. */
+  /** If the chain does not answer, the origin has no time. @throws what the store throws. */
   async load({ topic, blockNumber }: Placed, signal: AbortSignal): Promise<EventOrigin> {
     const source = this.#sources.get(topic) ?? (await this.#loadSource(topic));
     const { version } = this.#parts.progress;

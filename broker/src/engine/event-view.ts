@@ -2,9 +2,9 @@ import type { Event } from "../domain/event.ts";
 import type { TenantNames } from "../domain/tenant-names.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 
-/** Events under the names of their tenants. A topic is of one tenant, so an event has one such view, which all its subscribers share. */
+/** Views of events, with topic names as their tenants see them. A topic belongs to one tenant, so all subscribers of an event share one view. */
 const views = new WeakMap<Event, Event>();
-/** By their views. */
+/** The event of each view. */
 const reals = new WeakMap<Event, Event>();
 
 /** An event as the clients of its tenant see it. Its topic must be the tenant's. */
@@ -13,13 +13,13 @@ export function viewOf(event: Event, names: TenantNames): Event {
   if (topic === undefined) throw new Error("an event of another tenant was to be delivered");
   const known = views.get(event);
   if (known !== undefined) return known;
-  const view = { ...event, topic: topic as TopicName }; // What a client wrote, checked when the topic was opened.
+  const view = { ...event, topic: topic as TopicName }; // Its client wrote this name, and the broker checked it when the topic was opened.
   views.set(event, view);
   reals.set(view, event);
   return view;
 }
 
-/** The event of a view. */
+/** The event of a view; the argument itself if it is not a view. */
 export function realOf(view: Event): Event {
   return reals.get(view) ?? view;
 }

@@ -20,8 +20,8 @@ const one = parseGroupId("1");
 const two = parseGroupId("2");
 const unreachable = errorCatalogue.chainUnreachable.code;
 
-/** A group on a chain in memory whose endpoint can be away. */
-class Away {
+/** A group on a chain in memory whose start can fail (`failure`), and which can report an outage. */
+class TestGroup {
   readonly chain: MemoryChain;
   readonly ledger: Ledger;
   failure: Error | undefined;
@@ -54,7 +54,7 @@ async function stop(): Promise<void> {
   await stopped;
 }
 
-/** Keeps each line with the fields of the loggers that it came through. */
+/** Records each line with its own fields and those of its parent loggers. */
 function createRecordingLogger(inherited: LogFields = {}): Logger {
   const note = (message: string, fields: LogFields = {}): void => {
     lines.push({ ...inherited, ...fields, message });
@@ -63,22 +63,22 @@ function createRecordingLogger(inherited: LogFields = {}): Logger {
   return { debug: note, info: note, warn: note, error: note, child };
 }
 
-/** Group 1 on a chain of our own, group 2 on an outside one; on the chains and the store of an earlier broker, if they are given. */
+/** Builds a broker with group 1 on its embedded chain and group 2 on an outside one. Uses the chains and the store of an earlier broker if given. */
 function build(
   earlier: {
     readonly chains?: readonly MemoryChain[];
     readonly store?: Store;
     readonly publishTimeoutMs?: number;
   } = {},
-): readonly [Away, Away] {
+): readonly [TestGroup, TestGroup] {
   if (earlier.chains === undefined) clock = new VirtualClock();
   sink = new RecordingSink();
   lines = [];
   let uuids = 0;
   const [first = new MemoryChain({ clock }), second = new MemoryChain({ clock })] = earlier.chains ?? [];
   const groups = [
-    new Away(one, { chain: first, isFinal: true }),
-    new Away(two, { chain: second, isFinal: false }),
+    new TestGroup(one, { chain: first, isFinal: true }),
+    new TestGroup(two, { chain: second, isFinal: false }),
   ] as const;
   Object.assign(groups[1].ledger, { publishTimeoutMs: earlier.publishTimeoutMs });
   const running = createBroker({
@@ -102,7 +102,7 @@ function build(
   return groups;
 }
 
-/** Starts; what waits for time gets it. */
+/** Starts the broker, and advances the clock until the start returns. */
 async function start(): Promise<void> {
   const started = broker.start();
   await clock.advance(defaultEngineLimits.startWaitMs);
@@ -120,7 +120,7 @@ const order = {
 } as const;
 const unreached = new BrokerError("chainUnreachable", { details: "http://two: the connection was refused" });
 
-describe("a group whose chain is away at the start", () => {
+describe("a group whose chain does not answer at the start", () => {
   it("does not stop other groups; it answers 200205 with the reason, and recovers by itself", async () => {
     const [, away] = build();
     away.failure = unreached;
@@ -139,7 +139,7 @@ describe("a group whose chain is away at the start", () => {
     await broker.open({ topic: "a", groupId: "2" });
   });
 
-  it("every log line about a group names it", async () => {
+  it("every log line about a group has its groupId", async () => {
     const [own, away] = build();
     const store = createMemoryStore();
     await start();
@@ -157,7 +157,7 @@ describe("a group whose chain is away at the start", () => {
     expect(lines.filter(({ groupId }) => groupId === undefined)).toEqual([]);
   });
 
-  it("delivers none of its subscriptions meanwhile", async () => {
+  it("delivers nothing to its subscriptions until it has started", async () => {
     const store = createMemoryStore();
     const chains = build({ store }).map(({ chain }) => chain);
     await start();
@@ -175,7 +175,7 @@ describe("a group whose chain is away at the start", () => {
     expect(sink.sequencesOf(id)).toEqual([1]);
   });
 
-  it("is retried without end, with growing waits", async () => {
+  it("is retried endlessly, every 5 seconds after the first minute", async () => {
     const [, away] = build();
     away.failure = new Error("anything");
     await start();
@@ -186,13 +186,13 @@ describe("a group whose chain is away at the start", () => {
     expect(healthOf(two)?.reason).toBe("anything");
   });
 
-  it("when the chain is in this process, the start fails", async () => {
+  it("fails the start of the broker if its chain is in this process", async () => {
     const [own] = build();
     own.failure = new Error("chain.sqlite is damaged");
     await expect(broker.start()).rejects.toThrow("chain.sqlite is damaged");
   });
 
-  it("does not hold up a stop", async () => {
+  it("does not block a stop while its chain has not answered", async () => {
     const [, away] = build();
     away.ledger.start = async () => new Promise(() => {});
     await start();
@@ -234,8 +234,8 @@ describe("an outage after the start", () => {
   });
 });
 
-describe("a group with a time of its own for publishing", () => {
-  it("waits for that time, and other groups for theirs", async () => {
+describe("a group with a publish timeout of its own", () => {
+  it("answers TIMEOUT after its own timeout, and other groups after theirs", async () => {
     const groups = build({ publishTimeoutMs: 120_000 });
     await start();
     const answers: unknown[] = [];

@@ -16,7 +16,7 @@ import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
 import { untilAborted } from "./time.ts";
 
-/** What health says of the process itself. */
+/** Troubles of the process itself, which health reports for every group. */
 export interface ProcessTrouble {
   /** Why the node is not ready. */
   readonly reason: string | undefined;
@@ -31,7 +31,7 @@ export interface GroupLifeOptions {
   readonly scrubber: Scrubber;
   readonly retention: Retention;
   readonly processTrouble?: (() => ProcessTrouble) | undefined;
-  /** Where nodes share the store. */
+  /** Undefined if the broker is a single node. */
   readonly admission?: Admission | undefined;
   /** Active subscriptions of the group that this node delivers. */
   readonly countSubscriptions: () => number;
@@ -39,15 +39,15 @@ export interface GroupLifeOptions {
   readonly randomness: Randomness;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Called once the index has caught up and the group takes calls. */
+  /** Called when the index has caught up and the group accepts calls. */
   readonly onReady: (groupId: GroupId) => void;
 }
 
-/** Starts one group, however long its chain is away, and reports its health. */
+/** Starts one group, retrying while its chain does not answer, and reports its health. */
 export class GroupLife {
   readonly #parts: GroupLifeOptions;
   readonly #stopping = new AbortController();
-  /** Scrubbing, and dropping what is old. */
+  /** Scrubbing and retention. */
   #upkeep: Promise<unknown> | undefined;
   #isConnected = false;
   /** Why the last start failed. The same reason is logged once. */
@@ -73,7 +73,7 @@ export class GroupLife {
 
   /**
    * Connects, lets the index catch up, and opens the group for calls; tries again until it succeeds or `signal` aborts.
-   * @throws what went wrong with a chain in this process.
+   * @throws the first failure if the chain is in this process.
    */
   async start(signal: AbortSignal): Promise<void> {
     for (let failures = 1; !signal.aborted; failures += 1) {
@@ -92,7 +92,7 @@ export class GroupLife {
     await this.#parts.role.stop();
   }
 
-  /** Runs one round without pauses. */
+  /** Scrubs the group once, without pauses. */
   scrub(): Promise<readonly ScrubReport[]> {
     return this.#parts.scrubber.runOnce();
   }
@@ -175,7 +175,7 @@ export class GroupLife {
     await pause(clock, delayMs, signal);
   }
 
-  /** While the index catches up, its failure or an outage of the chain is the better reason. */
+  /** Why the group is closed. While the index catches up, its failure or an outage of the chain says more. */
   #closedBecause(): string | undefined {
     const { closedBecause, indexHealth } = this.#parts.group;
     return closedBecause === catchingUp ? (indexHealth.failure ?? this.#outage() ?? closedBecause) : closedBecause;
@@ -193,7 +193,7 @@ export class GroupLife {
 const catchingUp = "its index is catching up with the chain";
 const unreachable = `${errorCatalogue.chainUnreachable.message}: `;
 
-/** Callers get the prefix from the error catalogue already. */
+/** The reason without the error's catalogue message, which callers get as a prefix anyway. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const reason = message.startsWith(unreachable) ? message.slice(unreachable.length) : message;

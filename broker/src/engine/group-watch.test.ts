@@ -8,7 +8,7 @@ import { GroupWatch } from "./group-watch.ts";
 const up: GroupHealth = { groupId: parseGroupId("1"), ready: true, reason: undefined, indexedBlock: 0 };
 const down: GroupHealth = { ...up, ready: false, reason: "its chain does not answer" };
 
-it("logs once when a group goes down and once when it is up again, and nothing while it starts", async () => {
+it("logs once when a group goes down and once when it is up again, and nothing until it has been up once", async () => {
   const lines: LogFields[] = [];
   const note = (message: string, fields: LogFields = {}): void => void lines.push({ message, ...fields });
   const logger: Logger = { debug: note, info: note, warn: note, error: note, child: () => logger };

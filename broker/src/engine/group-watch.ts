@@ -2,7 +2,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { GroupHealth } from "./broker.ts";
 
-/** Time between two looks, in milliseconds. */
+/** Time between two checks, in milliseconds. */
 const lookEveryMs = 1_000;
 
 export interface GroupWatchOptions {
@@ -11,11 +11,11 @@ export interface GroupWatchOptions {
   readonly groupHealth: () => readonly GroupHealth[];
 }
 
-/** Logs when a group that was up goes down, and when it is up again. Nothing else in the log says so for every cause. */
+/** Logs when a group that was up goes down, whatever the cause, and when it is up again. */
 export class GroupWatch {
   readonly #options: GroupWatchOptions;
   readonly #wereUp = new Set<string>();
-  /** When each group that is down went down, by the monotonic clock. */
+  /** When each group that is down now went down, by the monotonic clock. */
   readonly #downSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
 

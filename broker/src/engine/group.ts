@@ -45,14 +45,14 @@ export interface GroupOptions {
   readonly isShared?: boolean;
   /** Prefix of extension keys. */
   readonly extensionPrefix: string;
-  /** Undefined where this process has the store alone. */
+  /** Undefined if the broker is a single node. */
   readonly nodes?: NodesView | undefined;
 }
 
 /** The wanted state of a topic after a change. */
 export type TopicState = Pick<Topic, "name" | "closed">;
 
-/** Why a group takes no calls before its ledger has started. */
+/** Why a group accepts no calls before its ledger has started. */
 export const chainNotAnswered = "its chain has not answered yet";
 
 /** One chain with its index, for the operations of the broker. */
@@ -61,17 +61,17 @@ export class Group {
   readonly progress = new IndexProgress();
   readonly batcher: Batcher;
   readonly topics: OpenTopics;
-  /** Turns of the publishes that open their topic. */
+  /** Limits how many publishes open their topic at once. */
   readonly openings = new Semaphore(openingPublishesMax);
-  /** Publishes that are named by a key. */
+  /** Publishes with a key. */
   readonly once: PublishOnce;
-  /** Publishes that go together. */
+  /** Publishes that clients commit together. */
   readonly transactions: Transactions;
   readonly keyJanitor: KeyJanitor;
   readonly keyReleases: KeyReleases;
-  /** The engine's limits, with those of this group. */
+  /** The engine's limits, with this group's publish timeout. */
   readonly limits: EngineLimits;
-  /** Held shared by calls that create or continue a subscription, and exclusively by a rollback. */
+  /** Calls that create or continue a subscription hold it for reading, a rollback holds it for writing. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
   readonly indexDamage = new IndexDamage();
@@ -80,7 +80,7 @@ export class Group {
   readonly times: BlockTimes;
   readonly origins: EventOrigins;
   readonly #store: Store;
-  /** Whether another node may have indexed a different block of the number that this node waits for. */
+  /** Whether a block that this node waits for may be indexed as another one: another node may write the index, of a chain that can reorg. */
   readonly #isForeign: boolean;
   readonly #head: SingleFlight<IndexHead | undefined>;
   #closedBecause: string | undefined = chainNotAnswered;
@@ -139,22 +139,22 @@ export class Group {
     return this.ledger.groupId;
   }
 
-  /** Why the group takes no calls; undefined once the chain is reached and the index has caught up. */
+  /** Why the group accepts no calls; undefined if it does. */
   get closedBecause(): string | undefined {
     return this.#closedBecause ?? this.#forbiddenBecause;
   }
 
-  /** Refuses every call, with a reason that shows no secret. */
+  /** Refuses every call until {@link open}. Callers see the reason, so it must contain no secret. */
   close(reason: string): void {
     this.#closedBecause = reason;
   }
 
-  /** Takes calls. */
+  /** Accepts calls again, unless {@link forbid} refuses them. */
   open(): void {
     this.#closedBecause = undefined;
   }
 
-  /** Refuses every call, whether open or not, until it is called without a reason. */
+  /** Refuses every call, even of an open group, until `forbid` is called without a reason. */
   forbid(reason: string | undefined): void {
     this.#forbiddenBecause = reason;
   }
@@ -180,7 +180,7 @@ export class Group {
     return topic;
   }
 
-  /** Whether the index contains the wanted state of a topic, after its block was indexed. */
+  /** Whether the index has the wanted state of a topic; call it after its block was indexed. */
   async hasTopicSo({ name, closed }: TopicState): Promise<boolean> {
     return !this.#isForeign || (await this.findTopic(name))?.closed === closed;
   }
@@ -209,7 +209,7 @@ export class Groups {
     return [...this.#byId.values()];
   }
 
-  /** A group by its id, whether it takes calls or not. */
+  /** A group by its id, whether it accepts calls or not. */
   find(id: GroupId): Group | undefined {
     return this.#byId.get(id);
   }
@@ -221,7 +221,7 @@ export class Groups {
     return group;
   }
 
-  /** Like `get`, also of a group that is not up. @throws BrokerError 100306 malformed, 200211 unknown. */
+  /** Like `get`, but returns also a group that is not up. @throws BrokerError 100306 malformed, 200211 unknown. */
   getAny(groupId: string | undefined): Group {
     const text = orDefaultGroup(groupId, this.#defaultId);
     const group = this.#byId.get(text);

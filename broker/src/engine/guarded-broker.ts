@@ -65,7 +65,7 @@ export interface GuardedBrokerOptions {
   readonly randomness: Pick<Randomness, "bytes">;
 }
 
-/** Asks for the right to each call before anything else, then hands the call to the part that answers it. */
+/** Checks the caller's right to each call before anything else, then passes the call to the part that answers it. */
 export class GuardedBroker implements Broker {
   readonly #options: GuardedBrokerOptions;
 
@@ -84,7 +84,7 @@ export class GuardedBroker implements Broker {
   }
 
   async exist(caller: Caller, call: TopicCall): Promise<boolean> {
-    // A publish tells as much.
+    // A publish or an open would show it anyway.
     this.#options.access.authorizeAny(caller, ["read", "publish", "open"], call);
     return this.#options.topics.exist(call);
   }
@@ -94,7 +94,7 @@ export class GuardedBroker implements Broker {
     return this.#options.topics.state(call);
   }
 
-  /** `#` covers no topic that begins with `$`, so a page leaves out those that the caller may not read. A tenant's pages have its topics alone. */
+  /** The right to read `#` covers no topic that begins with `$`, so those are checked one by one. A tenant's pages have only its own topics. */
   async list(caller: Caller, call: ListCall): Promise<ListResult> {
     const { access, topics } = this.#options;
     const { groupId } = call;
@@ -105,7 +105,7 @@ export class GuardedBroker implements Broker {
     return { ...page, topics: page.topics.filter(({ name }) => !name.startsWith("$") || mayRead(name)) };
   }
 
-  /** The right to open is asked for when the topic turns out to be missing. */
+  /** Checks the right to open only if the topic turns out not to exist. */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
     const { access, inlet, groups, topicQuota } = this.#options;
     access.authorize(caller, "publish", call);
@@ -127,7 +127,7 @@ export class GuardedBroker implements Broker {
     inlet.submit(call, settled, { callersScope, mayOpen });
   }
 
-  /** Whether publishes may be submitted now; else they are refused, later where that is possible. @throws BrokerError 200301. */
+  /** Whether the quota allows these publishes now; else calls `refuse` later if refusals can be delayed. @throws BrokerError 200301 if not. */
   #mayPublish(
     caller: Caller,
     calls: readonly PublishCall[],
@@ -156,12 +156,12 @@ export class GuardedBroker implements Broker {
     inlet.pass(call);
   }
 
-  /** Says nothing of a topic, so no right is asked for: the submission that follows asks. */
+  /** Reveals nothing about a topic, so it checks no right: the submission that follows does. */
   whenRoom(_caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
     return this.#options.inlet.whenRoom(calls, callback);
   }
 
-  /** Concerns the session alone, so no right is asked for. */
+  /** Concerns only the session, so it checks no right. */
   async release(_caller: Caller, call: ReleaseCall): Promise<boolean> {
     return this.#options.inlet.release(call);
   }
@@ -183,7 +183,7 @@ export class GuardedBroker implements Broker {
     this.#options.access.countConnection(caller);
   }
 
-  /** Rights are asked for each filter and each publish. Each principal has sessions of its own, whatever its clients call themselves. */
+  /** Rights are checked for each filter and each publish. Two principals never share a session, even if their clients use the same name. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const { access, groups, inlet, sessions } = this.#options;
     access.admit(caller);
@@ -191,15 +191,15 @@ export class GuardedBroker implements Broker {
       access.authorize(caller, "publish", order.will.call);
       inlet.check(order.will.call);
     }
-    // The name of a stream is its identifier, which only its owner may use.
+    // The key of a stream is its subscription identifier, which only its owner may use.
     const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
     access.countConnection(caller, nameOf({ ...order, key, groupId: groups.get(order.groupId).id }));
-    // Else a client over its quota would connect and leave a will, again and again.
+    // Else a client over its quota could still publish wills by connecting again and again.
     if (order.will !== undefined) access.countPublishes(caller, [order.will.call]);
     return sessions.attach(caller, { ...order, key }, peer);
   }
 
-  /** Rights are asked for each filter, and for the topic of each event. */
+  /** Rights are checked for each filter, and for the topic of each event. */
   async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { access, tails } = this.#options;
     access.admit(caller);
@@ -240,7 +240,7 @@ export class GuardedBroker implements Broker {
 
   /**
    * Finds the event first, so that no proof is made for a caller who may not read its topic. A proof contains all logs of a transaction and the bloom
-   * filter of a block: so a tenant gets none, nor does whoever may not read every topic.
+   * filter of a block, so tenants and callers who may not read every topic get none.
    */
   async getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     await this.getEvent(caller, call);
@@ -274,8 +274,8 @@ export class GuardedBroker implements Broker {
   }
 
   /**
-   * A node that refuses everybody is not ready, so that a load balancer takes another one. Of one group, the answer tells whether it exists: so it needs
-   * some right in that group.
+   * A node that refuses everybody is not ready, so that a load balancer picks another node. The health of one group shows that the group exists, so the
+   * caller needs some right in it.
    */
   health(caller: Caller, groupId?: string): readonly GroupHealth[] {
     const { access, groupHealth } = this.#options;
@@ -299,12 +299,12 @@ export class GuardedBroker implements Broker {
   }
 }
 
-/** In which the keys of publishes that a principal names are unique. */
+/** The scope in which a principal's publish keys are unique. */
 function keyScopeOf(principal: Principal): string {
   return principal.kind === "known" ? `principal ${principal.id}` : "";
 }
 
-/** An id contains no space. */
+/** Keys of two principals cannot collide: a principal's id contains no space. */
 function sessionKeyOf(principal: Principal, key: string): string {
   return principal.kind === "known" ? `${principal.id} ${key}` : key;
 }

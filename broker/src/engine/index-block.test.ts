@@ -31,7 +31,7 @@ function committed(digit: string, firstSequence: number, count: number): LedgerE
   };
 }
 
-it("numbers the events of a block in order, and starts again in the next block", () => {
+it("numbers the positions of a block's events from 0, and again from 0 in the next block", () => {
   const results = indexBlocks(
     [block(7, [committed("a", 1, 3), committed("a", 4, 2)]), block(8, [committed("a", 6, 1)])],
     known,
@@ -40,7 +40,7 @@ it("numbers the events of a block in order, and starts again in the next block",
   expect(positions).toEqual([[toPosition(7, 0), toPosition(7, 3)], [toPosition(8, 0)]]);
 });
 
-it("knows a topic from the entry that opens it, in this block and in later ones", () => {
+it("indexes the batches of a topic that an entry before them opened, in the same block and in later ones", () => {
   const opened: LedgerEntry = {
     ...place,
     kind: "topic-opened",
@@ -53,7 +53,7 @@ it("knows a topic from the entry that opens it, in this block and in later ones"
   expect(results[0]?.opened).toMatchObject([{ name: "b", createdTimestamp: 1_700_000_000_000, sequence: 0 }]);
 });
 
-it("skips a topic with an invalid name and its events, and continues", () => {
+it("skips a topic with an invalid name and its events, but not events of other topics", () => {
   const opened: LedgerEntry = {
     ...place,
     kind: "topic-opened",
@@ -69,7 +69,7 @@ it("skips a topic with an invalid name and its events, and continues", () => {
   expect(result?.batches.map((batch) => batch.firstPosition)).toEqual([toPosition(1, 0)]);
 });
 
-it("leaves out a topic whose name another topic has, known before or opened in the same round", () => {
+it("skips a topic whose name is taken by an indexed topic, or by one opened in these blocks", () => {
   const opened = (digit: string, name: string): LedgerEntry => {
     return { ...place, kind: "topic-opened", address: address(digit), name, sender: address("c") };
   };
@@ -81,7 +81,7 @@ it("leaves out a topic whose name another topic has, known before or opened in t
   ]);
 });
 
-it("records a malformed batch, so that the sequence moves past it, and takes no position for it", () => {
+it("records a malformed batch as skipped sequences, and reserves no positions for it", () => {
   const malformed: LedgerEntry = {
     ...place,
     kind: "events-malformed",
@@ -97,7 +97,7 @@ it("records a malformed batch, so that the sequence moves past it, and takes no 
   expect(result?.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
 });
 
-it("records a batch beyond the limits, and gives its positions to no other, as on a node whose limits are wider", () => {
+it("reserves positions for a batch beyond the limits, so that others have the same positions as on a node with wider limits", () => {
   const beyond: LedgerEntry = {
     ...place,
     kind: "events-malformed",
@@ -117,7 +117,7 @@ it("records a batch beyond the limits, and gives its positions to no other, as o
   expect(narrow?.batches).toEqual(wide?.batches.slice(1));
 });
 
-it("skips batches that would exceed the largest sequence of a topic, now and in all later blocks", () => {
+it("skips a batch that would exceed the largest sequence of its topic, and every later batch of the topic", () => {
   const last = Number.MAX_SAFE_INTEGER;
   const malformed: LedgerEntry = {
     ...place,
@@ -136,7 +136,7 @@ it("skips batches that would exceed the largest sequence of a topic, now and in 
   expect(result?.leftOut?.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
 });
 
-it("leaves out a batch whose last sequence is 2^53, though the sum of its sequences is rounded down", () => {
+it("skips a batch whose last sequence would be 2^53, which floating point rounds down", () => {
   const last = Number.MAX_SAFE_INTEGER;
   const [result] = indexBlocks([block(1, [committed("a", last, 2), committed("a", last, 1)])], known);
   expect(result?.batches.map(({ count }) => count)).toEqual([1]);
@@ -152,7 +152,7 @@ it("skips a batch for which the block has no positions left", () => {
   expect(result?.skipped).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
 });
 
-it("skips every batch behind one for which the block has no positions left", () => {
+it("after a batch that found no positions left, skips every later batch of the block, even if it would fit", () => {
   const first = committed("a", 1, eventsPerBlockMax - 1);
   const [result] = indexBlocks([block(1, [first, committed("a", 1_048_576, 2), committed("a", 1_048_578, 1)])], known);
   expect(result?.batches).toHaveLength(1);

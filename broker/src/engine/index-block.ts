@@ -8,9 +8,9 @@ import type { LedgerBlock, LedgerEntry } from "../ports/ledger.ts";
 import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 
 /**
- * Converts chain blocks to index blocks. `known` are the indexed topics of these blocks by contract. `taken` are names that a block opens although an
- * indexed topic has them. Another party may have written an entry. So this skips names that break the rules or are taken, events of such topics, and
- * batches that do not decode. The same blocks give the same result on every node.
+ * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are names that the blocks
+ * open although an indexed topic has them. Anybody may write to the chain, so this skips topics whose names break the rules or are taken, the events of
+ * such topics, and batches that do not decode. The same blocks give the same result on every node.
  */
 export function indexBlocks(
   blocks: readonly LedgerBlock[],
@@ -25,7 +25,7 @@ export function indexBlocks(
   });
 }
 
-/** Topics that are known so far; each opened topic is added. */
+/** Topics known so far: `opened` and `taken` grow with each topic that the blocks open. */
 interface KnownTopics {
   readonly known: ReadonlyMap<Address, TopicName>;
   readonly opened: Map<Address, TopicName>;
@@ -98,7 +98,7 @@ class BlockDraft {
     });
   }
 
-  /** A batch beyond the highest sequence is skipped, and the topic never moves again. */
+  /** Skips a batch beyond the highest sequence. Then every later batch of the topic is beyond it too. */
   #take(entry: LedgerEntry & { kind: "events-committed" | "events-malformed" }, topic: TopicName): void {
     if (isBeyondLastSequence(entry.firstSequence, entry.count)) {
       this.#leave(entry, {
@@ -129,7 +129,7 @@ class BlockDraft {
     });
   }
 
-  /** Position of the first of `count` events in the block. Once some have no room, no later ones have: if the last batch of a transaction is found, all are. */
+  /** Index in the block for the first of `count` events. After a batch without room, no batch gets room: if a transaction's last batch is indexed, all are. */
   #takeRoom(count: number): number | undefined {
     const place = this.#eventCount;
     const isFull = place + count > eventsPerBlockMax;
@@ -137,7 +137,7 @@ class BlockDraft {
     return isFull ? undefined : place;
   }
 
-  /** A batch beyond the limits keeps its positions: limits may differ between nodes, positions of other events may not. */
+  /** A batch beyond the limits uses up its positions: limits may differ between nodes, but positions of other events must not. */
   #skip(entry: LedgerEntry & { kind: "events-malformed" }, topic: TopicName): void {
     if (entry.fault === "beyond-limits") this.#takeRoom(entry.count);
     this.#leave(entry, { code: entry.fault, reason: entry.reason });
@@ -156,7 +156,7 @@ function senderOf(entry: LedgerEntry): Pick<SkippedEntry, "sender"> {
   return "publisher" in entry ? { sender: entry.publisher } : {};
 }
 
-/** The name, if it keeps the rules; undefined if not. */
+/** The name; undefined if it breaks the rules. */
 export function findTopicName(text: string): TopicName | undefined {
   try {
     return parseTopicName(text);

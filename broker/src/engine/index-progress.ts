@@ -6,7 +6,7 @@ interface Waiter {
   readonly deferred: Deferred<boolean>;
 }
 
-/** The newest block of a group's index at this node. Callers can wait for a block. */
+/** The newest indexed block of a group, as this node knows it. Callers can wait for a block. */
 export class IndexProgress {
   #blockNumber = -1;
   #generation = -1;
@@ -28,7 +28,7 @@ export class IndexProgress {
     return this.#version;
   }
 
-  /** The progress is of this generation from now on. */
+  /** Sets the generation that this node has read from the store. */
   enterGeneration(generation: number): void {
     this.#version += 1;
     this.#generation = generation;
@@ -45,7 +45,7 @@ export class IndexProgress {
     }
   }
 
-  /** Rolls back to a block. Waits for later blocks end with false: their blocks may never come. */
+  /** Rolls back to a block. Waits for later blocks return false: those blocks may never come. */
   rollBackTo(blockNumber: number): void {
     this.#version += 1;
     this.#blockNumber = Math.min(this.#blockNumber, blockNumber);
@@ -73,7 +73,7 @@ export class IndexProgress {
   }
 }
 
-/** Where the newest indexed event is, at the most. */
+/** The highest position that an indexed event can have. */
 export function indexedUpTo({ progress }: { readonly progress: IndexProgress }): Position {
   return endOfBlock(Math.max(0, progress.blockNumber));
 }

@@ -1,7 +1,7 @@
 /** A session as the owner of publish keys. */
 export interface KeySession {
   readonly id: string;
-  /** The epoch of the session's connection. It can change, so it is read when a key is written. Undefined if no connection publishes, as for a will. */
+  /** Epoch of the session, read again for each key that is written, as it may change. Undefined if no connection publishes, as for a will. */
   readonly epoch?: number | undefined;
 }
 

@@ -8,29 +8,29 @@ export interface EngineLimits {
   readonly publishesWaitingMax: number;
   /** Maximum content and extensions of waiting publishes, in bytes. */
   readonly publishBytesWaitingMax: number;
-  /** How long the next transaction may wait for the callers of the one that has just ended. */
+  /** Longest wait, after a transaction has ended, for further publishes of the callers that it answered. */
   readonly lingerMsMax: number;
-  /** Age of the transaction in progress from which a second one that is not full is sent beside it. */
+  /** Age of a transaction in progress after which another one is sent beside it, even if it is not full. */
   readonly pipelineAfterMs: number;
-  /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
+  /** How long a transaction and the indexing of its block may take before callers are answered TIMEOUT. */
   readonly transactionTimeoutMs: number;
-  /** Publish keys that a group keeps; further ones are refused. Each takes up to 1.5 KiB of disk. */
+  /** Maximum number of publish keys of a group; further ones are refused. Each takes up to 1.5 KiB of disk. */
   readonly publishKeysMax: number;
-  /** Publish keys that one caller may have of these, so that it does not fill the table of the others. */
+  /** Maximum number of publish keys of one caller, so that it leaves room for others. */
   readonly publishKeysPerCallerMax: number;
-  /** Publish keys that one session may have: packet identifiers of QoS 2 that it has not released. */
+  /** Maximum number of publish keys of one session: packet identifiers of QoS 2 that it has not released. */
   readonly publishKeysPerSessionMax: number;
   /** How long a publish key is kept. */
   readonly publishKeyKeptMs: number;
-  /** Maximum number of subscriptions of this broker. Nodes that share a database may exceed it by what they create within a second. */
+  /** Maximum number of subscriptions of all nodes. Nodes count them once a second, so they may exceed it by those created meanwhile. */
   readonly subscriptionsMax: number;
-  /** Maximum number of subscriptions to one receiver: scheme, host and port of the url. Nodes may exceed it likewise. */
+  /** Maximum number of subscriptions to one receiver (scheme, host and port of the url). Nodes may exceed it likewise. */
   readonly subscriptionsPerReceiverMax: number;
-  /** Sessions connected to one node, and as many again without connection in each group; each takes about 2 KiB and what its filters take. */
+  /** Maximum number of sessions connected to one node, and of stored sessions without a connection in each group. Each takes about 2 KiB, and its filters. */
   readonly sessionsMax: number;
-  /** Rejections (STOMP NACK) of one event after which its subscription is suspended. With the waits between them they take 13 seconds. */
+  /** Rejections (STOMP NACK) of one event after which its session is suspended. With the waits between them they take 13 seconds. */
   readonly rejectionsMax: number;
-  /** Wills that the sessions of one node keep, with their topics and extensions. */
+  /** Maximum bytes of the wills that the sessions of one node keep, with their topics and extensions. */
   readonly willBytesMax: number;
   /** Events that a reader may queue before it leaves the live feed. */
   readonly feedEventsMax: number;
@@ -40,15 +40,15 @@ export interface EngineLimits {
   readonly readBatchesMax: number;
   /** Bytes of encoded events after which a read of the index stops. */
   readonly readBytesMax: number;
-  /** Maximum number of such reads at once, of all readers. The others wait, so that the store can serve other calls. */
+  /** Maximum number of concurrent reads by readers that catch up. Further ones wait, so that the store can serve other calls. */
   readonly feedReadsMax: number;
-  /** Memory for pages of such reads, shared by all readers: encoded events, with an estimate for the decoded ones. */
+  /** Memory for recently read batches, shared by all readers: encoded events, and an estimate for the decoded ones. */
   readonly recentBytesMax: number;
-  /** Memory for batches that readers keep while they are behind, of all readers. Those that stand still let go of theirs. */
+  /** Memory for batches that all readers keep while they are behind. Above it, those that have been idle for longest drop theirs. */
   readonly heldBytesMax: number;
   /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
-  /** Time after an acknowledgement in which its cursor is written. */
+  /** Time after an acknowledgement within which its cursor is written. */
   readonly progressDelayMs: number;
   /** Wait after the first failed attempt of a delivery; it doubles with each further one. */
   readonly retryDelayMsMin: number;
@@ -58,25 +58,25 @@ export interface EngineLimits {
   readonly giveUpAfterMs: number;
   /** Wait before cursors that could not be written are written again; it doubles with each failure. */
   readonly progressRetryDelayMsMin: number;
-  /** Longest wait before progress is written again. After a kill right after an outage, at most the events acknowledged in that time are repeated. */
+  /** Longest wait before unwritten cursors are written again. After an outage of the store and a kill, events acknowledged within it are repeated. */
   readonly progressRetryDelayMsMax: number;
-  /** Wait between two rounds that read and check everything in a group's index; 0 for none. */
+  /** Wait between two scrubs of a group's index; 0 for no scrubs. */
   readonly scrubPeriodMs: number;
-  /** Wait before a follower that failed is tried again; it doubles with each failure. */
+  /** Wait before a follower that failed is restarted; it doubles with each failure. */
   readonly followDelayMsMin: number;
-  /** Longest such wait. */
+  /** Longest wait before a follower that failed is restarted. */
   readonly followDelayMsMax: number;
   /** How long a start waits for chains outside this process. Groups that take longer start while the others serve. */
   readonly startWaitMs: number;
   /** Wait before a group that could not be started is tried again; it doubles with each failure. */
   readonly startDelayMsMin: number;
-  /** Longest such wait. */
+  /** Longest wait before a group that could not be started is tried again. */
   readonly startDelayMsMax: number;
-  /** How long a chain may be away before its group's health reports it. */
+  /** How long a chain may be unreachable before its group is unready. */
   readonly outageToleranceMs: number;
-  /** How long the membership of a node lasts without a renewal; it renews each third of that. */
+  /** How long a node's membership lasts without renewal; the node renews it three times as often. */
   readonly membershipMs: number;
-  /** Where nodes share the store: longest wait before a node reads the index again without a hint. */
+  /** Longest wait before a node that shares the store reads the index again without a hint. */
   readonly watchPollMs: number;
   /** Longest wait before a node reads again, without a hint, which subscriptions it owns. */
   readonly holdingsPollMs: number;
@@ -84,7 +84,7 @@ export interface EngineLimits {
   readonly balanceEveryMs: number;
   /** How long a call waits for a subscription that another node hands over. */
   readonly claimWaitMs: number;
-  /** Longest wait in that time before the call asks again without a hint. */
+  /** Longest wait before a call that waits for a hand-over asks again without a hint. */
   readonly claimPollMs: number;
 }
 

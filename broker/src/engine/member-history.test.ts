@@ -4,7 +4,7 @@ import { MemberHistory } from "./member-history.ts";
 
 const idOf = (number: number): NodeId => `node-${number}` as NodeId;
 
-it("keeps the newest 100 changes, newest first, with the addresses that it knows by then", () => {
+it("lists the newest 100 changes, newest first, with addresses that it learned later", () => {
   let now = 0;
   const history = new MemberHistory({ now: () => now });
   for (now = 1; now <= 101; now += 1)
@@ -16,7 +16,7 @@ it("keeps the newest 100 changes, newest first, with the addresses that it knows
   expect(changes.at(-1)).toMatchObject({ at: 2, node: "node-2" });
 });
 
-it("forgets the addresses of those that it named longest ago", () => {
+it("beyond 1,000 addresses, forgets the one that was named longest ago", () => {
   const history = new MemberHistory({ now: () => 0 });
   history.note({ what: "joined", nodeId: idOf(0) });
   history.note({ what: "joined", nodeId: idOf(1) });

@@ -2,25 +2,25 @@ import type { GroupId } from "../domain/group-id.ts";
 import type { NodeId } from "../domain/node.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** Changes of the cluster that this node remembers; the oldest make room. */
+/** Maximum number of changes that this node remembers; it drops the oldest. */
 const changesKeptMax = 100;
 
-/** Nodes whose addresses it remembers; those that were members longest ago make room. */
+/** Maximum number of addresses that this node remembers; it drops the one that was named longest ago. */
 const addressesKeptMax = 1_000;
 
-/** A node joined, left, or is gone since it did not renew its membership; or it took over what another one had. */
+/** A node joined; left; is `gone`, as it did not renew its membership; or took over a group's index or subscriptions. */
 export interface MemberChange {
   readonly what: "joined" | "left" | "gone" | "took-over";
   readonly nodeId: NodeId;
-  /** Who had it; undefined if that is not known. */
+  /** The earlier owner; undefined if it is not known. */
   readonly from?: NodeId | undefined;
-  /** The group whose index it took over. */
+  /** The group whose index the node took over. */
   readonly groupId?: GroupId | undefined;
-  /** How many subscriptions it took over. */
+  /** How many subscriptions the node took over. */
   readonly subscriptions?: number | undefined;
 }
 
-/** A change with the addresses of the nodes, or their identifiers where this node never saw the address. */
+/** A change with the addresses of the nodes, or with their identifiers if this node does not know their addresses. */
 export interface SeenMemberChange extends Omit<MemberChange, "nodeId" | "from"> {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -38,7 +38,7 @@ export class MemberHistory {
     this.#clock = clock;
   }
 
-  /** Remembers the address of a node for changes noted before and after. */
+  /** Remembers the address of a node, for changes noted earlier or later. */
   name(nodeId: NodeId, address: string): void {
     this.#addresses.delete(nodeId);
     this.#addresses.set(nodeId, address);
@@ -50,7 +50,7 @@ export class MemberHistory {
     this.#changes = [{ at: this.#clock.now(), ...change }, ...this.#changes].slice(0, changesKeptMax);
   }
 
-  /** Whether the end of this membership is among the changes. */
+  /** Whether the changes contain the end of this membership. */
   hasEnded(nodeId: NodeId): boolean {
     return this.#changes.some(({ what, nodeId: id }) => id === nodeId && (what === "left" || what === "gone"));
   }

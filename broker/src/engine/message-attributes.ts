@@ -1,6 +1,6 @@
 import type { SpanAttributes } from "../ports/tracing.ts";
 
-/** What every span says of its messages. */
+/** Attributes of every span about a message, by OpenTelemetry's conventions. */
 export function messageAttributes(
   operation: "publish" | "commit" | "deliver",
   { topic, eventId }: { readonly topic: string; readonly eventId?: string },

@@ -6,7 +6,7 @@ export interface PlacedEvent extends EventResult {
   readonly batch: EventBatch;
 }
 
-/** A proof whose event has its batch. */
+/** A proof whose event comes with its batch. */
 export interface PlacedProof extends ProofResult {
   readonly event: PlacedEvent;
 }

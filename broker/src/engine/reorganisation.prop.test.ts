@@ -49,7 +49,7 @@ const stepArbitrary = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("reorganise" as const),
       depth: fc.integer({ min: 0, max: depthMax }),
-      /** What becomes of each transaction that was taken back, round and round. */
+      /** The fates of the removed transactions; repeated if there are more transactions. */
       fates: fc.array(fc.constantFrom("kept", "kept", "dropped", "twice", "later", "spaced"), {
         minLength: 1,
         maxLength: 6,
@@ -161,7 +161,7 @@ class World {
     await started;
   }
 
-  /** The topics stay open, and as many blocks come back at least, as a chain only goes over to a longer one. */
+  /** Keeps the blocks that open the topics. The new branch is at least as long as the old one, as a chain never switches to a shorter branch. */
   #reorganise({ depth, fates, isReversed }: Step & { kind: "reorganise" }): void {
     const from = this.chain.head;
     const to = Math.max(topicNames.length, from - depth);
@@ -185,7 +185,7 @@ class World {
     await this.engine.clock.advance(1_800_000);
   }
 
-  /** The final chain, and what an index has that was only ever given this one. */
+  /** The events of the final chain, and the index of a store that has read only this chain. */
   async expected(): Promise<{ readonly index: unknown; readonly events: readonly Event[] }> {
     const fresh = createMemoryStore();
     const blocks = this.chain.read(0, this.chain.head - this.#confirmations + 1);
@@ -199,7 +199,7 @@ const nameOf = (event: Event): string => `${event.topic} ${event.position} ${Buf
 const matches = (filter: string, topic: string): boolean =>
   filter === "#" || filter === topic || (filter === "b/+" && topic.startsWith("b/"));
 
-/** Every event was delivered, and the last deliveries of all are in the order of the chain. */
+/** Every event was delivered, and the last deliveries of the events are in the order of the chain. */
 function checkDeliveries(world: World, events: readonly Event[]): void {
   for (const [index, id] of world.subscriptions.entries()) {
     const own = world.engine.sink.attempts.filter(({ subscription }) => subscription.id === id);
@@ -211,7 +211,7 @@ function checkDeliveries(world: World, events: readonly Event[]): void {
   }
 }
 
-/** Per rollback, at most one event that is still on the chain is attempted again. The receiver of "a" fails, so its repeats mean nothing. */
+/** Per rollback, at most one event that is still on the chain is attempted again. Skips filter "a": its receiver fails, which causes repeats. */
 function checkRepeats(world: World): void {
   const { attempts } = world.engine.sink;
   for (const [index, id] of world.subscriptions.entries()) {
@@ -255,8 +255,8 @@ async function checkHistory(steps: readonly Step[], confirmations: number): Prom
   }
 }
 
-/** Found by chance: the broker stops, with an attempt in progress, in the turn in which its index goes back. */
-const goesBackWhileItStops: readonly Step[] = [
+/** Found by chance: the broker stops, with an attempt in progress, in the turn in which its index rolls back. */
+const rollsBackWhileStopping: readonly Step[] = [
   { kind: "reorganise", depth: 0, fates: ["kept"], isReversed: false },
   { kind: "empty", count: 1 },
   { kind: "publish", topic: "b/c", count: 1, isMalformed: false },
@@ -275,7 +275,7 @@ it("after any history of reorgs the index equals the final chain, and its events
     fc.asyncProperty(history, fc.constantFrom(0, 0, 1, 4), async (steps, confirmations) => {
       await checkHistory(steps, confirmations);
     }),
-    { numRuns: 150, examples: [[[...goesBackWhileItStops], 0]] },
+    { numRuns: 150, examples: [[[...rollsBackWhileStopping], 0]] },
   );
 }, 120_000);
 

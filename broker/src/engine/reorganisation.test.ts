@@ -49,7 +49,7 @@ it("rolls back to the block that the ledger names, without asking the chain for 
   expect(engine.hashesAsked.slice(askedBefore)).toEqual([]);
 });
 
-it("a moved event is delivered again with its new identifier, and the counts are right", async () => {
+it("an event that a reorg moves to another block is delivered again with a new identifier, and the counts are right", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.settle();
@@ -146,7 +146,7 @@ it("a reorg within the finality setting has no effect", async () => {
   expect(seen).toEqual([]);
 });
 
-it("a start rolls back blocks that the chain removed while the broker was down", async () => {
+it("rolls back at start the blocks that the chain removed while the broker was down", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.advance(100);
@@ -160,7 +160,7 @@ it("a start rolls back blocks that the chain removed while the broker was down",
   expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
 });
 
-it("a chain that is only behind the index rolls nothing back", async () => {
+it("rolls nothing back if the final blocks of the chain end before the index does", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.advance(100);
@@ -176,7 +176,7 @@ it("a chain that is only behind the index rolls nothing back", async () => {
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 4]);
 });
 
-it("an index that shares no block with the chain is not served", async () => {
+it("a group whose index shares no block with the chain is not ready", async () => {
   await start();
   await engine.clock.advance(100);
   await engine.rebuild();
@@ -193,7 +193,7 @@ it("an index that shares no block with the chain is not served", async () => {
   await engine.broker.start();
 });
 
-it("an offset of a removed event is refused", async () => {
+it("subscribe refuses the offset of a removed event", async () => {
   await start();
   const gone = await engine.publish("a", "1");
   engine.chain.cutBack(engine.chain.head - 1);
@@ -201,7 +201,7 @@ it("an offset of a removed event is refused", async () => {
   await expect(engine.subscribe("a", { offset: gone })).rejects.toEqual(refusal("eventNotExist"));
 });
 
-it("a reorg during a stop restores no old cursor: a moved event is delivered and counted once", async () => {
+it("after a reorg during a stop, the moved event is delivered once more and counted once", async () => {
   const id = await start();
   engine.sink.receive("http://receiver/", async () => {
     await new Promise<void>((resolve) => void engine.clock.after(40, resolve));
@@ -221,7 +221,7 @@ it("a reorg during a stop restores no old cursor: a moved event is delivered and
   expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
 });
 
-it("a reorg while delivery begins is not skipped by a cursor that was read before it", async () => {
+it("after a reorg while cursors are read at start, the events of the new branch are delivered", async () => {
   const id = await start();
   await engine.publish("a", "1");
   await engine.publish("a", "2");

@@ -1,17 +1,17 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** Rollbacks of a group that this node remembers; the oldest make room. */
+/** Maximum number of rollbacks that this node remembers for a group; it drops the oldest. */
 const rollBacksKeptMax = 100;
 
 /** A rollback of a group's index that this node has seen. */
 export interface SeenRollBack {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** The newest block of the index before. */
+  /** The newest block of the index before the rollback. */
   readonly fromBlock: number;
-  /** The newest block of the index after; -1 for an empty index. */
+  /** The newest block of the index after the rollback; -1 for an empty index. */
   readonly toBlock: number;
-  /** Events that it removed; undefined where another node rolled back. */
+  /** Number of events that it removed; undefined if another node rolled back. */
   readonly events: number | undefined;
 }
 

@@ -1,14 +1,14 @@
 import type { StoredFilter, StoredSession } from "../ports/session-store.ts";
 
-/** A connected session as the listing shows it; ahead of its row in the store. */
+/** The state of a connected session for the admin listing; newer than its row in the store. */
 export interface SessionStanding {
   readonly session: Pick<
     StoredSession,
     "id" | "groupId" | "protocol" | "principal" | "cursor" | "createdAt" | "owner" | "epoch"
   >;
   readonly filters: readonly StoredFilter[];
-  /** Whether the store has it too, with its filters. */
+  /** Whether the store has the session too, with its filters. */
   readonly isStored: boolean;
-  /** Whether it is given nothing, because its client rejected an event too often. */
+  /** Whether the session gets no events, because its client rejected one too often. */
   readonly isSuspended: boolean;
 }

@@ -8,14 +8,14 @@ export interface SubscribeCall {
   readonly url: string;
   /** Form of the callbacks. */
   readonly format: WebhookFormat;
-  /** Identifier of an earlier subscription, to continue it; undefined for a first one. */
+  /** Identifier of the subscription to continue; undefined for a new one. */
   readonly subscriptionId: string | undefined;
   /** `OFFSET_FIRST`, `OFFSET_LAST` or an eventId, exclusive; undefined counts as `OFFSET_LAST`. Ignored when a subscription continues. */
   readonly offset: string | undefined;
-  /** Signing secret of the callbacks; undefined for none. `generate` stands for one that the broker makes, where {@link onSecret} is given. */
+  /** Signing secret of the callbacks; undefined for none. With {@link onSecret}, `generate` asks the broker to make one. */
   readonly secret: string | undefined;
-  /** Told the secret that the broker made, once the subscription has it. */
+  /** Called with the secret that the broker made, once the subscription has it. */
   readonly onSecret?: ((secret: string) => void) | undefined;
-  /** How to deliver; as usual if left out, and as before when a subscription continues. */
+  /** How to deliver. If left out, a new subscription gets the defaults, and a continued one keeps its options. */
   readonly options?: DeliveryOptionsCall | undefined;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { AttemptSignal } from "../ports/sink.ts";
 
-/** The result of `work`, or undefined if `signal` aborts first. The work goes on then, and its result is dropped. */
+/** The result of `work`, or undefined if `signal` aborts first; the work then continues, and its result is ignored. */
 export function untilAborted<T>(work: Promise<T>, signal: AttemptSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const abort = (): void => resolve(undefined);

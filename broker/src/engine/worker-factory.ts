@@ -13,11 +13,11 @@ export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedOrder>;
   readonly originsOf: (groupId: GroupId) => OriginSource | undefined;
-  /** Undefined where this process has the store alone. */
+  /** Undefined if the broker is a single node. */
   readonly findMember: () => Pick<ClusterMember, "isLive"> | undefined;
 }
 
-/** Makes the worker of each subscription. A start may make tens of thousands, so what the workers of a group share is made once. */
+/** Creates the worker of each subscription. A start may create tens of thousands, so the options that a group's workers share are created once. */
 export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
   const { access, feedPartsOf, findMember, troubles } = options;
   const partsOf = perKey((groupId: GroupId) => ({ ...options, logger: options.logger.child({ groupId }) }));

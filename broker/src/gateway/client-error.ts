@@ -6,7 +6,7 @@ import { isAnswering } from "./shared/is-answering.ts";
 
 interface ClientError extends Error {
   readonly code?: string;
-  /** The bytes that Node failed to read; most often the whole request line. */
+  /** The chunk that Node failed to parse; it usually starts with the request line. */
   readonly rawPacket?: unknown;
 }
 
@@ -26,7 +26,7 @@ const answers: Readonly<Record<string, Answer>> = {
 
 const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
 
-/** Answers a request that Node cannot parse, which no route ever sees, and closes the connection. */
+/** Answers a request that Node cannot parse, and closes the connection. Such a request reaches no route. */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const { status, details } = answers[error.code ?? ""] ?? malformed;

@@ -25,7 +25,7 @@ describe.each(pages)("docs/%s", (page) => {
     expect(missing).toEqual([]);
   });
 
-  it.each(examples)("$command", async ({ command, kind, answer }) => {
+  it.each(examples)("gets the documented answer to: $command", async ({ command, kind, answer }) => {
     await using server = await serve({
       state: (_, call) =>
         call.topic === "nothing"

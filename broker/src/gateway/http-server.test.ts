@@ -8,7 +8,7 @@ import { createFakeBroker } from "./testing/fake-broker.ts";
 import { bodyOf, sendRaw } from "./testing/raw-http.ts";
 import { serve, testMetrics } from "./testing/serve.ts";
 
-/** A gate that calls wait at; `entered` is settled once the first has come. */
+/** A gate at which calls wait until it opens; `entered` resolves when the first call arrives. */
 function createGate() {
   const entered = createDeferred<void>();
   const opened = createDeferred<boolean>();
@@ -22,7 +22,7 @@ function createGate() {
 const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 describe("close", () => {
-  it("finishes a request in progress, accepts no other, and closes the connection", async () => {
+  it("finishes a request in progress, refuses new connections, and closes the connection", async () => {
     const gate = createGate();
     const server = await serve({ open: gate.pass }, { closeDeadlineMs: 600_000 });
     const answered = sendRaw(server.url, [request]);
@@ -43,7 +43,7 @@ describe("close", () => {
     expect(await answered).toBe("");
   });
 
-  it("closes connections that are kept alive", async () => {
+  it("closes idle keep-alive connections", async () => {
     const server = await serve();
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port) });
@@ -54,7 +54,7 @@ describe("close", () => {
     await ended;
   });
 
-  it("serves later requests on an open connection, and reports that it is not ready", async () => {
+  it("serves later requests on an open connection, and answers 503 on /health/ready", async () => {
     const gate = createGate();
     const asked = createGate();
     const health = () => {
@@ -80,7 +80,7 @@ describe("close", () => {
     expect(JSON.parse(bodyOf(second))).toEqual({ status: "closing", groups: [] });
   });
 
-  it("continues to serve during the delay, reports not ready, and closes each connection after its answer", async () => {
+  it("accepts connections during the delay, answers 503 on /health/ready, and closes each connection after its answer", async () => {
     const server = await serve({ open: () => Promise.resolve(true) }, { closeDelayMs: 400 });
     const { hostname, port } = new URL(server.url);
     const kept = connect({ host: hostname, port: Number(port) });
@@ -99,7 +99,7 @@ describe("close", () => {
     await expect(fetch(`${server.url}/health/live`)).rejects.toThrow(/fetch failed/);
   });
 
-  it("frees the port, and a second close does nothing", async () => {
+  it("does nothing when called again", async () => {
     const server = await serve();
     await server.close();
     await server.close();

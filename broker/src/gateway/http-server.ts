@@ -53,59 +53,59 @@ import { WebSockets } from "./upgrade/web-sockets.ts";
 
 export interface HttpServerOptions {
   readonly broker: Broker;
-  /** Serves the admin API, unless it serves clients alone; left out in tests of other interfaces. */
+  /** Serves the admin API, unless this server serves clients alone. Tests of other interfaces leave it out. */
   readonly operator?: Operator | undefined;
   readonly logger: Logger;
   /** Context segment of every path; empty for none. */
   readonly basePath: string;
   readonly extensionPrefix: string;
-  /** Longest request body. A longer publish is answered 100201, anything else 200001. */
+  /** Longest request body, in bytes. A longer publish is answered 100201, anything else 200001. */
   readonly bodyBytesMax: number;
   readonly metrics: MetricsPage & InFlightMetrics;
   /** Memory for long requests and for long answers until their clients have read them. Past it, the server ends the slowest connections. */
   readonly memoryInFlightBytesMax: number;
-  /** The same memory, where other listeners share it; a budget of its own of that size when undefined. */
+  /** The budget of that memory, if other listeners share it. If left out, the server creates its own. */
   readonly budget?: MemoryBudget | undefined;
   readonly version: string;
   /** The group that a call without groupId means. */
   readonly defaultGroup: string;
-  /** Served for reading at `/chain` when there is one. */
+  /** The chain that the server offers read-only at `/chain`; none if left out. */
   readonly chain?: ChainSource | undefined;
-  /** host:port under which the subscription listing names this node; the address listened on when undefined. */
+  /** host:port of this node in the subscription listing; if left out, the address of the clients' listener. */
   readonly advertisedAddress?: string | undefined;
-  /** Names that a Host header may have beside IP addresses and localhost; `*.name` and `*` stand for several. */
+  /** Names that a Host header may have besides IP addresses and localhost; `*.name` allows all names below it, `*` any name. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** Origins whose web pages may call what is not for operators alone; `*` for any. */
+  /** Origins whose web pages may call everything but the operators' paths; `*` for any. */
   readonly allowedOrigins?: readonly string[] | undefined;
-  /** Addresses and networks of proxies whose `X-Forwarded-For` counts; none if left out. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` the server trusts; none if left out. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** host:port of the clients' listener, where that is another one. */
+  /** host:port of the clients' listener, if this server is not that listener. */
   readonly clientsAddress?: (() => string | undefined) | undefined;
-  /** Whom it serves: everybody if left out. Operators have the pages under `/admin`, `/metrics` and `/chain`, clients have all else. */
+  /** Whom the server serves; everybody if left out. Operators get the paths under `/admin`, `/metrics` and `/chain`, clients get all others. */
   readonly audience?: Audience | undefined;
-  /** How long a closing server goes on serving before it accepts no more; not at all when undefined. */
+  /** How long a closing server still accepts connections; 0 if left out. */
   readonly closeDelayMs?: number | undefined;
   /** How long requests in progress may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
-  /** Called when a closing server accepts no more: ends the orders that wait for receivers, so that their callers get answers in time. */
+  /** Called when a closing server stops accepting. Ends the admin orders that wait for receivers, so that their callers get answers in time. */
   readonly endOrders?: (() => void) | undefined;
-  /** Protocols over WebSocket; none when left out. */
+  /** Protocols over WebSocket; none if left out. */
   readonly upgrades?: readonly UpgradeRoute[] | undefined;
-  /** Serves over TLS where given. */
+  /** Serves over TLS if given. */
   readonly certificate?: CertificateFiles | undefined;
-  /** Serves tails where given. */
+  /** Serves tails if given. */
   readonly tail?: TailsOptions | undefined;
-  /** Serves the console where given. */
+  /** Serves the console if given. */
   readonly console?: ConsoleFiles | undefined;
-  /** Serves the documentation where given. */
+  /** Serves the documentation if given. */
   readonly docs?: ConsoleFiles | undefined;
   /** Nodes of the chain that the console may ask for block hashes; none if left out. */
   readonly consoleChainNodes?: readonly string[] | undefined;
-  /** Ways to log in to the console beside keys; none if left out. */
+  /** Ways to log in to the console besides keys; none if left out. */
   readonly logIns?: readonly LogIn[] | undefined;
-  /** Every listener that listens, for the health page and the AsyncAPI document. */
+  /** The active listeners, for the health page and the AsyncAPI document. */
   readonly listeners?: AdminOptions["listeners"];
-  /** What the AsyncAPI document says of the settings. */
+  /** Settings that the AsyncAPI document shows. */
   readonly asyncApi?: AsyncApiSettings | undefined;
   /** Protocols over WebSocket that the clients' listener serves; those of `upgrades` if left out. */
   readonly clientsRoutes?: readonly UpgradeRoute[] | undefined;
@@ -115,8 +115,8 @@ export interface HttpServerOptions {
 export const operatorsListener = "Operators";
 
 /**
- * REST, JSON-RPC, admin and the chain on one port, and protocols over WebSocket. Its address is the base URL, context segment included. While it
- * drains it is no longer ready: it stops accepting after the delay, then requests in progress have until the deadline.
+ * Serves REST, JSON-RPC, admin, the chain and protocols over WebSocket on one port. `listen` returns the base URL, context segment included. A
+ * draining server is not ready; it stops accepting after the delay, then requests in progress have until the deadline.
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);
@@ -163,19 +163,19 @@ export class HttpServer implements Listener {
 
   async listen(place: Place): Promise<string> {
     const address = await this.#app.listen({ ...place, backlog: connectionsWaitingMax });
-    // Without a listener, a connection that the system does not give would end the process.
+    // Without this listener, an error of accept(), such as EMFILE, would end the process.
     this.#app.server.on("error", (error) => this.#logger.error("connection not accepted", { error }));
     if (this.#certificate === undefined) return `${address}${this.#basePath}`;
     this.#certificate.watchFor(this.#tlsServer);
     return `${address.replace(/^http:/, "https:")}${this.#basePath}`;
   }
 
-  /** Reads the certificate again, where there is one. */
+  /** Reloads the certificate, if there is one. */
   reload(): void {
     this.#certificate?.reload(this.#tlsServer);
   }
 
-  /** The server, where it serves over TLS. */
+  /** Only for a server over TLS. */
   get #tlsServer(): HttpsServer {
     return this.#app.server as HttpsServer; // `createApp` made it one.
   }
@@ -184,11 +184,11 @@ export class HttpServer implements Listener {
     const isFirst = !this.#isClosing;
     this.#isClosing = true;
     this.#certificate?.stop();
-    if (isFirst && this.#closeDelayMs > 0) await this.#serveOn();
+    if (isFirst && this.#closeDelayMs > 0) await this.#serveDuringDelay();
     this.#webSockets.drain();
     this.#tails?.endAll();
     this.#endOrders();
-    // A connection whose last request ends after the server has closed would be kept alive otherwise.
+    // Otherwise a connection whose last request ends after `close` began would be kept alive.
     const poll = setInterval(() => {
       this.#app.server.closeIdleConnections();
     }, closePollIntervalMs);
@@ -207,8 +207,8 @@ export class HttpServer implements Listener {
     await this.#app.close();
   }
 
-  /** Readiness fails, and each answer asks its client to use another connection for the next request. */
-  async #serveOn(): Promise<void> {
+  /** Serves during the delay. Each answer ends its connection, so that clients move to another node. */
+  async #serveDuringDelay(): Promise<void> {
     const { server } = this.#app;
     if (!server.listening) return;
     server.maxRequestsPerSocket = 1;
@@ -239,13 +239,13 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   });
   const app = fastify({
     logger: false,
-    // While closing, requests of connections that are still open are served.
+    // While closing, the server still serves requests on open connections.
     return503OnClosing: false,
     serverFactory: (handler) => createServer(options.tls, handler, broker),
     // Handlers read the query from the request target themselves.
     routerOptions: { querystringParser: () => ({}), maxParamLength: pathParameterCharactersMax },
     clientErrorHandler: createClientErrorHandler(basePath),
-    // No hook runs where the target cannot be read.
+    // Fastify runs no hook if it cannot read the target, so the guard is called here.
     frameworkErrors: (error, request, reply) => {
       if (!answersCaller(request, reply)) fallbacks.answerError(error, request, reply);
     },
@@ -259,14 +259,14 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   });
   registerLogIns(app, options);
   app.removeAllContentTypeParsers();
-  // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
+  // Fastify finds named types in a cache; for the catch-all it parses the header of each request.
   app.addContentTypeParser(
     ["application/x-www-form-urlencoded", "application/json", "*"],
     createBodyCollector({ bytesMax: options.bodyBytesMax, findHolding }),
   );
   app.setNotFoundHandler(fallbacks.answerNotFound);
   app.setErrorHandler(fallbacks.answerError);
-  // Each document takes milliseconds of the processor, so that a start waits for none of them.
+  // Building a document takes milliseconds, so each is built at its first request.
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };
   const runner = new OperationRunner();
   const tails = options.tail && new Tails({ ...options.tail, extensionPrefix: options.extensionPrefix, broker });

@@ -46,7 +46,7 @@ async function open({ url }: Served, options: ConnectionOptions = {}): Promise<T
   });
   sockets.push(socket);
   await once(socket, "secureConnect");
-  socket.on("error", () => {}); // the server may close it before it has read all
+  socket.on("error", () => {}); // the server may reset the connection
   return socket;
 }
 
@@ -56,16 +56,16 @@ async function ask(socket: TLSSocket, fields = ""): Promise<string> {
   return chunk.toString();
 }
 
-it("serves HTTP over TLS, and names its address so", async () => {
+it("serves HTTP over TLS at an https address", async () => {
   await using served = await serveTls();
   expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
   expect(await ask(await open(served))).toMatch(/^HTTP\/1\.1 200 [^]*true$/);
 });
 
-it("takes a renewed certificate, and connections that are open go on", async () => {
+it("uses a renewed certificate for new connections, and keeps open ones", async () => {
   await using served = await serveTls();
   const before = await open(served);
-  copyFileSync(other.keyFile, files.keyFile); // half of a renewal
+  copyFileSync(other.keyFile, files.keyFile); // half of a renewal: key and certificate do not match
   served.reload();
   expect(await ask(await open(served))).toContain("true");
   const former = readFileSync(files.certificateFile);
@@ -76,7 +76,7 @@ it("takes a renewed certificate, and connections that are open go on", async () 
   expect(await ask(before)).toContain("true");
   expect(before.getPeerX509Certificate()?.toString()).toBe(former.toString());
   const context = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ciphers: "ALL:@SECLEVEL=0" } as const;
-  await expect(open(served, context), "the renewed one keeps the lowest version").rejects.toThrow(
+  await expect(open(served, context), "the renewed context keeps the lowest TLS version").rejects.toThrow(
     /version|closed|ended/i,
   );
   after.destroy();
@@ -93,7 +93,7 @@ async function shownName({ url }: Served): Promise<string | undefined> {
   return /subject=CN ?= ?(\w+)/.exec(text)?.[1];
 }
 
-it("reads its files again every minute by itself, as openssl sees, and connections that are open go on", async () => {
+it("reloads its certificate every minute, and keeps open connections", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   await using served = await serveTls();
   const before = await open(served);
@@ -106,14 +106,14 @@ it("reads its files again every minute by itself, as openssl sees, and connectio
   createCertificate(files, "first");
 });
 
-it("takes pages of its own https origin for its own, and others not", async () => {
+it("serves pages of its own https origin, and refuses pages of the http origin", async () => {
   await using served = await serveTls();
   const [own, plain] = ["https://localhost", "http://localhost"];
   expect(await ask(await open(served), `origin: ${own}\r\n`)).toMatch(/^HTTP\/1\.1 200/);
   expect(await ask(await open(served), `origin: ${plain}\r\n`)).toMatch(/^HTTP\/1\.1 403/);
 });
 
-it("serves a request that asks for another protocol", async () => {
+it("ignores an upgrade to h2c, and serves the request", async () => {
   const route = { path: "/mqtt", protocol: "MQTT", subprotocols: ["mqtt"] } as const;
   const upgrades = [{ ...route, needsSubprotocol: true, messageBytesMax: 1_000, accept: () => {} }] as const;
   await using served = await serve({ exist: async () => true }, { certificate: files, upgrades });
@@ -121,7 +121,7 @@ it("serves a request that asks for another protocol", async () => {
   expect(await ask(await open(served), fields)).toMatch(/^HTTP\/1\.1 200/);
 });
 
-it("refuses to renegotiate", async () => {
+it("refuses TLS renegotiation", async () => {
   await using served = await serveTls();
   const socket = await open(served, { maxVersion: "TLSv1.2" });
   const failure = await new Promise((resolve) => {
@@ -131,7 +131,7 @@ it("refuses to renegotiate", async () => {
   expect(String(failure)).toMatch(/no renegotiation|NO_RENEGOTIATION/i);
 });
 
-it("closes a connection that speaks no TLS", async () => {
+it("closes a connection that sends plain HTTP", async () => {
   await using served = await serveTls();
   const socket = connectTcp(Number(new URL(served.url).port), "127.0.0.1");
   const closed = whenClosed(socket);
@@ -142,7 +142,7 @@ it("closes a connection that speaks no TLS", async () => {
   expect(answer).not.toContain("HTTP/1.1");
 });
 
-it("hands over the certificate that a client showed", async () => {
+it("passes the client's certificate to `authenticate`", async () => {
   const origins: unknown[] = [];
   const authenticate = (_: unknown, origin: unknown) => {
     origins.push(origin);
@@ -157,7 +157,7 @@ it("hands over the certificate that a client showed", async () => {
   expect(origins).toMatchObject([{ certificate: { names: ["DNS:localhost", "URI:stele:test"], validTo } }]);
 });
 
-it("takes no certificate that no trusted authority signed", async () => {
+it("ignores a client certificate that no trusted authority signed", async () => {
   const [cert, key] = [readFileSync(files.certificateFile), readFileSync(files.keyFile)];
   const server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -165,7 +165,7 @@ it("takes no certificate that no trusted authority signed", async () => {
   const { port } = server.address() as AddressInfo;
   sockets.push(connect({ port, host: "127.0.0.1", servername: "localhost", ca: cert, cert, key }));
   const [socket] = await accepted;
-  socket.on("error", () => {}); // its client leaves without a word
+  socket.on("error", () => {}); // the client may reset the connection
   expect(socket.getPeerX509Certificate()?.subject).toBe("CN=first");
   expect(certificateOf(socket)).toBeUndefined();
   server.close();
@@ -180,6 +180,6 @@ it.each([
   ['DNS:a.example, URI:"http://x, DNS:admin.example"', ["DNS:a.example"]],
   ['URI:"\\", DNS:admin.example"', []],
   ["DNS:", []],
-])("reads the names of %j", (text, names) => {
+])("parses the subjectAltName %j as %j", (text, names) => {
   expect(readNames(text)).toEqual(names);
 });

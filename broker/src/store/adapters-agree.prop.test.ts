@@ -17,13 +17,13 @@ import { migratedFile } from "./sql/migrated-file.contract.ts";
 const names = ["a", "b", "c"].map((name) => parseTopicName(name));
 const nameArbitrary = fc.constantFrom(...names);
 
-/** One step of a history: a number of events of one topic, stored or skipped, in this block or after a gap. */
+/** One step of a history: events of one topic, stored or skipped, in the current block or `blocksOn` blocks later. */
 const stepArbitrary = fc.record({
   name: nameArbitrary,
   count: fc.integer({ min: 1, max: 5 }),
   bytes: fc.integer({ min: 0, max: 40 }),
   isSkipped: fc.boolean(),
-  /** The event that becomes the retained one, if any, and whether it clears the retained event. */
+  /** The event that becomes the retained one, or clears it if `isEmpty`; undefined if the retained event stays. */
   retained: fc.option(fc.record({ which: fc.nat(4), isEmpty: fc.boolean() }), { nil: undefined }),
   blocksOn: fc.integer({ min: 0, max: 2 }),
 });
@@ -85,7 +85,7 @@ function retainedNaively(blocks: readonly IndexedBlock[]): readonly RetainedEven
   });
 }
 
-/** The expected content of a range, event by event. */
+/** The batches that a range should return, found by checking the position of every event. */
 function readNaively(batches: readonly EventBatch[], range: BatchRange): readonly EventBatch[] {
   const found: EventBatch[] = [];
   for (const batch of batches) {
@@ -111,9 +111,9 @@ type CreateStores = () => Promise<readonly Store[]>;
 const createEmbedded: CreateStores = async () => [createMemoryStore(), createSqlStore({ file: await migratedFile() })];
 
 describe("the memory and the SQLite store", () => {
-  it("read and count any history like the model", async () => readAnyHistory(createEmbedded, 40));
-  it("roll back in any history, and continue and start again as if the removed blocks had never existed", async () =>
-    goBackAnywhere(createEmbedded, 40));
+  it("read and count random histories like the model", async () => readAnyHistory(createEmbedded, 40));
+  it("answer after rollbacks, restarts and new blocks as if the removed blocks had never existed", async () =>
+    rollBackAnywhere(createEmbedded, 40));
 });
 
 describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
@@ -123,9 +123,9 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   });
   afterAll(async () => server.remove());
   const create = async () => [createPostgresStore({ url: await server.createSchema(), connectionsMax: 2 })];
-  it("reads and counts any history like the model", async () => readAnyHistory(create, 25));
-  it("rolls back in any history, and continues and starts again as if the removed blocks had never existed", async () =>
-    goBackAnywhere(create, 25));
+  it("reads and counts random histories like the model", async () => readAnyHistory(create, 25));
+  it("answers after rollbacks, restarts and new blocks as if the removed blocks had never existed", async () =>
+    rollBackAnywhere(create, 25));
 });
 
 async function readAnyHistory(create: CreateStores, numRuns: number): Promise<void> {
@@ -172,7 +172,7 @@ async function readAnyHistory(create: CreateStores, numRuns: number): Promise<vo
   );
 }
 
-async function goBackAnywhere(create: CreateStores, numRuns: number): Promise<void> {
+async function rollBackAnywhere(create: CreateStores, numRuns: number): Promise<void> {
   const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 25 });
   const cuts = fc.array(fc.nat(), { minLength: 1, maxLength: 3 });
   await fc.assert(
@@ -220,7 +220,7 @@ async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promis
   expect(await store.listRetained(group, page)).toEqual(retainedNaively(blocks));
 }
 
-/** Events of a range by topic, one page after the other. */
+/** Counts the events of a range by topic, page by page. */
 async function countStretchByPages(store: Store, { after, upTo, batchesMax }: BatchRange) {
   const found = new Map<TopicName, PendingEvents>();
   for (let from = after; from < upTo; ) {
@@ -253,7 +253,7 @@ async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: 
   await checkCounts(store, batches, range);
 }
 
-/** As a store returns a batch after dropEvents. */
+/** The batch as a store returns it after dropEvents. */
 function withoutCopy(batch: EventBatch): EventBatch {
   const dropped = { byteCount: batch.events.length, checksum: checksumOfBytes(batch.events) };
   return { ...batch, events: new Uint8Array(0), dropped };

@@ -2,10 +2,10 @@ import type { NodeId } from "../domain/node.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Hint } from "../ports/coordinator.ts";
 
-/** Most subscriptions that hints name one by one after a change of owner; for more, one hint covers all. */
+/** Maximum number of moved subscriptions that get a hint each; for more, one hint covers all. */
 const namedMax = 100;
 
-/** A subscription whose owner changed; one without an owner waits for assignment. */
+/** A subscription whose owner changed. If it has no owner, it waits for assignment. */
 export interface Moved {
   readonly id: SubscriptionId;
   readonly owner: NodeId | undefined;
@@ -23,7 +23,7 @@ export interface Reassigned {
   readonly to: NodeId;
 }
 
-/** One hint for each pair of nodes. */
+/** Hints that count the reassigned subscriptions, one for each pair of nodes. */
 export function hintsOfTaken(reassigned: readonly Reassigned[]): readonly Hint[] {
   const counts = new Map<string, Reassigned & { readonly subscriptions: number }>();
   for (const { from, to } of reassigned) {

@@ -14,7 +14,7 @@ import {
 
 /**
  * A topic with the store's data about it. `digest` is the digest of its name in eventIds. `ordinal` counts from 1 in the order of opening.
- * `eventCount` counts the stored events; it is less than the topic's sequence by the sequences of malformed batches.
+ * `eventCount` counts the stored events: the topic's sequence minus the sequences of malformed batches.
  */
 export interface TopicRecord {
   readonly topic: Topic;
@@ -23,7 +23,7 @@ export interface TopicRecord {
   readonly eventCount: number;
 }
 
-/** A batch with the topic's `ordinal`, how many stored events the topic had before it, and which of the group's batches it is, from 1. */
+/** A batch with its topic's `ordinal`, the number of stored events of the topic before it, and its own number in the group, from 1. */
 export interface BatchRecord {
   readonly batch: EventBatch;
   readonly ordinal: number;
@@ -41,7 +41,7 @@ type PlannedHead = Pick<IndexHead, "blockNumber" | "hash">;
 export interface IndexState {
   /** The head that the caller expects; undefined accepts any. */
   readonly after?: BlockRef | undefined;
-  /** Whether no block is ever rolled back: then the plan has no undo. */
+  /** Whether the blocks are final: then the plan has no undo. */
   readonly isFinal?: boolean | undefined;
   readonly head: PlannedHead | undefined;
   readonly topicsTotal: number;
@@ -71,10 +71,10 @@ export interface RollBackPlan extends Pick<BlockUndo, "topicsTotal" | "images"> 
   readonly retained: readonly RetainedChange[];
 }
 
-/** What to write: final states, each topic once. */
+/** The changes to write: each changed topic once, in its final state. */
 export interface IndexPlan {
   readonly head: PlannedHead;
-  /** One for each block that lies in the window of {@link reorganisationBlocksMax}. */
+  /** One for each block in the rollback window; see {@link reorganisationBlocksMax}. */
   readonly undo: readonly BlockUndo[];
   readonly opened: readonly TopicRecord[];
   readonly changed: readonly TopicRecord[];
@@ -82,7 +82,7 @@ export interface IndexPlan {
   readonly retained: readonly RetainedChange[];
 }
 
-/** A block does not fit the topics of the index: logs of earlier blocks are missing, or some topics are damaged. */
+/** A block does not continue the topics of the index: logs of earlier blocks are missing, or some topics are damaged. */
 export class UnfitBlockError extends Error {
   constructor(what: string) {
     super(`index: ${what}; a node of the chain left out logs, or the index is damaged`);
@@ -113,9 +113,9 @@ export function topicsRetainedIn(blocks: readonly IndexedBlock[]): ReadonlySet<T
 }
 
 /**
- * Computes the changes that blocks make, so that all adapters follow one rule. Throws on impossible input: blocks that do not follow
- * the head, positions that do not ascend.
- * @throws UnfitBlockError for a topic that was never opened or is opened twice, and for a sequence with a gap.
+ * Computes the changes that blocks make, so that all adapters follow one rule.
+ * @throws UnfitBlockError for a topic that was never opened or is opened twice, and for a gap in a topic's sequences.
+ * @throws Error for impossible input: blocks that do not follow the head, positions that do not ascend.
  */
 export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): IndexPlan {
   const plan = new PlanUnderWay(state);
@@ -141,7 +141,7 @@ export function withImage(record: TopicRecord, image: TopicImage): TopicRecord {
   return { ...record, eventCount, topic: { ...record.topic, sequence, blockNumber, closed } };
 }
 
-/** Each topic once, in its final state. */
+/** The last change of each topic. */
 function lastOfEach(changes: readonly RetainedChange[]): readonly RetainedChange[] {
   return [...new Map(changes.map((change) => [change.name, change])).values()];
 }
@@ -167,7 +167,10 @@ class PlanUnderWay {
 
   constructor(state: IndexState) {
     const { head, after } = state;
-    assert(after === undefined || after.hash === head?.hash, () => `the head is not block ${after?.number} as it was`);
+    assert(
+      after === undefined || after.hash === head?.hash,
+      () => `the head is not the expected block ${after?.number}`,
+    );
     this.#state = state;
     this.#head = head;
   }
@@ -244,7 +247,7 @@ class PlanUnderWay {
     assertFits(
       span.firstSequence === expected && span.count > 0,
       () =>
-        `topic ${JSON.stringify(span.name)} stands before ${expected}, not before ${span.firstSequence} (${span.count} events)`,
+        `topic ${JSON.stringify(span.name)} continues with sequence ${expected}, not with ${span.firstSequence} (${span.count} events)`,
     );
     const sequence = record.topic.sequence + span.count;
     if (span.batch !== undefined) {
@@ -271,7 +274,7 @@ class PlanUnderWay {
   }
 }
 
-/** Batches and skipped sequences together; those of one topic ascend. */
+/** The batches and skipped sequences of a block in one list, ascending for each topic. */
 function spansOf(block: IndexedBlock): readonly Span[] {
   const batches = block.batches.map(toSpan);
   if (block.skipped.length === 0 && batches.length < 2) return batches;
@@ -279,7 +282,7 @@ function spansOf(block: IndexedBlock): readonly Span[] {
   return spans.toSorted((left, right) => left.firstSequence - right.firstSequence);
 }
 
-/** Field by field: a name that comes after a spread makes V8 give each object a hidden class of its own, for 2 to 15 µs and 400 bytes. */
+/** Sets the fields one by one: if a field follows a spread, V8 makes a hidden class for each object, which costs 2 to 15 µs and 400 bytes. */
 function toSpan(batch: EventBatch): Span {
   return { name: batch.topic, firstSequence: batch.firstSequence, count: batch.count, batch };
 }
@@ -290,14 +293,14 @@ function assertPositions(block: IndexedBlock): void {
     const place = () => `batch at ${batch.firstPosition} in block ${block.number}`;
     assert(
       blockOf(batch.firstPosition) === block.number && batch.blockNumber === block.number,
-      () => `${place()} lies elsewhere`,
+      () => `${place()} belongs to another block`,
     );
     assert(batch.firstPosition > previous, () => `${place()} does not come after ${previous}`);
     previous = lastPositionOf(batch);
   }
 }
 
-/** The message is a function, since a block of thousands of batches asserts for each of them. */
+/** The message is a function, so that no message is built for the thousands of assertions of a large block. */
 function assert(condition: boolean, message: () => string): asserts condition {
   if (!condition) throw new Error(`index: ${message()}`);
 }

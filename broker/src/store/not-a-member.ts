@@ -2,5 +2,5 @@ import { BrokerError } from "@stele/wire";
 
 /** The error for a node whose membership has ended. */
 export function notAMember(): BrokerError {
-  return new BrokerError("storeUnreachable", { details: "this node is no member any more" });
+  return new BrokerError("storeUnreachable", { details: "the membership of this node has ended" });
 }

@@ -2,13 +2,13 @@ import { type FileHandle, lstat, open } from "node:fs/promises";
 import { constants } from "node:fs";
 import { describeOwner } from "../lib/system/file-owner.ts";
 
-/** Somebody who may write to the folder must not lead the lines elsewhere by a link. A named pipe is not waited for. */
+/** Follows no link: somebody who may write to the folder could lead the lines elsewhere. Does not wait for the reader of a named pipe. */
 export const auditFileFlags =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOFOLLOW;
-/** Only its owner reads it. */
+/** Only the owner may read and write the file. */
 export const auditFileMode = 0o600;
 
-/** A file that is appended to. After it was moved away, a new one is begun at its path. */
+/** Appends to a file. If somebody moves the file away, begins a new one at the path. */
 export class AuditFile {
   readonly #path: string;
   #handle: FileHandle | undefined;
@@ -17,12 +17,12 @@ export class AuditFile {
     this.#path = path;
   }
 
-  /** @throws Error that says why it cannot be opened. */
+  /** @throws Error that says why the file cannot be opened. */
   async open(): Promise<void> {
     await this.#find();
   }
 
-  /** Returns how many bytes were written; none where a pipe is full. */
+  /** Returns how many bytes were written: 0 if the pipe is full. */
   async append(bytes: Buffer): Promise<number> {
     const handle = await this.#find();
     try {

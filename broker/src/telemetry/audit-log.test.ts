@@ -39,7 +39,7 @@ async function start(path: string, clock = createSystemClock()): Promise<FileAud
   return log;
 }
 
-it("appends a JSON object a line to a file that only its owner reads", async () => {
+it("appends one JSON object per line to a file that only its owner may read", async () => {
   const path = join(folder, "audit.log");
   for (let round = 0; round < 2; round += 1) {
     const log = await start(path);
@@ -63,7 +63,7 @@ it("begins a new file after the old one was moved away", async () => {
   expect(readFileSync(path, "utf8")).toContain('"b"');
 });
 
-it("follows no link, and leaves the file behind it as it is", async () => {
+it("does not open a symbolic link, and leaves its target unchanged", async () => {
   const [target, path] = [join(folder, "target"), join(folder, "audit.log")];
   writeFileSync(target, "kept");
   symlinkSync(target, path);
@@ -71,11 +71,11 @@ it("follows no link, and leaves the file behind it as it is", async () => {
   expect(readFileSync(target, "utf8")).toBe("kept");
 });
 
-it("does not start with a path that it cannot write", async () => {
+it("does not start if the path is a folder", async () => {
   await expect(start(folder)).rejects.toThrow(`The audit log ${folder} cannot be opened: `);
 });
 
-it("gives up lines beyond a mebibyte while the file cannot be written, says so, and counts them once it can", async () => {
+it("drops lines beyond 1 MiB while the file cannot be written, reports that, and later logs their number", async () => {
   const clock = new VirtualClock();
   const path = join(folder, "gone", "audit.log");
   mkdirSync(join(folder, "gone"));
@@ -101,7 +101,7 @@ it("gives up lines beyond a mebibyte while the file cannot be written, says so, 
   expect(lines.length - 1 + (last?.count ?? 0)).toBe(given);
 });
 
-it("stops within its time while nobody reads the named pipe", async () => {
+it("stops within graceMs while nobody reads the named pipe", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -114,7 +114,7 @@ it("stops within its time while nobody reads the named pipe", async () => {
   closeSync(reader);
 });
 
-it("writes to an output that nobody reads without waiting, in a bounded memory, and loses no line of what it kept", async () => {
+it("drops further lines while nobody reads a full output, and later writes their number after the kept lines", async () => {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -135,7 +135,7 @@ it("writes to an output that nobody reads without waiting, in a bounded memory, 
         read += buffer.toString("utf8", 0, count);
       }
     } catch {
-      // Empty for now.
+      // The pipe is empty for now.
     }
     return log.findTrouble() === undefined;
   };
@@ -153,8 +153,8 @@ it("writes to an output that nobody reads without waiting, in a bounded memory, 
   closeSync(writer);
 });
 
-// No mode keeps root out.
-it.skipIf(process.getuid?.() === 0)("names the owner of a file that it may not write", async () => {
+// Root may write any file.
+it.skipIf(process.getuid?.() === 0)("suggests chmod for a file of its own that it may not write", async () => {
   const path = join(folder, "audit.log");
   closeSync(openSync(path, "w"));
   chmodSync(path, 0o400);

@@ -7,18 +7,18 @@ import type { StandardOutput } from "../lib/system/standard-output.ts";
 import { AuditFile } from "./audit-file.ts";
 import { redactCredentials } from "./redact.ts";
 
-/** Bytes of lines that wait for the disk; further lines are counted, and given up. */
+/** Bytes of audit lines that may wait for the disk; the log drops further lines, and counts them. */
 const waitingBytesMax = 2 ** 20;
-/** Bytes that one write takes. */
+/** One write of the audit log takes no further line once it has this many bytes. */
 const writeBytesMax = 64 * 1024;
-/** Pause, in milliseconds, before a write that failed is tried again. */
+/** Pause before a failed write is repeated. */
 const tryAgainMs = 1_000;
 
 /** An audit log with a lifecycle. */
 export interface OpenAuditLog extends AuditLog {
-  /** @throws Error that says why it cannot be written. */
+  /** @throws Error that says why the log cannot be written. */
   start(): Promise<void>;
-  /** Writes what waits, as far as that takes no longer than `graceMs`. */
+  /** Writes the waiting lines, for at most `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -27,12 +27,12 @@ export interface AuditLogOptions {
   readonly logger: Logger;
 }
 
-/** A line as text. */
+/** A line as JSON, without credentials. */
 export function formatAuditLine({ time, ...fields }: AuditLine): string {
   return redactCredentials(`${JSON.stringify({ time: new Date(time).toISOString(), ...fields })}\n`);
 }
 
-/** Appends lines to a file, several at a time. A write never waits for the disk; what the disk does not take is bounded. */
+/** Appends lines to a file, several at a time. `write` never waits for the disk; the lines that wait for it are bounded. */
 export class FileAuditLog implements OpenAuditLog {
   readonly #options: AuditLogOptions;
   readonly #path: string;
@@ -48,7 +48,11 @@ export class FileAuditLog implements OpenAuditLog {
     this.#options = options;
     this.#path = path;
     this.#file = new AuditFile(path);
-    this.#trouble = new ReportedTrouble(options.logger, "audit log not written", "audit log written again");
+    this.#trouble = new ReportedTrouble(
+      options.logger,
+      "audit log cannot be written",
+      "audit log can be written again",
+    );
   }
 
   async start(): Promise<void> {
@@ -93,7 +97,7 @@ export class FileAuditLog implements OpenAuditLog {
     }
   }
 
-  /** Answers whether something was written. */
+  /** Returns whether something was written. */
   async #writeSome(): Promise<boolean> {
     const bytes = this.#takeSome();
     let written = 0;
@@ -117,7 +121,7 @@ export class FileAuditLog implements OpenAuditLog {
     return Buffer.concat(this.#waiting.splice(0, count));
   }
 
-  /** Says in the log itself what is missing there. */
+  /** Notes in the log itself how many lines are missing. */
   #recover(): void {
     this.#trouble.done();
     const count = this.#lost;
@@ -126,7 +130,7 @@ export class FileAuditLog implements OpenAuditLog {
   }
 }
 
-/** Writes lines among those of the log. */
+/** Writes audit lines to the standard output, among the lines of the broker's log. */
 export class OutputAuditLog implements OpenAuditLog {
   readonly #output: Pick<StandardOutput, "write" | "findTrouble">;
   #lost = 0;

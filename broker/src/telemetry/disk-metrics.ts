@@ -1,8 +1,8 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** What a disk holds. Both are called on each scrape. */
+/** Measures the disk of the data folder. Each scrape calls both functions. */
 export interface DiskGauge {
-  /** Undefined where the system does not say. */
+  /** Undefined if the system does not tell. */
   readonly freeBytes: () => number | undefined;
   /** Bytes by part of the data. */
   readonly sizes: () => ReadonlyMap<string, number>;

@@ -12,7 +12,7 @@ export function formatLine(json: string): string {
   return `${[`${time} ${level.padEnd(5)} ${message}`, ...pairs].join("  ")}\n${stacks}`;
 }
 
-/** Prints stacks below their line, unescaped. */
+/** Takes the stacks out of the fields, to print them unescaped below the line. */
 function partStacks(fields: Readonly<Record<string, unknown>>): readonly [Record<string, unknown>, string] {
   let stacks = "";
   const rest = Object.fromEntries(

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** What is damaged in the store and in the chain's file, and how far it was looked for. */
+/** Metrics of damage in the store and in the chain's file, and of the scrub's progress. */
 export function createIntegrityMetrics(registry: Registry) {
   const registers = [registry];
   const group = ["group"] as const;
@@ -9,43 +9,43 @@ export function createIntegrityMetrics(registry: Registry) {
       registers,
       labelNames: ["group", "outcome"] as const,
       name: "stele_index_damaged_total",
-      help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
+      help: "Damaged batches in the store, by whether the broker could mend them from the chain.",
     }),
     scrubbed: new Counter({
       registers,
       labelNames: group,
       name: "stele_batches_scrubbed_total",
-      help: "Batches in the store that were read only to find out whether they are damaged.",
+      help: "Batches in the store that the scrub has read, to find damage.",
     }),
     scrubbedBlock: new Gauge({
       registers,
       labelNames: group,
       name: "stele_scrubbed_block",
-      help: "Block up to which the present round of that has come.",
+      help: "Block that the current scrub round of the index has reached.",
     }),
     chainDamaged: new Counter({
       registers,
       labelNames: ["group", "outcome"] as const,
       name: "stele_chain_damaged_total",
-      help: "Blocks in the embedded chain's file that were not as they were written, by whether the index could mend them.",
+      help: "Damaged blocks in the embedded chain's file, by whether the broker could mend them from the index.",
     }),
     chainScrubbed: new Counter({
       registers,
       labelNames: group,
       name: "stele_chain_blocks_scrubbed_total",
-      help: "Blocks in the embedded chain's file that were read only to find out whether they are damaged.",
+      help: "Blocks in the embedded chain's file that the scrub has read, to find damage.",
     }),
     chainScrubbedBlock: new Gauge({
       registers,
       labelNames: group,
       name: "stele_chain_scrubbed_block",
-      help: "Block up to which the present round of that has come.",
+      help: "Block that the current scrub round of the embedded chain's file has reached.",
     }),
     scrubEnded: new Gauge({
       registers,
       labelNames: ["group", "part"] as const,
       name: "stele_scrub_ended_timestamp_seconds",
-      help: "When the last round ended that went through all of a group's index, or of its chain's file.",
+      help: "End of the last complete scrub round of a group's index, or of its chain's file.",
     }),
   };
   const beginAtZero = (groupId: string): void => {

@@ -41,7 +41,7 @@ test.each([
   expect(lines.map((line) => /"level":"(\w+)"/.exec(line)?.[1])).toEqual(shown);
 });
 
-test("prints a line with its fields as text, and a stack below it", () => {
+test("format text prints a line with its fields, and a stack below it", () => {
   const { lines, logger } = record({ level: "info", format: "text" });
   logger.info("event published", { topic: "a b", count: 3 });
   logger.error("delivery failed", { error: new Error("no route") });
@@ -53,7 +53,7 @@ test("prints a line with its fields as text, and a stack below it", () => {
   );
 });
 
-test("keeps a message with line breaks on one line of JSON", () => {
+test("keeps a field with a line break on one line of JSON", () => {
   const { lines, logger } = record({ level: "info", format: "json" });
   logger.info("event published", { topic: "a\n{}" });
   expect(lines[0]?.indexOf("\n")).toBe((lines[0]?.length ?? 0) - 1);

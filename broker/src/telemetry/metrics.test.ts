@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { GroupGauge } from "../ports/metrics.ts";
 import { createMetrics } from "./metrics.ts";
 
-test("exposes each counter", async () => {
+test("exposes counters, gauges and histograms with their labels", async () => {
   const metrics = createMetrics();
   metrics.eventsPublished("1", 3);
   metrics.eventsPublished("1", 2);
@@ -73,7 +73,7 @@ test("exposes a node's membership, the groups it follows, and the number of its 
   );
 });
 
-test("exposes callbacks: current connections and waits, replies and look-ups as they end", async () => {
+test("exposes callbacks: current connections and waits, and counts of replies and look-ups", async () => {
   const metrics = createMetrics();
   let connections = 3;
   metrics.watchCallbacks(() => ({ connections, waiting: 2 }));

@@ -22,7 +22,7 @@ export interface MetricsRegistry extends Metrics {
   /** Calls `read` on each scrape. */
   watchBytesInFlight(read: () => number): void;
   watchDisk(gauge: DiskGauge): void;
-  /** The same, for each listener of HTTP. */
+  /** Calls `read` on each scrape: the open connections of this HTTP listener. */
   watchHttpConnections(listener: string, read: () => number): void;
 }
 
@@ -30,10 +30,10 @@ const secondsPerMs = 0.001;
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
 
-/** Gauges of the client library whose names are those of counters. The same by type is in gauges without the suffix. */
+/** Gauges of the client library that have names of counters. The gauges without the suffix show the same, by type. */
 const misnamed = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
 
-/** Every value of a label, where they are few: each series is there from the start, so that the first count is an increase. */
+/** The values of labels that have few. Each of their series exists from the start, so that Prometheus sees the first count as an increase. */
 const outcomesOfAttempts = ["accepted", "failed", "gone"] as const;
 const outcomesOfLookups = ["found", "absent", "timed-out", "failed"] as const;
 const skipReasons: readonly SkipReason[] = [
@@ -195,17 +195,17 @@ class PrometheusMetrics implements MetricsRegistry {
     );
     gauge(
       "stele_subscriptions_paused",
-      "Subscriptions of all nodes that an operator holds.",
+      "Subscriptions of all nodes that an operator has paused.",
       ({ held }) => held?.paused,
     );
     gauge(
       "stele_delivery_lag_events",
-      "Matching events not yet accepted, of the active subscription of this node that has the most; among the 100 that wait for the oldest events.",
+      "Most matching events that one active subscription of this node has still to deliver, among the 100 that are behind the longest.",
       ({ lag }) => lag?.events,
     );
     gauge(
       "stele_delivery_lag_seconds",
-      "Age of the oldest event that an active subscription of this node waits for; 0 for none.",
+      "Age of the oldest event that an active subscription of this node has still to deliver; 0 for none.",
       ({ lag }) => lag?.seconds,
     );
     gauge(

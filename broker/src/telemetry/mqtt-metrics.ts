@@ -37,12 +37,12 @@ export function createMqttMetrics(registry: Registry): MqttCounters {
   const lost = new Counter({
     registers,
     name: "stele_mqtt_publishes_lost_total",
-    help: "Publishes of QoS 0 that were refused; their clients are not told.",
+    help: "Publishes with QoS 0 that the broker refused; MQTT has no answer that tells their clients.",
   });
   const dropped = new Counter({
     registers,
     name: "stele_mqtt_deliveries_dropped_total",
-    help: "Events of publishes with QoS 0 that were not committed (mqttQos0: live), and that a subscriber did not get because it reads slowly.",
+    help: "Uncommitted events (QoS 0 with mqttQos0: live) that a subscriber did not get because it reads slowly.",
   });
   for (const [packet, code] of notable) answers.inc({ packet, code }, 0);
   return {

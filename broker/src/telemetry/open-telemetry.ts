@@ -5,7 +5,7 @@ import type { Span, SpanAttributes, SpanEnd, SpanOrder, Tracing } from "../ports
 
 type Api = typeof OpenTelemetryApi;
 
-/** Where every version 1 of the API keeps what an SDK has registered. */
+/** Name of the global where every version 1.x of the API stores what an SDK registers. */
 const registered = Symbol.for("opentelemetry.js.api.1");
 
 export interface TracingOptions {
@@ -14,8 +14,8 @@ export interface TracingOptions {
 }
 
 /**
- * Spans by the OpenTelemetry SDK that the host has registered (`node --import` or `--require`); undefined, and nothing is loaded, without one. The broker has
- * an old minor version of the API on purpose: an API finds what one of its own minor version or a later one has registered.
+ * Makes spans with the OpenTelemetry SDK that the host has registered (`node --import` or `--require`). Without an SDK, returns undefined and loads
+ * nothing. The broker uses an old minor version of the API on purpose: an API finds only SDKs that registered with the same or a later minor version.
  */
 export async function findTracing({ version, logger }: TracingOptions): Promise<Tracing | undefined> {
   if (!hasTracerProvider()) return undefined;
@@ -106,7 +106,7 @@ function isPresent(entry: [string, string | number | undefined]): entry is [stri
   return entry[1] !== undefined;
 }
 
-/** Of a traceparent that was checked. */
+/** Expects a valid traceparent. */
 function toSpanContext(traceParent: string): SpanContext {
   const [, traceId = "", spanId = "", flags = "0"] = traceParent.split("-");
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };

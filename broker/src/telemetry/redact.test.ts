@@ -38,7 +38,7 @@ test.each<[Record<string, unknown>, Record<string, unknown>]>([
   [{ callbackUrl: "http://h/?t=1" }, { callbackUrl: "http://h/?(redacted)" }],
   [{ block: 2n ** 70n }, { block: "1180591620717411303424" }],
   [{ a: { a: { a: { a: { a: { a: { a: 1 } } } } } } }, { a: { a: { a: { a: { a: { a: "…" } } } } } }],
-])("fields, case %#", (fields, shown) => {
+])("redacts secrets and urls in log fields, case %#", (fields, shown) => {
   expect(redactFields(fields)).toEqual(shown);
 });
 
@@ -70,7 +70,7 @@ test("omits the stack of an error that a retry may fix, and of its causes unless
   });
 });
 
-test("ends at a cycle", () => {
+test("cuts off an object that contains itself", () => {
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
   expect(JSON.stringify(redactFields({ cycle }))).toContain("…");

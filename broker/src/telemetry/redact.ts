@@ -7,17 +7,17 @@ const secretKey = /secret|password|privatekey|authorization/i;
 const urlKey = /url$/i;
 const defects: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "RangeError", "AssertionError"]);
 
-/** The secret of a key, and the claims and signature of a token, also where the end is cut off. */
+/** Finds the secret of a key, and the claims and signature of a token, even if their end is cut off. */
 const credentials = /(\bstele_[0-9a-f]{16}_)[\w-]+|(\beyJ[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
 
-/** A line without the keys and tokens that a client gave in a wrong place, such as a path or a topic, and that a refusal quotes. */
+/** A log line without keys and tokens: a client may give one in a wrong place, such as a path or a topic, which a refusal then quotes. */
 export function redactCredentials(line: string): string {
   return line.replaceAll(credentials, (_, key: string | undefined, token: string | undefined) => {
     return `${key ?? token ?? ""}${redacted}`;
   });
 }
 
-/** A copy of log fields without secrets: values of secret keys, and user-info, query and fragment of urls. */
+/** A copy of log fields without secrets: without the values of fields with secret names, and without user-info, query and fragment of urls. */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return redactObject(fields, depthMax);
 }
@@ -55,7 +55,7 @@ function describeError(error: Error, depth: number): Record<string, unknown> {
   return "retry" in error && error.retry === true ? withoutStacks(described) : described;
 }
 
-/** A failure that a retry may fix, such as an unreachable server, is not a defect in the code, so its stack says nothing. Its cause may be one. */
+/** A failure that a retry may fix, such as an unreachable server, is not a defect in the code, so its stack is of no use. Its cause may be a defect. */
 function withoutStacks(described: object): Record<string, unknown> {
   const isDefect = "name" in described && defects.has(described.name);
   const entries = Object.entries(described).filter(([key]) => key !== "stack" || isDefect);

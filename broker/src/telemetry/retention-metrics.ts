@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** What the store has dropped of its copy of events. */
+/** Metrics of the events that the store has dropped from its copy. */
 export function createRetentionMetrics(registry: Registry) {
   const common = { registers: [registry], labelNames: ["group"] as const };
   const batches = new Counter({
@@ -16,7 +16,7 @@ export function createRetentionMetrics(registry: Registry) {
   const block = new Gauge({
     ...common,
     name: "stele_dropped_block",
-    help: "Block up to which this node has dropped events; only the chain has those of older blocks. 0 before this process drops any.",
+    help: "Block up to which this node has dropped events from the store; the chain still has them. 0 until this process drops any.",
   });
   return {
     beginAtZero(group: string): void {

@@ -1,13 +1,13 @@
 import { Counter, type Registry } from "prom-client";
 import { watchConnections } from "./watch-connections.ts";
 
-/** Counters of the STOMP listener. Labels are commands of the broker and codes of the error catalogue. */
+/** Counters of the STOMP listener. Labels are commands of the broker's frames and codes of the error catalogue. */
 export interface StompCounters {
   answered(command: string, code?: number): void;
   watchConnections(read: () => number): void;
 }
 
-/** Errors that operators look for: of the broker, of its load, and of access. */
+/** Codes of the errors that operators look for: faults of the broker, load, and access. */
 const notable = [200000, 200201, 200300, 200301, 100701, 100702];
 
 export function createStompMetrics(registry: Registry): StompCounters {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/** What is counted of tails. */
+/** Metrics of tails. */
 export interface TailCounters {
   tailEnded(reason: string): void;
   watchTails(read: () => number): void;
@@ -14,7 +14,7 @@ export function createTailMetrics(registry: Registry): TailCounters {
     registers: [registry],
     labelNames: ["reason"] as const,
     name: "stele_tails_ended_total",
-    help: "Tails that the broker ended, by reason; those that their clients ended are not among them.",
+    help: "Tails that the broker ended, by reason. Tails that their clients ended do not count.",
   });
   for (const reason of reasons) ends.inc({ reason }, 0);
   return {

@@ -7,7 +7,7 @@ export interface WatchedConnections {
   readonly read: () => number;
 }
 
-/** Shows how many connections of a protocol are open. */
+/** Exposes how many connections of a protocol are open. */
 export function watchConnections(registry: Registry, { name, protocol, read }: WatchedConnections): void {
   const connections = new Gauge({
     registers: [],

@@ -8,11 +8,11 @@ const jwk = publicKey.export({ format: "jwk" }) as JWK;
 const good: JWK = { ...jwk, kid: "good" };
 const toSet = (...keys: readonly unknown[]): string => JSON.stringify({ keys });
 
-describe("a set of keys leaves out", () => {
+describe("parseIssuerKeys leaves out", () => {
   it.each<[string, JWK]>([
     ["a key for encryption", { ...jwk, use: "enc" }],
     ["a key that may not verify", { ...jwk, key_ops: ["deriveKey"] }],
-    ["a key whose operations are no list", { ...jwk, key_ops: "verify" as never }],
+    ["a key whose key_ops is not a list", { ...jwk, key_ops: "verify" as never }],
     ["a secret key", { kty: "oct", k: "AAAA" }],
     ["an RSA key of 1,024 bits", { kty: "RSA", e: "AQAB", n: Buffer.alloc(128, 1).toString("base64url") }],
     ["an RSA key without a modulus", { kty: "RSA", e: "AQAB" }],
@@ -24,8 +24,8 @@ describe("a set of keys leaves out", () => {
 });
 
 it.each([
-  ["that is no JSON", "<html>", "JSON"],
-  ["without a list", "{}", "no JWK set"],
+  ["that is not JSON", "<html>", "JSON"],
+  ["without a list of keys", "{}", "not a JWK set"],
   ["with more than 100 keys", toSet(...Array.from({ length: 101 }, () => good)), "more than 100 keys"],
   [
     "with a private key in PEM",
@@ -36,7 +36,7 @@ it.each([
   expect(() => parseIssuerKeys(text)).toThrow(reason);
 });
 
-it("takes of a private key its public part alone", async () => {
+it("uses only the public part of a private key in a set", async () => {
   const [key] = parseIssuerKeys(toSet(privateKey.export({ format: "jwk" })));
   const signed = await new CompactSign(Buffer.from("x")).setProtectedHeader({ alg: "ES256" }).sign(privateKey);
   if (key === undefined) throw new Error("there is a key");

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey } from "node:crypto";
 import { createLocalJWKSet, type JWK } from "jose";
 
-/** Keys of one issuer; a set with more is refused. */
+/** Maximum number of keys of one issuer; a set with more is refused. */
 const keysMax = 100;
 /** Smallest modulus of an RSA key (RFC 7518, section 3.3). */
 const rsaBytesMin = 256;
@@ -14,23 +14,23 @@ export type KeyLookup = (
 export interface IssuerKey {
   readonly kid: string | undefined;
   readonly thumbprint: string;
-  /** Finds this key alone, for a token whose algorithm it has. */
+  /** For `jose`: finds only this key, and only if it fits the token's algorithm. */
   readonly lookup: KeyLookup;
 }
 
 /**
- * Reads a JWK set (RFC 7517), or one public key in PEM. Keys for encryption, secret ones and ones too short to sign with are left out. @throws Error in words for
- * the operator.
+ * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys for encryption, secret keys, and RSA keys that are too short.
+ * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {
   const all = text.includes("-----BEGIN") ? [jwkOfPem(text)] : parseSet(text);
   const usable = all.filter(isUsable);
-  if (usable.length === 0) throw new Error("there is no public key for signatures in it");
+  if (usable.length === 0) throw new Error("it contains no public key for signatures");
   return usable.map(toIssuerKey);
 }
 
 function jwkOfPem(text: string): JWK {
-  // A private key would be taken too, and does not belong on this machine.
+  // createPublicKey would accept a private key too, but that does not belong on this machine.
   if (text.includes("PRIVATE KEY")) throw new Error("it is a private key: only the public one is needed");
   return createPublicKey(text).export({ format: "jwk" });
 }
@@ -38,12 +38,12 @@ function jwkOfPem(text: string): JWK {
 function parseSet(text: string): readonly JWK[] {
   const value: unknown = JSON.parse(text);
   const keys = typeof value === "object" && value !== null && "keys" in value ? value.keys : undefined;
-  if (!Array.isArray(keys)) throw new Error("it is no JWK set: an object with the list keys");
+  if (!Array.isArray(keys)) throw new Error('it is not a JWK set: an object with a list "keys"');
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
   return keys.filter((key): key is JWK => typeof key === "object" && key !== null);
 }
 
-/** A secret one (kty oct) would let everybody who can read the set sign. */
+/** False for a secret key (kty oct), too: everybody who can read the set could sign with it. */
 function isUsable({ kty, use, key_ops: operations, n }: JWK): boolean {
   if (use !== undefined && use !== "sig") return false;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return false;
@@ -54,7 +54,7 @@ function isUsable({ kty, use, key_ops: operations, n }: JWK): boolean {
 function toIssuerKey(jwk: JWK): IssuerKey {
   const { d: _private, kid, ...key } = jwk;
   const find = createLocalJWKSet({ keys: [key] });
-  // The issuer chose it by its identifier already, or it has none, as in PEM.
+  // `Issuer` has already chosen the key by its identifier, or the key has none, as in PEM.
   const lookup: KeyLookup = (header, token) => {
     const { kid: _chosen, ...rest } = header ?? {};
     return find(rest, token);
@@ -62,7 +62,7 @@ function toIssuerKey(jwk: JWK): IssuerKey {
   return { kid: typeof kid === "string" ? kid : undefined, thumbprint: toThumbprint(key), lookup };
 }
 
-/** The same for two documents that hold the same key. */
+/** Depends only on the key, not on the document that contains it. */
 function toThumbprint({ kty, crv, x, y, n, e }: JWK): string {
   return createHash("sha256")
     .update(JSON.stringify([kty, crv, x, y, n, e]))

@@ -5,14 +5,15 @@ import type { Clock } from "../ports/clock.ts";
 import { type IssuerKey, parseIssuerKeys } from "./issuer-keys.ts";
 import { isKeyUrl } from "./key-source.ts";
 
-/** Pause between two looks at a file of keys, and after a fetch that failed. */
+/** Pause between two reads of a file with keys. */
 const fileReadEveryMs = 1_000;
+/** Longest pause after a failed read or fetch. */
 const retryMs = 5_000;
-/** Pause between two fetches of keys. A key that its issuer removes is not trusted any more after that. */
+/** Pause between two fetches of keys. A key that its issuer removes stays trusted until the next fetch. */
 const fetchEveryMs = 60_000;
-/** Shortest time between two fetches for tokens that name an unknown key. */
+/** Minimum time since the last read before a token with an unknown key causes another. */
 const earlyFetchMs = 5_000;
-/** How long keys are trusted that cannot be read again. */
+/** How long the broker trusts the known keys while it cannot read them again. */
 export const keysTrustedMsMax = 3_600_000;
 
 export interface IssuerOptions {
@@ -41,7 +42,7 @@ export class Issuer {
   #text = "";
   #keys: readonly IssuerKey[] = [];
   #thumbprints: ReadonlySet<string> = new Set();
-  /** On the monotonic clock; undefined while they were never read. */
+  /** When the last successful read began, on the monotonic clock; undefined before that. */
   #readAt: number | undefined;
   #triedAt = 0;
   #onChanged: () => void = () => {};
@@ -50,10 +51,14 @@ export class Issuer {
     this.options = options;
     this.#parts = parts;
     const logger = parts.logger.child({ issuer: options.issuer, keys: options.keys });
-    this.#trouble = new ReportedTrouble(logger, "keys of a token issuer not read", "keys of a token issuer read again");
+    this.#trouble = new ReportedTrouble(
+      logger,
+      "keys of a token issuer cannot be read",
+      "keys of a token issuer can be read again",
+    );
   }
 
-  /** `onChanged` is called after keys were removed. */
+  /** Calls `onChanged` after each read that shows that a key was removed. */
   async start(onChanged: () => void): Promise<void> {
     this.#onChanged = onChanged;
     await this.#refresh();
@@ -70,13 +75,13 @@ export class Issuer {
     return this.#thumbprints.has(thumbprint) && this.findFault() === undefined;
   }
 
-  /** Why no token can be judged; undefined where tokens can. */
+  /** Why no token of this issuer can be judged; undefined if tokens can be judged. */
   findFault(): string | undefined {
     const isTrusted = this.#readAt !== undefined && this.#parts.clock.monotonic() - this.#readAt <= keysTrustedMsMax;
     return isTrusted ? undefined : "the keys of the token's issuer cannot be read at the moment";
   }
 
-  /** What the operator has to see to. */
+  /** A warning for the operator; undefined if there is none. */
   findWarning(): string | undefined {
     const { reason } = this.#trouble;
     const { issuer, keys } = this.options;
@@ -85,7 +90,7 @@ export class Issuer {
       : `the keys of the token issuer ${issuer} cannot be read at ${keys}: ${reason}`;
   }
 
-  /** Keys that may have signed a token with this key identifier; reads them anew, not too often, where none has it. */
+  /** Keys that may have signed a token with this key identifier. If there are none, reads the keys again, but not too often. */
   async candidates(kid: string | undefined): Promise<readonly IssuerKey[]> {
     const known = this.#matching(kid);
     if (known.length > 0) return known;
@@ -110,7 +115,7 @@ export class Issuer {
     }
   }
 
-  /** One at a time. Never rejects. */
+  /** Reads the keys; concurrent calls share one read. Never rejects. */
   #refresh(): Promise<void> {
     this.#refreshing ??= this.#read().finally(() => void (this.#refreshing = undefined));
     return this.#refreshing;

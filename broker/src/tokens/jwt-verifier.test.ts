@@ -35,10 +35,14 @@ const valid = () => ({ exp: seconds() + 60 });
 const judge = async (token: string | Promise<string>) => verifier.verify(await token, clock.now());
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-it("verifies a token, and says when it expires and by whom it was signed", async () => {
+it("verifies a token, and reports its issuer, expiry, claims and a trusted signer", async () => {
   const verdict = await judge(issuer.sign({ ...valid(), sub: "one" }));
   expect(verdict).toMatchObject({ status: "verified", issuer: issuer.name, expiresAt: (seconds() + 60) * 1000 });
   expect(verdict.status === "verified" && [verdict.claims["sub"], verifier.trusts(verdict)]).toEqual(["one", true]);
+});
+
+it("verifies a token of an issuer whose clock is a minute ahead", async () => {
+  expect(await judge(issuer.sign({ ...valid(), nbf: seconds() + 60 }))).toMatchObject({ status: "verified" });
 });
 
 describe("refuses a token", () => {
@@ -55,10 +59,6 @@ describe("refuses a token", () => {
     });
   });
 
-  it("whose issuer's clock is more than a minute ahead, and no other", async () => {
-    expect(await judge(issuer.sign({ ...valid(), nbf: seconds() + 60 }))).toMatchObject({ status: "verified" });
-  });
-
   it("that another key has signed under the same identifier", async () => {
     const forger = await TestIssuer.create(issuer.name, issuer.kid);
     expect(await judge(forger.sign(valid()))).toMatchObject({
@@ -67,7 +67,7 @@ describe("refuses a token", () => {
     });
   });
 
-  it("that only the ninth of the keys without an identifier fits", async () => {
+  it("that fits only the ninth of nine keys without an identifier", async () => {
     const issuers = await Promise.all(Array.from({ length: 9 }, () => TestIssuer.create(issuer.name)));
     const keys = issuers.map(({ jwk }) => ({ ...jwk, kid: undefined }));
     documents[place] = JSON.stringify({ keys });
@@ -93,7 +93,7 @@ describe("refuses a token", () => {
     }
   });
 
-  it("of an algorithm that is not configured, though the key fits", async () => {
+  it("with an algorithm that the settings do not allow, though the key's type fits", async () => {
     const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     documents[place] = JSON.stringify({ keys: [publicKey.export({ format: "jwk" })] });
     await clock.advance(60_000);
@@ -104,7 +104,7 @@ describe("refuses a token", () => {
     });
   });
 
-  it("whose header brings a key of its own, or an extension that must be understood", async () => {
+  it("whose header contains a key, the URL of keys, or an unknown critical extension", async () => {
     const forger = await TestIssuer.create(issuer.name, "own");
     expect(await judge(forger.sign(valid(), { jwk: forger.jwk }))).toMatchObject({ status: "refused" });
     expect(await judge(forger.sign(valid(), { jku: "https://forger.example" }))).toMatchObject({ status: "refused" });
@@ -120,7 +120,7 @@ describe("refuses a token", () => {
 });
 
 describe("keys", () => {
-  it("of a new identifier are read at once, but not more often than every five seconds", async () => {
+  it("with a new identifier are read at once, but not more often than every five seconds", async () => {
     const next = await TestIssuer.create(issuer.name, "two");
     await clock.advance(5_000);
     documents[place] = toKeySet(issuer, next);
@@ -134,7 +134,7 @@ describe("keys", () => {
     expect(reads).toBe(3);
   });
 
-  it("are no longer trusted within a minute after they were removed, and the log says so", async () => {
+  it("are not trusted a minute after their removal, and onChanged was called", async () => {
     const verdict = await judge(issuer.sign(valid()));
     documents[place] = toKeySet(await TestIssuer.create(issuer.name, "two"));
     await clock.advance(60_000);
@@ -143,7 +143,7 @@ describe("keys", () => {
     expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "refused" });
   });
 
-  it("that cannot be read again are trusted for an hour, with a warning, and then no token is judged", async () => {
+  it("that cannot be read again are trusted for an hour, with a warning; then no token is judged until they can", async () => {
     const token = await issuer.sign({ exp: seconds() + 100_000 });
     documents[place] = undefined;
     await clock.advance(60_000);
@@ -157,7 +157,7 @@ describe("keys", () => {
     expect(verifier.findWarning()).toBeUndefined();
   });
 
-  it("of a document that is none, or holds only secret or short keys, do not replace those that are known", async () => {
+  it("stay the known ones if the new document is malformed or has only secret or short keys", async () => {
     const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
     for (const text of ["<html>", "{}", '{"keys":[{"kty":"oct","k":"AAAA"}]}', JSON.stringify({ keys: [short] })]) {
       documents[place] = text;

@@ -3,9 +3,9 @@ import type { RefusedToken, TokenVerdict, TokenVerifier, VerifiedToken } from ".
 import { Issuer, type IssuerDependencies, type IssuerOptions } from "./issuer.ts";
 import type { IssuerKey } from "./issuer-keys.ts";
 
-/** By how much the clock of an issuer may be ahead, in seconds. */
+/** How far the clock of an issuer may be ahead of ours. */
 const notBeforeToleranceSeconds = 60;
-/** Keys that one token is tried with. */
+/** Maximum number of keys to try for one token. */
 const candidatesMax = 8;
 
 /** Verifies tokens by `jose`. Whatever a token's header says, only the configured algorithms and the issuer's own keys count. */
@@ -53,7 +53,7 @@ interface Unverified {
   readonly kid: string | undefined;
 }
 
-/** What says by which keys to verify. Undefined for what is no token. */
+/** The issuer and key identifier that the token claims; undefined if it is no token or names no issuer. */
 function readUnverified(token: string): Unverified | undefined {
   try {
     const { iss } = decodeJwt(token);
@@ -70,7 +70,7 @@ interface Verification {
   readonly issuer: IssuerOptions;
 }
 
-/** Undefined where another key may fit. */
+/** Undefined if this key does not fit: another one may. */
 async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification): Promise<TokenVerdict | undefined> {
   try {
     const { payload } = await jwtVerify(token, key.lookup, {
@@ -90,7 +90,7 @@ async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification):
   }
 }
 
-/** The tolerance is for tokens that are not valid yet; an expired one is refused at once. */
+/** Refuses an expired token at once: the clock tolerance is only for tokens that are not valid yet. */
 function toVerified(
   claims: JWTVerifyResult["payload"],
   { now, ...by }: { readonly now: number; readonly issuer: string; readonly signer: string },

@@ -15,7 +15,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** The URL of a server on a port of its own. */
+/** Starts a server on a free port; returns its URL. */
 async function serve(listener: RequestListener): Promise<string> {
   server = createServer(listener).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -31,7 +31,7 @@ it("reads a document of up to 256 KiB from a URL", async () => {
   await expect(readKeyDocument(url, never)).rejects.toThrow("more than 262144 bytes");
 });
 
-it("follows no redirect", async () => {
+it("refuses a redirect without following it", async () => {
   const asked: (string | undefined)[] = [];
   const url = await serve(({ url: path }, response) => {
     asked.push(path);
@@ -42,7 +42,7 @@ it("follows no redirect", async () => {
   expect(asked).toEqual(["/keys"]);
 });
 
-it.each([301, 404, 500])("takes no document with status %i", async (status) => {
+it.each([301, 404, 500])("refuses a document with HTTP status %i", async (status) => {
   const url = await serve((_, response) => response.writeHead(status).end("{}"));
   await expect(readKeyDocument(url, never)).rejects.toThrow();
 });

@@ -10,7 +10,7 @@ export function isKeyUrl(place: string): boolean {
   return /^https?:\/\//i.test(place);
 }
 
-/** Reads the document at a path or URL. @throws Error in words for the operator. */
+/** Reads the document at a path or URL. @throws Error with a message for the operator. */
 export async function readKeyDocument(place: string, signal: AbortSignal): Promise<string> {
   return isKeyUrl(place) ? fetchDocument(place, signal) : readDocument(place);
 }
@@ -22,21 +22,21 @@ async function readDocument(path: string): Promise<string> {
   return buffer.toString("utf8", 0, bytesRead);
 }
 
-/** A redirect is not followed: the operator named the place that is to be trusted. */
+/** Follows no redirect: the operator trusts only the URL that the settings name. */
 async function fetchDocument(url: string, signal: AbortSignal): Promise<string> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(fetchTimeoutMs)]);
   const response = await fetch(url, { signal: ends, redirect: "error", headers: { accept: "application/json" } });
   const body = await readBody(response, ends);
-  if (!response.ok) throw new Error(`it is answered with HTTP status ${response.status}`);
+  if (!response.ok) throw new Error(`the server answers with HTTP status ${response.status}`);
   return body.toString("utf8");
 }
 
-/** Reads a body of an issuer, which may be too long or never end. @throws Error in words for the operator, or the reason of the signal. */
+/** Reads a response's body, which may be too long or never end. @throws Error with a message for the operator, or the reason of the signal. */
 export async function readBody(response: Response, signal: AbortSignal): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const reader = response.body?.getReader();
-  // Node 20 may forget the signal of a request once its head is answered.
+  // Node 20 may forget the signal of a request once the response's head has arrived.
   const cancel = (): void => void reader?.cancel().catch(() => {});
   signal.addEventListener("abort", cancel, { once: true });
   try {

@@ -16,7 +16,8 @@ const settingErrors: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * What an error of `openid-client` means. What a browser alone can cause is `refused`: anybody could have the broker say that the provider is down. Nothing of a token, and no text of a browser or provider, comes into a reason but names of errors and claims.
+ * Translates an error of `openid-client`. A fault that a browser alone can cause is `refused`: otherwise anybody could make the broker report that the
+ * provider is down. A reason quotes names of errors and claims only: no other text of a browser or provider, and nothing of a token.
  */
 export function toFault(error: unknown): ProviderFault {
   const { name, code, error: answered, cause } = fieldsOf(error);
@@ -26,7 +27,7 @@ export function toFault(error: unknown): ProviderFault {
   }
   if (name === "ResponseBodyError") {
     if (answered === "invalid_grant") return refused("its code was used before, is too old, or is of another log-in");
-    // Some providers say this of a code that is malformed.
+    // Some providers answer this to a malformed code.
     if (answered === "invalid_request") return refused(`the provider answers ${answered} when asked for a token`);
     return unavailable(`it answers ${isName(answered) ? answered : "an error"} when asked for a token`);
   }

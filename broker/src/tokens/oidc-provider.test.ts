@@ -8,7 +8,7 @@ import { OidcProvider } from "./oidc-provider.ts";
 const secrets = { state: "s", nonce: "n", verifier: "v".repeat(43) };
 const callback = new URL("http://127.0.0.1/console/callback/acme?code=c&state=s");
 
-/** What the server at the other end does with a request. */
+/** How the provider's server handles a request. */
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
 let server: Server;
 let issuer: string;
@@ -60,21 +60,21 @@ function serve(atToken: typeof answer): void {
     request.url === "/token" ? atToken(request, response) : sendJson(response, endpoints());
 }
 
-describe("a provider that fails costs its log-ins alone, and the log says why", () => {
+describe("log-ins are unavailable, and the log says why, if the provider", () => {
   it.each<[string, () => void, string]>([
     ["is down", () => server.close(), "ECONNREFUSED"],
-    ["answers with a failure", () => (answer = (_, response) => sendJson(response, {}, 502)), "HTTP status 502"],
-    ["is a web page", () => (answer = (_, response) => response.end("<html>")), "HTTP status 200 and no JSON"],
+    ["answers with HTTP status 502", () => (answer = (_, response) => sendJson(response, {}, 502)), "HTTP status 502"],
     [
-      "sends another place",
+      "answers with a web page",
+      () => (answer = (_, response) => response.end("<html>")),
+      "HTTP status 200 and no JSON",
+    ],
+    [
+      "redirects to another URL",
       () => (answer = (_, r) => r.writeHead(302, { location: `${issuer}/a` }).end()),
       "status 302",
     ],
-    [
-      "calls itself another issuer",
-      () => (answer = (_, r) => sendJson(r, { ...endpoints(), issuer: "http://x" })),
-      "OAUTH_",
-    ],
+    ["names another issuer", () => (answer = (_, r) => sendJson(r, { ...endpoints(), issuer: "http://x" })), "OAUTH_"],
     [
       "answers without end",
       () =>
@@ -85,20 +85,20 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
         }),
       "more than 262144 bytes",
     ],
-  ])("if it %s", async (_name, arrange, reason) => {
+  ])("%s", async (_name, arrange, reason) => {
     arrange();
     expect(await provider.begin("http://127.0.0.1/back")).toMatchObject({ status: "unavailable" });
     expect(warnings).toEqual([expect.stringContaining(reason)]);
     expect(provider.findWarning()).toContain(`log-ins by ${issuer} fail`);
   });
 
-  it("if it falls silent before its head, or in the middle of its body", { timeout: 20_000 }, async () => {
+  it("falls silent before the head or in the middle of the body of an answer", { timeout: 20_000 }, async () => {
     const silences: (typeof answer)[] = [
       () => {},
       (_, response) => response.writeHead(200, { "content-type": "application/json" }).write("{"),
     ];
     serve((request, response) => silences.shift()?.(request, response));
-    // Both wait for the same five seconds.
+    // Both log-ins wait during the same five seconds.
     const finished = await Promise.all(
       [provider, createProvider()].map((one) => one.finish(callback, secrets, "192.0.2.1")),
     );
@@ -107,7 +107,7 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
     expect(warnings).toHaveLength(2);
   });
 
-  it("if it does not take the client's secret, which is read again for the next log-in", async () => {
+  it("refuses the client's secret, which the next log-in reads again", async () => {
     const given: string[] = [];
     serve((request, response) => {
       request.on("data", (chunk: Buffer) =>
@@ -124,7 +124,7 @@ describe("a provider that fails costs its log-ins alone, and the log says why", 
   });
 });
 
-describe("what a browser makes up", () => {
+describe("a callback that a browser may have forged", () => {
   it.each([
     "state=s&error=server_error",
     "state=s&error=invalid_scope",
@@ -135,7 +135,7 @@ describe("what a browser makes up", () => {
     "state=s&code=",
     "state=s",
     "",
-  ])("is no failure of the provider: %j", async (query) => {
+  ])("is refused, and is no failure of the provider: %j", async (query) => {
     serve((_, response) => sendJson(response, { error: "invalid_grant" }, 400));
     await provider.begin("http://127.0.0.1/back");
     const forged = new URL(`http://127.0.0.1/console/callback/acme?${query}`);
@@ -145,7 +145,7 @@ describe("what a browser makes up", () => {
     expect([warnings, provider.findWarning()]).toEqual([[], undefined]);
   });
 
-  it("is no failure if the provider takes a code for no code", async () => {
+  it("is refused if the provider answers invalid_request to its code", async () => {
     serve((_, response) => sendJson(response, { error: "invalid_request" }, 400));
     expect(await provider.finish(callback, secrets, "192.0.2.1")).toEqual({
       status: "refused",
@@ -163,16 +163,19 @@ it.each<[string, typeof answer, number]>([
     (_, r) => r.writeHead(401, { "www-authenticate": 'Basic realm="x"', "content-type": "application/json" }).end("{}"),
     2,
   ],
-  ["a failure", (_, response) => sendJson(response, {}, 500), 1],
+  ["HTTP status 500", (_, response) => sendJson(response, {}, 500), 1],
   ["an answer that breaks the protocol", (_, response) => sendJson(response, {}), 1],
-])("after %s at the token endpoint, it asks for the endpoints as often as it must", async (...[, atToken, times]) => {
-  serve(atToken);
-  expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
-  await provider.begin("http://127.0.0.1/back");
-  expect(asked.filter((url) => url !== "/token")).toHaveLength(times);
-});
+])(
+  "after %s at the token endpoint, asks for the endpoints again only if they may be stale",
+  async (...[, atToken, times]) => {
+    serve(atToken);
+    expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
+    await provider.begin("http://127.0.0.1/back");
+    expect(asked.filter((url) => url !== "/token")).toHaveLength(times);
+  },
+);
 
-it("asks for the endpoints once, however many log-ins begin", async () => {
+it("asks for the endpoints once if many log-ins begin at once", async () => {
   answer = (_, response) => sendJson(response, endpoints());
   const begun = await Promise.all(Array.from({ length: 50 }, () => provider.begin("http://127.0.0.1/back")));
   expect(begun.every(({ status }) => status === "begun")).toBe(true);
@@ -197,7 +200,7 @@ describe("log-ins that wait for a token", () => {
     expect(warnings).toEqual([]);
   }
 
-  it("are 10 of one address, which costs no other", async () => {
+  it("are at most 10 of one address, which limits no other address", async () => {
     const held = hold("192.0.2.1", 10);
     const further = await provider.finish(callback, secrets, "192.0.2.1");
     expect(further).toEqual(busy("10 log-ins of this address wait for the provider"));
@@ -206,7 +209,7 @@ describe("log-ins that wait for a token", () => {
     await expectServed(hold("192.0.2.1", 10));
   });
 
-  it("are 100 at once, while others begin", async () => {
+  it("are at most 100, while further ones can begin", async () => {
     const held = Array.from({ length: 10 }, (_, index) => hold(`192.0.2.${index}`, 10)).flat();
     const further = await provider.finish(callback, secrets, "192.0.2.99");
     expect(further).toEqual(busy("100 log-ins wait for the provider"));

@@ -6,9 +6,9 @@ import { isStale, type ProviderFault, toFault } from "./oidc-fault.ts";
 
 /** How long a provider may take for one answer, in milliseconds. */
 const providerTimeoutMs = 5_000;
-/** Log-ins of one provider that wait for a token at once; further ones are refused. */
+/** Log-ins that may wait for a token of one provider at once; the broker refuses further ones. */
 const exchangesMax = 100;
-/** The same of one address. */
+/** Log-ins of one network that may wait for a token of one provider at once. */
 const exchangesPerAddressMax = 10;
 /** How long the endpoints of a provider are remembered, in milliseconds. The client's secret is read again with them. */
 const endpointsKeptMs = 3_600_000;
@@ -19,11 +19,11 @@ export interface OidcOptions {
   /** Undefined for a public client. */
   readonly readSecret: (() => string) | undefined;
   readonly scopes: readonly string[];
-  /** Further parameters of both requests, such as the `resource` that the token is for. */
+  /** Further parameters of the authorization and token requests, such as the `resource` that the token is for. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** What the browser keeps between the two halves of a log-in. */
+/** Values that the browser keeps between `begin` and `finish` of a log-in. */
 interface Secrets {
   readonly state: string;
   readonly nonce: string;
@@ -38,7 +38,7 @@ export class OidcProvider {
   readonly #options: OidcOptions;
   readonly #trouble: ReportedTrouble;
   #configuring: { readonly at: number; readonly configuration: Promise<Configuration> } | undefined;
-  /** Of each network with log-ins that wait for a token: how many. */
+  /** Number of log-ins that wait for a token, by network. */
   readonly #waiting = new Map<string, number>();
   #waitingCount = 0;
 
@@ -48,7 +48,7 @@ export class OidcProvider {
     this.#trouble = new ReportedTrouble(own, "log-in provider failed", "log-in provider answers again");
   }
 
-  /** What the operator has to see to: failures of the broker's own requests alone. Undefined for nothing. */
+  /** A warning for the operator if the broker's own requests have failed since the last successful log-in; else undefined. */
   findWarning(): string | undefined {
     const { reason } = this.#trouble;
     return reason === undefined
@@ -56,7 +56,7 @@ export class OidcProvider {
       : `log-ins by ${this.#options.issuer} fail, and none has succeeded since: ${reason}`;
   }
 
-  /** Where to send the browser. Never rejects. */
+  /** Returns the URL to which to send the browser, and what the browser must keep for `finish`. Never rejects. */
   begin(redirectUri: string): Promise<Begun> {
     return this.#run(async () => {
       const openid = await import("openid-client");
@@ -80,7 +80,7 @@ export class OidcProvider {
     });
   }
 
-  /** The access token for the code in the address to which the provider sent the browser back. Never rejects. */
+  /** Exchanges the code in `callback`, the address to which the provider sent the browser back, for an access token. Never rejects. */
   finish(callback: URL, { state, nonce, verifier }: Secrets, network: string): Promise<Finished> {
     const answered = onlyKnown(callback);
     if (answered === undefined) {
@@ -112,7 +112,7 @@ export class OidcProvider {
     }
   }
 
-  /** Bounds what one client, and all together, can have the provider do at once. */
+  /** Bounds the token requests that one network, and all together, can have under way. */
   async #takeTurn<Result>(network: string, task: () => Promise<Result>): Promise<Result | ProviderFault> {
     const own = this.#waiting.get(network) ?? 0;
     if (own >= exchangesPerAddressMax) return toBusy(`${exchangesPerAddressMax} log-ins of this address`);
@@ -129,7 +129,7 @@ export class OidcProvider {
     }
   }
 
-  /** Asked for once, however many log-ins wait for it. */
+  /** The provider's endpoints and the client's secret. Concurrent log-ins share one request. */
   #configuration(): Promise<Configuration> {
     const now = performance.now();
     if (this.#configuring !== undefined && now - this.#configuring.at < endpointsKeptMs) {
@@ -150,7 +150,7 @@ export class OidcProvider {
     const authentication = readSecret === undefined ? openid.None() : openid.ClientSecretPost(readSecret());
     return openid.discovery(url, clientId, undefined, authentication, {
       timeout: providerTimeoutMs / 1000,
-      // The settings allow plain HTTP on this machine alone.
+      // The settings allow plain HTTP only on this machine.
       execute: url.protocol === "http:" ? [openid.allowInsecureRequests] : [],
       [openid.customFetch]: fetchWhole,
     });
@@ -161,7 +161,7 @@ function toBusy(who: string): ProviderFault {
   return { status: "unavailable", reason: `${who} wait for the provider` };
 }
 
-/** The parameters of an answer with a code, each once: a browser may add others. Undefined for an answer that says nothing. */
+/** The URL with only the parameters that an answer can have, each once: a browser may add others. Undefined without a code or an error. */
 function onlyKnown({ origin, pathname, searchParams }: URL): URL | undefined {
   const names = ["state", "iss", "code", "error"];
   const pairs = names
@@ -171,7 +171,7 @@ function onlyKnown({ origin, pathname, searchParams }: URL): URL | undefined {
   return isAnswer ? new URL(`${origin}${pathname}?${new URLSearchParams(pairs).toString()}`) : undefined;
 }
 
-/** Bounds an answer by length, and by time up to its last byte. */
+/** Like `fetch`, but limits the answer's length, and the time until its last byte. */
 async function fetchWhole(url: string, { body: sent, ...init }: CustomFetchOptions): Promise<Response> {
   const signal = AbortSignal.timeout(providerTimeoutMs);
   const response = await fetch(url, { ...init, ...(sent !== undefined && { body: sent }), signal });

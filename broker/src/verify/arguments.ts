@@ -11,7 +11,7 @@ import { reasonOf, Unverifiable } from "./unverifiable.ts";
 export interface CommonArguments {
   /** Base URL of the broker. */
   readonly broker: string;
-  /** Base URL of its pages for operators, among them its own view of the chain. */
+  /** Base URL of the broker's pages for operators, which include its own view of the chain. */
   readonly operators: string;
   /** Key or token that the broker asks for. */
   readonly key: string | undefined;
@@ -75,7 +75,7 @@ const switches = ["--json", "--remember"];
 /** The user who runs the command. */
 export type User = Pick<CliIo, "env" | "home">;
 
-/** Reads the arguments of `stele verify`. The broker is found as by every other command. @throws Unverifiable for wrong usage. */
+/** Reads the arguments of `stele verify`, and finds the broker as every other command does. @throws Unverifiable for wrong usage. */
 export function parseArguments(argv: readonly string[], user: User): VerifyArguments {
   if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
   const { form, words: rest } = usable(() => takeForm(argv));
@@ -92,7 +92,7 @@ export function parseArguments(argv: readonly string[], user: User): VerifyArgum
   return values.has("--topic") ? toTopicArguments(values, words, common) : toEventArguments(values, words, common);
 }
 
-/** @throws Unverifiable for what a part of the command line throws. */
+/** Returns what `read` returns. @throws Unverifiable instead of any error of `read`. */
 function usable<Result>(read: () => Result): Result {
   try {
     return read();

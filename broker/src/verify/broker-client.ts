@@ -20,7 +20,7 @@ export interface GroupChain {
   readonly genesisHash: string;
 }
 
-// An older broker omits some of these fields, and so does one whose group has not started.
+// An older broker omits some of these fields, and so does a broker whose group has not started.
 const indexSchema = z.object({ defaultGroup: z.string() });
 const readinessSchema = z.object({
   groups: z.array(
@@ -31,7 +31,7 @@ const readinessSchema = z.object({
   ),
 });
 
-/** Longest answer with one event: the maximum content and extensions, as JSON. Several requests run at once. */
+/** Longest answer with one event: the maximum content and extensions, as JSON. Smaller than the default limit, because many such requests run at once. */
 const eventBytesMax = 25_165_824;
 
 const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
@@ -43,7 +43,7 @@ export interface BrokerOptions {
   readonly group: string | undefined;
 }
 
-/** The broker under test, as any client sees it, but nothing that it answers is trusted. @throws Unverifiable if it does not answer. */
+/** Calls the broker under test as any client does, and checks each answer's form. @throws Unverifiable if the broker does not answer. */
 export class BrokerClient {
   readonly #options: BrokerOptions;
   readonly #name: string;
@@ -72,16 +72,16 @@ export class BrokerClient {
     return this.#find(() => this.#stele.state(topic), topicStateSchema, [topicNotExist]);
   }
 
-  /** Undefined if the broker does not report it. */
+  /** Undefined if the broker does not report its group's chain. */
   async findGroupChain(): Promise<GroupChain | undefined> {
     const group = this.#options.group ?? indexSchema.safeParse(await this.#getIndex()).data?.defaultGroup;
-    const readiness = await this.#stele.readiness().catch(() => undefined); // It may be for admins alone.
+    const readiness = await this.#stele.readiness().catch(() => undefined); // Readiness may be for admins only.
     const { groups = [] } = readinessSchema.safeParse(readiness).data ?? {};
     const chain = groups.find(({ groupId }) => groupId === group)?.chain;
     return group === undefined || chain === undefined ? undefined : { groupId: group, ...chain };
   }
 
-  /** The page that names the default group; undefined where there is none. */
+  /** The page that names the default group; undefined if the broker has no such page. */
   async #getIndex(): Promise<unknown> {
     try {
       return await askJson({ url: `${this.#options.broker}/`, name: this.#name, key: this.#options.key });
@@ -126,7 +126,7 @@ export class BrokerClient {
   }
 }
 
-/** As `fetch`, for a server whose answer may never end. @throws SteleError caused by AnswerTooLong, which no repeat would help. */
+/** Like `fetch`, but limits the answer, which may never end. @throws SteleError caused by AnswerTooLong, not to be retried. */
 async function fetchBounded(
   url: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,

@@ -9,8 +9,8 @@ import { type ChainClient, isRangeRefused } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /**
- * One batch of a topic on the chain. `events` is undefined if it is malformed; `fault` gives the reason. With both, the batch is well-formed but
- * exceeds what every broker reads.
+ * One batch of a topic on the chain. `events` is undefined if the batch is malformed; `fault` gives the reason. If both are set, the batch is
+ * well-formed but exceeds the limits up to which every broker reads batches.
  */
 export interface ChainBatch {
   readonly firstSequence: number;
@@ -30,8 +30,8 @@ export interface ReadRange {
 }
 
 /**
- * Every batch of a topic, from its first event. The contract numbers events without a gap, so a node cannot omit a log unnoticed.
- * @throws Unverifiable if the node omits some.
+ * Every batch of a topic, from its first event. The contract numbers events without a gap, so a gap shows that the node omitted a log.
+ * @throws Unverifiable if the node omits a log or refuses to return the logs of a block.
  */
 export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncGenerator<ChainBatch> {
   let next = 1;

@@ -25,7 +25,7 @@ export class ChainClient {
   readonly url: string;
   /** Name of the node, for people. */
   readonly name: string;
-  /** Advice for a broker whose chain is not its own, or is another one. */
+  /** The end of some error messages if no `rpc` was given: perhaps the broker does not serve the group's chain itself. */
   readonly #advice: string;
 
   readonly #key: string | undefined;
@@ -81,7 +81,7 @@ export class ChainClient {
     }
   }
 
-  /** The batches of a topic. */
+  /** The logs of a topic's batches in these blocks, both ends included. */
   async logs(
     { registry, address }: { readonly registry: Address; readonly address: Address },
     range: { readonly from: number; readonly to: number },

@@ -4,7 +4,7 @@ import type { BrokerClient } from "./broker-client.ts";
 import type { ChainBatch } from "./chain-batches.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** A batch on the chain that is malformed or exceeds the broker's limits: it contains no events, but took their sequences. */
+/** A batch on the chain that is malformed or exceeds the broker's limits: it contains no events, but uses up sequence numbers. */
 export interface MalformedBatch {
   readonly firstSequence: number;
   readonly count: number;
@@ -12,7 +12,7 @@ export interface MalformedBatch {
   readonly fault: string;
 }
 
-/** One difference between chain and broker; `foreign`: between actual and expected publisher. */
+/** One difference between chain and broker. `foreign` means that the publisher is not an expected one. */
 export interface Difference {
   readonly kind: "missing" | "different" | "extra" | "foreign";
   readonly sequence: number;
@@ -70,7 +70,7 @@ export class Comparison {
       if (this.malformed.length < namedMax) {
         this.malformed.push({ firstSequence, count, blockNumber, fault: fault ?? "" });
       }
-      // The first and the last stand for all: a foreign batch may claim four thousand million events.
+      // Checks only the first and the last: a stranger's batch may claim four billion events.
       for (const sequence of new Set([first, last])) await this.#expectNone(sequence, blockNumber);
       return;
     }
@@ -87,7 +87,7 @@ export class Comparison {
     }
   }
 
-  /** Checks events of the broker that are beyond the chain, whose newest block is `head`. */
+  /** Notes events of the broker after the topic's last one on the chain. @throws Unverifiable if the node, at block `head`, lags behind the broker. */
   finish(
     { sequenceNumber, blockNumber }: TopicState,
     { onChain, head }: { readonly onChain: number; readonly head: number },

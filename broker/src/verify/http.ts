@@ -10,11 +10,11 @@ export interface HttpRequest {
   readonly body?: unknown;
   /** Name of the server, as the user knows it. */
   readonly name: string;
-  /** Key or token for it. */
+  /** Key or token for the server. */
   readonly key?: string | undefined;
 }
 
-/** One HTTP request with a JSON answer. @throws Unverifiable if there is none. */
+/** One HTTP request with a JSON answer. @throws Unverifiable if no JSON answer arrives. */
 export async function askJson({ url, body, name, key }: HttpRequest): Promise<unknown> {
   const headers = {
     ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -22,7 +22,7 @@ export async function askJson({ url, body, name, key }: HttpRequest): Promise<un
   };
   const post = { method: "POST", body: JSON.stringify(body) };
   try {
-    // A key must not travel to another server.
+    // No redirects: the key must not travel to another server.
     const init = { signal: AbortSignal.timeout(answerTimeoutMs), redirect: "error", headers } as const;
     const response = await fetch(url, body === undefined ? init : { ...init, ...post });
     const text = response.body === null ? "" : await collectText(response.body, { name });

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => new KnownRegistries(join(folder, "deeper", "known.json"));
 
-test("remembers the registries of each chain once, for later readers of the file", () => {
+test("stores each registry of a chain once, in a file that later instances read", () => {
   expect(open().list(chain)).toEqual([]);
   open().add(chain, one);
   open().add({ ...chain, chainId: 2 }, two);
@@ -41,7 +41,7 @@ test.each(["", "{", "[]", "{}", '{"version":2,"chains":[]}', '{"version":1,"chai
   },
 );
 
-test("reports that it cannot write", () => {
+test("add throws with the file's name if the file cannot be written", () => {
   writeFileSync(join(folder, "deeper"), "");
   expect(() => open().add(chain, one)).toThrow("known.json");
 });
@@ -50,6 +50,6 @@ test.each([
   [{ XDG_CONFIG_HOME: "/etc/mine" }, "/etc/mine/stele/known-registries.json"],
   [{ XDG_CONFIG_HOME: "relative" }, "/home/me/.config/stele/known-registries.json"],
   [{}, "/home/me/.config/stele/known-registries.json"],
-])("with %j the file is %s", (env, file) => {
+])("the environment %j gives the file %s", (env, file) => {
   expect(knownRegistriesFile(env, "/home/me")).toBe(file);
 });

@@ -11,17 +11,17 @@ export interface PinOptions {
   readonly known: KnownRegistries;
 }
 
-/** Which registry is trusted: anybody can deploy one on a shared chain, and it may claim anything. */
+/** Decides whether a registry is trusted: on a shared chain, anybody can deploy a registry that claims anything. */
 export class RegistryPin {
   readonly #options: PinOptions;
-  /** The chain for which a registry was checked. The registry is remembered for this chain, whatever the node says later. */
+  /** The chain at the time of `check`. `keep` remembers the registry for it, whatever the node says later. */
   #checked: ChainIdentity | undefined;
 
   constructor(options: PinOptions) {
     this.#options = options;
   }
 
-  /** Whether and why the registry is pinned. @throws Unverifiable if it is not. */
+  /** Returns why the registry is trusted. @throws Unverifiable if it is not. */
   async check(found: string, chain: ChainClient): Promise<PinnedBy> {
     const { registry, remember, known } = this.#options;
     if (registry !== undefined) return "you";
@@ -37,7 +37,7 @@ export class RegistryPin {
     );
   }
 
-  /** Remembers a registry after a successful verification. Returns a warning if nobody had confirmed it. */
+  /** Remembers a registry after a successful verification. Returns a warning if nobody has confirmed the registry, else "". */
   async keep(
     found: string,
     { chain, pinnedBy }: { readonly chain: ChainClient; readonly pinnedBy: PinnedBy },

@@ -77,7 +77,7 @@ function toNotes({ hasOwnNode }: Trust, from: string | undefined): readonly stri
   return ["The broker's own view of the chain was trusted: pass --rpc to ask another node."];
 }
 
-/** Bytes as Base64, like getEvent. */
+/** The report with the content in Base64, like getEvent. */
 function toJson(report: EventReport): object {
   if (report.status === "refuted") return report;
   return { ...report, event: { ...report.event, content: Buffer.from(report.event.content).toString("base64") } };

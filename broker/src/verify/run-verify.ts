@@ -30,8 +30,8 @@ on the chain with the broker's: it finds missing, different and extra ones.
   --known-registries FILE
                     file of remembered registries (default: stele/known-registries.json in $XDG_CONFIG_HOME or ~/.config)
   --publisher ADDR  an account that may publish; repeat it or separate several by commas (default: anyone; the answer names it)
-  --broker URL      base URL of the broker (default: that of the context, else of $STELE_URL, else http://127.0.0.1:8080)
-  --admin-url URL   base URL of its pages for operators, if they have a port of their own: the chain is there
+  --broker URL      base URL of the broker (default: $STELE_URL, else that of the context, else http://127.0.0.1:8080)
+  --admin-url URL   base URL of the broker's pages for operators, if they have their own port; it also serves the chain
   --group ID        group of the event or topic
   --key-file FILE   file with the key or token that the broker asks for (default: that of the context, else $STELE_KEY)
   --context NAME    context to use instead of the current one; see stele context
@@ -56,7 +56,7 @@ export interface VerifyEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs `stele verify` with the arguments after that word. Never throws: an unexpected answer refutes nothing. */
+/** Runs `stele verify` with the arguments after that word. Never throws: any error gives exit code 2, because it refutes nothing. */
 export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
     const options = parseArguments(argv, { env, home: homedir() });

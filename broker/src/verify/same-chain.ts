@@ -3,8 +3,8 @@ import type { ChainClient } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /**
- * Whether the asked chain is certainly the chain of the broker's group; false if the broker does not name its chain.
- * @throws Unverifiable if it is another chain, which says nothing about this group.
+ * Whether the node certainly serves the chain of the broker's group; false if the broker does not name its chain.
+ * @throws Unverifiable if the node serves another chain, which says nothing about this group.
  */
 export async function isSameChain(chain: ChainClient, broker: BrokerClient): Promise<boolean> {
   const expected = await broker.findGroupChain();

@@ -38,7 +38,7 @@ export async function verifyEvent(options: EventArguments, pin: RegistryPin): Pr
   const isSameForSure = !isFile && (await isSameChain(chain, new BrokerClient(options)));
   const blockHash = await chain.blockHash(blockNumber);
   const ownHash = headerHash(proof);
-  // If the chain may be another one, only the proof's own content can refute it.
+  // If the node may serve another chain, only the proof's own content can refute the proof.
   const isOther = !isSameForSure && ownHash !== undefined && ownHash !== blockHash;
   const result = check(proof, isOther ? ownHash : blockHash, options);
   if (isOther && result.status === "verified") throw otherBlock(chain, { blockNumber, blockHash, ownHash });

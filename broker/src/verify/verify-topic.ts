@@ -20,7 +20,7 @@ export interface TopicReport {
   readonly pinnedBy: PinnedBy;
   readonly from: number;
   readonly to: number;
-  /** Sequences of the topic on the chain. */
+  /** The topic's newest sequence on the chain. */
   readonly onChain: number;
   readonly batches: number;
   readonly events: number;
@@ -85,7 +85,10 @@ interface Located {
   readonly registry: Address;
 }
 
-/** The topic's address: computed from the trusted registry; else from the registry that the contract names, which must confirm the address. */
+/**
+ * The topic's address, computed from the trusted registry. Without a trusted one, computes it from the registry that the contract at the claimed
+ * address names; it must equal that address.
+ */
 async function locate(chain: ChainClient, options: TopicArguments, claimed: string | undefined): Promise<Located> {
   const { topic } = options;
   if (options.registry !== undefined) return toLocated(options.registry as Address, topic); // Its form is already checked.

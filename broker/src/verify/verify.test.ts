@@ -51,7 +51,7 @@ async function run(
   return await call([...words, ...pinned, "--broker", server.url, "--rpc", of.chain.url]); // Awaited here: the server closes at the end of this block.
 }
 
-/** Runs the command as a user without known registries, except those that the test creates. */
+/** Runs the command as a user without known registries. */
 const call = (words: readonly string[]): Promise<VerifyOutcome> =>
   runVerify(words, { env: { XDG_CONFIG_HOME: join(folder, "config") } });
 
@@ -67,11 +67,11 @@ async function toFile(text: string): Promise<string> {
 }
 
 describe("stele verify <eventId>", () => {
-  test.each([0, 1, 20, -1])("verifies event %i of the topic", async (index) => {
+  test.each([0, 1, 20, -1])("verifies the event at index %i", async (index) => {
     const outcome = await run([idAt(index), "--registry", chain.registry]);
     expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
     expect(outcome.output).toContain(`verified: event ${idAt(index)} is on the chain\n`);
-    expect(outcome.output).not.toMatch(/give --/);
+    expect(outcome.output).not.toMatch(/pass --/);
   });
 
   test("exits 2 without a pinned registry", async () => {
@@ -92,7 +92,7 @@ describe("stele verify <eventId>", () => {
     });
   });
 
-  test("answers in JSON", async () => {
+  test("prints the report as JSON with --json", async () => {
     const { output } = await run([idAt(1), "--json"]);
     expect(JSON.parse(output)).toMatchObject({
       status: "verified",
@@ -112,7 +112,7 @@ describe("stele verify <eventId>", () => {
 
   test("refutes a proof of another event", async () => {
     const { getProof } = brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches });
-    const other: Broker["getProof"] = async (by, call) => getProof?.(by, { ...call, eventId: idAt(0) }) as never; // It is there.
+    const other: Broker["getProof"] = async (by, call) => getProof?.(by, { ...call, eventId: idAt(0) }) as never; // brokerOf always has getProof.
     expect(await run([idAt(1)], { operations: { getProof: other } })).toMatchObject({ exitCode: 1 });
   });
 
@@ -140,7 +140,7 @@ describe("stele verify <eventId>", () => {
 });
 
 describe("stele verify <file>", () => {
-  test("verifies a proof against a node, or a known hash, without a broker", async () => {
+  test("verifies a proof without a broker, against a node or a known hash", async () => {
     const [, batch] = batches;
     if (batch === undefined) throw new Error("no batch");
     const proof = await prove(chain, batch, 7);
@@ -210,7 +210,7 @@ describe("a node of another chain than the group's", () => {
     }
   });
 
-  test("the group's own chain refutes a proof of a block that it does not have", async () => {
+  test("refutes a proof of another chain's block if the broker names its chain; else exits 2", async () => {
     const own = await factsOf(chain);
     const other = await AnvilChain.start(["--chain-id", "99"]);
     try {
@@ -230,7 +230,7 @@ describe("a node of another chain than the group's", () => {
     }
   });
 
-  test.each([[[]], [["--topic", topic]]])("without --rpc, a broker that serves no chain: %j", async (words) => {
+  test.each([[[]], [["--topic", topic]]])("exits 2 without --rpc if the broker serves no chain: %j", async (words) => {
     const of = { chain, topic, batches };
     await using server = await serve(brokerOf(honestClaims(of), of));
     const outcome = await call([...(words.length === 0 ? [idAt(0)] : words), "--broker", server.url]);
@@ -238,7 +238,7 @@ describe("a node of another chain than the group's", () => {
     expect(outcome.problem).toContain("pass --rpc of a node of the group's chain");
   });
 
-  test("a node that refuses to name its chain", async () => {
+  test("exits 2 if the node refuses to name its chain", async () => {
     const silent = await serveNode(chain, ({ method }) =>
       method === "eth_chainId" ? { code: -32601, message: "method not found" } : undefined,
     );
@@ -267,7 +267,7 @@ describe("stele verify --topic", () => {
     [["--from", "2", "--to", "2"], 1],
     [["--from=40", "--to=43"], 4],
     [["--from-block", "2"], 44],
-  ])("an honest broker has everything: %j", async (range, events) => {
+  ])("verifies an honest broker with the flags %j", async (range, events) => {
     const outcome = await run([...words, ...range, "--json"]);
     expect(JSON.parse(outcome.output)).toMatchObject({ status: "verified", events, registry: chain.registry });
     expect(outcome.exitCode).toBe(0);
@@ -276,8 +276,8 @@ describe("stele verify --topic", () => {
   });
 
   const lies: readonly (readonly [string, object, (claims: Claims) => void])[] = [
-    ["misses an event", { kind: "missing", sequence: 5 }, (claims) => void claims.delete(idAt(4))],
-    ["misses the last event", { kind: "missing", sequence: 44 }, (claims) => void claims.delete(idAt(-1))],
+    ["lacks an event", { kind: "missing", sequence: 5 }, (claims) => void claims.delete(idAt(4))],
+    ["lacks the last event", { kind: "missing", sequence: 44 }, (claims) => void claims.delete(idAt(-1))],
     [
       "has another content",
       { kind: "different", sequence: 1, field: "content" },
@@ -307,7 +307,7 @@ describe("stele verify --topic", () => {
     expect((await run(words, { claims })).output).toMatch(/^refuted: /);
   });
 
-  test("names malformed foreign batches, which contain no events", async () => {
+  test("names malformed batches, and refutes a broker that has an event for one", async () => {
     const strange = "verify/strange";
     await chain.open(strange);
     const good = someEvents(2);
@@ -347,7 +347,7 @@ describe("stele verify --topic", () => {
     ["a range beyond the topic", [...words, "--to", "45"]],
     ["an invalid topic name", ["--topic", "a/#"]],
     ["a range that ends before it begins", [...words, "--from", "5", "--to", "4"]],
-    ["blocks without the first event", [...words, "--from-block", "100000"]],
+    ["a --from-block after the first event", [...words, "--from-block", "100000"]],
     ["an extra argument", [...words, "more"]],
     ["a registry without the topic", [...words, "--registry", `0x${"ab".repeat(20)}`]],
   ])("exits 2 for %s", async (_, words) => {
@@ -358,7 +358,7 @@ describe("stele verify --topic", () => {
     });
   });
 
-  test("finds and counts all events of an unexpected publisher", async () => {
+  test("refutes and counts all events of an unexpected publisher", async () => {
     const other = `0x${"ab".repeat(20)}`;
     const { exitCode, output } = await run([...words, "--from", "2", "--publisher", other, "--json"]);
     const report = JSON.parse(output);
@@ -392,7 +392,7 @@ describe("stele verify --topic", () => {
   });
 });
 
-test("stele verify --help", async () => {
+test("stele verify --help prints the usage", async () => {
   expect(await call(["--help"])).toMatchObject({
     exitCode: 0,
     output: expect.stringContaining("Usage: stele verify"),

@@ -11,7 +11,7 @@ import { describeWildcards } from "./wildcards.ts";
 /** Quick retries, so that a receiver that recovers is soon called again. */
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
 
-/** In this order: the first needs a broker without topics, and a page holds all topics of the first two. */
+/** The order matters: describeTopics needs a broker without topics, and describeNamesAndContent expects all topics on one page. */
 const onOneBroker = [
   describeTopics,
   describeNamesAndContent,
@@ -20,12 +20,12 @@ const onOneBroker = [
   describeWildcards,
 ];
 
-/** Runs every suite on a world. Those that need no settings of their own share one broker: starting it takes longest. */
+/** Runs every suite on a world. Suites without special settings share one broker, since its start takes longest. */
 export function describeBehaviour(world: World): void {
   describe.skipIf(world.isAvailable === false)(world.name, () => {
     afterAll(async () => world.close?.());
 
-    describe("with the same settings", () => {
+    describe("on one broker", () => {
       const running = useWorld(world, { env: quick });
       for (const describeSuite of onOneBroker) describeSuite(world, running);
     });

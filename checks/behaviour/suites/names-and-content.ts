@@ -4,7 +4,7 @@ import { doorNames, openDoor } from "../../harness/doors.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-/** All characters that a topic name may have (INTERFACE.md, Topic name), 64 per name. */
+/** All characters that a topic name may have (INTERFACE.md, Topic name). */
 const allowed = Array.from({ length: 128 - 32 + 1 }, (_, index) => String.fromCharCode(32 + index)).filter(
   (character) => !"+#".includes(character),
 );
@@ -15,18 +15,18 @@ const names = [
   ["a trailing space", "last "],
   ["slashes", "a/b//c"],
   ["a leading slash", "/first"],
-  ["escapes", "100%/%41/%2F/%"],
+  ["percent escapes", "100%/%41/%2F/%"],
   ["characters of a query string", "a=b&c?d;e"],
   ["quotes and a backslash", `it's "quoted" \\`],
   ["character 128", "x\u0080y"],
   ["character 127", "x\u007fy"],
   ["dots as in a path", "../.."],
   ["a leading dollar sign", "$SYS/x"],
-  ["JavaScript property names", "__proto__"],
+  ["a JavaScript property name", "__proto__"],
   ["one character", "a"],
   ["256 characters", "n".repeat(256)],
-  ["all allowed, first half", allowed.slice(0, 48).join("")],
-  ["all allowed, second half", allowed.slice(48).join("")],
+  ["all allowed characters, first half", allowed.slice(0, 48).join("")],
+  ["all allowed characters, second half", allowed.slice(48).join("")],
 ] as const;
 
 /** Topic names and content of every kind, written and read back (INTERFACE.md, Topic name, Event; REST rule 4). */
@@ -35,7 +35,7 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
     const receive = useReceivers();
     const test = world.isSlow ? it.concurrent : it;
 
-    // Transports one after another: they use the same topics.
+    // Transports run one after another, because they use the same topics.
     describe.each(doorNames)("by %s", (doorName) => {
       test.each(names)("a topic name with %s works in every operation", async (_what, topic) => {
         const door = openDoor(running().client.http, doorName);
@@ -65,7 +65,7 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
         [door, "characters of every length in UTF-8", "aä€𝄞\u{10ffff}\ufeff\u0000\u2028"],
         [door, "line ends", "\r\n\n\r"],
       ]),
-    )("REST content by %s: %s comes back byte for byte", async (doorName, _what, content) => {
+    )("REST content by %s comes back byte for byte: %s", async (doorName, _what, content) => {
       const { client } = running();
       await client.open("awkward");
       const sent = take(
@@ -76,7 +76,7 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
       expect(Buffer.from(event.content, "base64").toString("utf8")).toBe(content);
     });
 
-    test("REST: a plus in a query or form is a space, %2B a plus (URL encoding of forms)", async () => {
+    test("REST: in a query, + is a space and %2B a plus (URL encoding of forms)", async () => {
       const { client } = running();
       await client.open("plus");
       const answer = await client.http.send({ method: "GET", path: "/rest/publish?topic=plus&content=a+b%2Bc" });
@@ -91,7 +91,7 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
       ["one zero byte", Uint8Array.of(0)],
       ["bytes that are not UTF-8", Uint8Array.of(0xc3, 0x28, 0xff, 0xfe, 0xed, 0xa0, 0x80)],
       ["64 KiB", long],
-    ])("JSON-RPC content: %s come back byte for byte, from getEvent and in the callback", async (what, content) => {
+    ])("JSON-RPC content of %s comes back byte for byte, from getEvent and in the callback", async (what, content) => {
       const { client } = running();
       const receiver = await receive();
       const topic = `binary/${what}`;

@@ -6,7 +6,7 @@ import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { listTopics } from "../../faults/support/replay.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-/** How far the clock of a chain may be from ours: anvil's is as late as its start took. */
+/** Largest difference between a chain's clock and ours, in milliseconds: anvil's clock lags by the duration of its start. */
 const chainClockMsMax = 30_000;
 
 /** Every operation of INTERFACE.md on every transport: results have exactly the documented fields. */
@@ -33,7 +33,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
   /** JSON-RPC writes booleans as strings (INTERFACE.md, JSON-RPC, table). */
   const yes = () => ({ isGood: true, value: true, raw: door.kind === "REST" ? true : "true" });
 
-  it("open returns true, and true again (INTERFACE.md, States: repeated open)", async () => {
+  it("open returns true, also when repeated, and the topic is listed once (INTERFACE.md, States: repeated open)", async () => {
     expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
     expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
     const names = await listTopics(running().client);
@@ -47,13 +47,13 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(await door.call("exist", { topic: named("not there") })).toEqual(no);
   });
 
-  it("close returns true, and true again (DESIGN 7, close)", async () => {
+  it("close returns true, also when repeated (DESIGN 7, close)", async () => {
     await door.call("open", { topic: named("closing") });
     expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
     expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
   });
 
-  it("publish returns a SendResult with exactly its fields, and getEvent the event", async () => {
+  it("publish returns a SendResult with exactly the documented fields, and getEvent returns the event", async () => {
     await door.call("open", { topic: named("news") });
     const extensions = { "svc-format": "json", "svc-Ünïcode key": "wärt & = ? +" };
     const sent = take(
@@ -78,7 +78,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     });
   });
 
-  it("state has TopicInfo, sequenceNumber and blockNumber; a publish advances both", async () => {
+  it("state returns TopicInfo, sequenceNumber and blockNumber; a publish advances both numbers", async () => {
     const before = Date.now();
     await door.call("open", { topic: named("counted") });
     const info = {
@@ -89,7 +89,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     };
     const first = take("state", await door.call("state", { topic: named("counted") }));
     expect(first).toEqual({ ...info, sequenceNumber: 0, blockNumber: 0 });
-    // Block times have whole seconds, and the chain may have a clock of its own.
+    // Block times are whole seconds, and a chain may have its own clock.
     expect(first.createdTimestamp).toBeGreaterThan(before - chainClockMsMax);
     expect(first.createdTimestamp).toBeLessThan(Date.now() + chainClockMsMax);
     const blocks: number[] = [];
@@ -103,7 +103,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(blocks).toEqual([...new Set(blocks)].toSorted((a, b) => a - b));
   });
 
-  it("list returns a TopicPage with exactly its fields", async () => {
+  it("list returns a TopicPage with exactly the documented fields", async () => {
     await door.call("open", { topic: named("listed") });
     const page = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
     expect(page).toEqual({

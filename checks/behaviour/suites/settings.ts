@@ -15,12 +15,12 @@ const env = {
 
 /** Settings that change the interface (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
 export function describeSettings(world: World): void {
-  describe("all such settings at once", () => {
+  describe("all settings of the interface at once", () => {
     const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });
     describeNames(world, running);
     describeLimits(world, running);
   });
-  // Nodes that share a database are coordinated.
+  // The nodes of a cluster always coordinate.
   if (world.isCluster !== true) describeNoCoordination(world);
 }
 
@@ -28,7 +28,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
   const test = world.isSlow ? it.concurrent : it;
 
   describe(`STELE_BASE_PATH on the ${world.name}`, () => {
-    test.each(doorNames)("%s works under the context segment", async (doorName) => {
+    test.each(doorNames)("%s works under the base path", async (doorName) => {
       const { client, broker } = running();
       expect(new URL(broker.url).pathname).toBe("/events/v1");
       const door = openDoor(client.http, doorName);
@@ -45,11 +45,11 @@ function describeNames(world: World, running: () => RunningWorld): void {
       "/metrics",
       "/openapi.json",
       "/asyncapi.json",
-    ])("%s is under it", async (path) => {
+    ])("%s is under the base path", async (path) => {
       expect((await running().client.http.send({ method: "GET", path })).status).toBe(200);
     });
 
-    it("paths without it do not exist", async () => {
+    it("a path without the base path returns 404 and changes nothing", async () => {
       await using bare = new HttpClient(new URL(running().broker.url).origin);
       const total = (await running().client.list()).total;
       for (const path of ["/rest/open?topic=bare", "/health/live", "/admin/listSubscription"]) {
@@ -82,7 +82,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
   });
 
   describe(`STELE_DEFAULT_GROUP on the ${world.name}`, () => {
-    test.each(doorNames)("%s: a call without groupId uses it, and 1 is unknown", async (doorName) => {
+    test.each(doorNames)("%s: a call without groupId uses group 7, and group 1 is unknown", async (doorName) => {
       const door = openDoor(running().client.http, doorName);
       expect(await door.call("open", { topic: doorName })).toMatchObject({ isGood: true });
       expect(await door.call("exist", { topic: doorName, groupId: "7" })).toMatchObject({ value: true });
@@ -96,7 +96,7 @@ function describeNoCoordination(world: World): void {
     const running = useWorld(world, { env: { STELE_COORDINATION: "none" } });
     const receive = useReceivers();
 
-    it("JSON-RPC unSubscribe returns 100601, REST's works (INTERFACE.md, JSON-RPC rule 1)", async () => {
+    it("JSON-RPC unSubscribe returns 100601, and REST unSubscribe works (INTERFACE.md, JSON-RPC rule 1)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("lone");

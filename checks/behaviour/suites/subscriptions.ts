@@ -7,15 +7,15 @@ import { until, untilHolds } from "../../harness/until.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-/** The events that a subscription receives, its start, and restarts (INTERFACE.md, States, Events, SubscriptionListing). */
+/** Which events a subscription receives, where it starts, and how it resumes (INTERFACE.md, States, Events, SubscriptionListing). */
 export function describeSubscriptions(world: World, running: () => RunningWorld): void {
   const test = world.isSlow ? it.concurrent : it;
-  // The listing shows another node's subscriptions as that node last wrote them.
+  // In a cluster, the counts of another node's subscriptions lag in the listing.
   const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
   const receive = useReceivers();
 
   describe(`the admin listing on the ${world.name}`, () => {
-    it("is by node and by subscription, each with exactly the documented fields (INTERFACE.md, SubscriptionListing)", async () => {
+    it("lists subscriptions by node, each with exactly the documented fields (INTERFACE.md, SubscriptionListing)", async () => {
       const { client, addresses } = running();
       const receiver = await receive();
       await client.open("listed/a");
@@ -71,7 +71,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       await receiver.waitForCount(17);
     });
 
-    it("answers POST like GET", async () => {
+    it("names the same nodes in the answers to POST and GET", async () => {
       const { client } = running();
       const [get, post] = [
         await client.http.send({ method: "GET", path: "/admin/listSubscription" }),
@@ -84,7 +84,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
   });
 
   describe(`where a subscription starts on the ${world.name}`, () => {
-    test("a new one starts after the newest event; so does OFFSET_LAST (DESIGN 7)", async () => {
+    test("without an offset, and with OFFSET_LAST, a subscription starts after the newest event (DESIGN 7)", async () => {
       const { client } = running();
       await publishMany(client, "start/1", 3);
       const receivers = [await receive(), await receive()];
@@ -166,7 +166,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(again).toBe(subscriptionId);
       expect(idsOf(await after.waitForCount(3))).toEqual(idsOf(second));
       expect(idsOf(before.accepted())).toEqual(idsOf(first));
-      const entry = await until("all counted", async () => {
+      const entry = await until("all events are counted", async () => {
         const found = await client.findSubscription(subscriptionId);
         return found?.notifiedEventCount === "6" && found;
       });
@@ -186,7 +186,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(again).toBe(subscriptionId);
     });
 
-    test("with another topic is 100108 and changes nothing (DESIGN 7)", async () => {
+    test("with another topic returns 100108 and changes nothing (DESIGN 7)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/4");
@@ -202,7 +202,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
     });
 
-    test("after its removal creates a new one under the identifier", async () => {
+    test("after its removal creates a new subscription under the same identifier", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/6");
@@ -229,7 +229,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       await receiver.waitForCount(2);
       receiver.setBehaviour(answerStatus(410));
       const second = await publishMany(world.client, "gone", 3);
-      await receiver.waitFor("the 410 is out", () => receiver.attempts.length === 3);
+      await receiver.waitFor("the attempt that is answered 410", () => receiver.attempts.length === 3);
       receiver.setBehaviour(accept);
       await world.stop();
       await world.resume();
@@ -294,7 +294,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual([first, first, first, first, second]);
     });
 
-    test.each([24, 64])("a secret of %i bytes signs as Standard Webhooks 1.0 says", async (bytes) => {
+    test.each([24, 64])("a secret of %i bytes signs callbacks as Standard Webhooks 1.0 says", async (bytes) => {
       const key = Buffer.alloc(bytes, "secret");
       const secret = `whsec_${key.toString("base64")}`;
       const { client } = running();
@@ -312,7 +312,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       }
     });
 
-    test("a secret that is plain text is refused, with a way to make a valid one", async () => {
+    test("a plain-text secret is refused with a message that says how to make a valid one", async () => {
       const { client } = running();
       await client.open("unsigned");
       const params = { topic: "unsigned", url: "http://127.0.0.1:65535/", secret: "password" };

@@ -6,7 +6,7 @@ import type { RunningWorld, World } from "../../harness/world.ts";
 
 /** Pages of list, and the effect of close (INTERFACE.md, TopicPage, Limits, States; DESIGN 7, close, pageSize, far page). */
 export function describeTopics(world: World, running: () => RunningWorld): void {
-  // First, while the broker has no topics.
+  // This block runs first, while the broker has no topics.
   describe(`list on the ${world.name}`, () => {
     const names = Array.from({ length: 23 }, (_, index) => `topic ${index}`);
 
@@ -42,7 +42,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       },
     );
 
-    it.each([1, 99])("pageSize %d is within (0,100)", async (pageSize) => {
+    it.each([1, 99])("pageSize %d is within (0,100) and is used", async (pageSize) => {
       const page = await running().client.list(0, pageSize);
       expect(page.pageSize).toBe(pageSize);
       expect(page.topicInfoList).toHaveLength(Math.min(23, pageSize));
@@ -72,7 +72,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect((await client.list(0, 99)).topicInfoList.map(({ topicName }) => topicName)).toContain("closed/1");
     });
 
-    test("publish to a closed topic is 100112 and changes nothing", async () => {
+    test("publish to a closed topic returns 100112 and changes nothing", async () => {
       const { client } = running();
       await openWithEvent(client, "closed/2");
       await client.close("closed/2");
@@ -89,7 +89,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect((await receiver.waitForCount(1))[0]?.eventId).toBe(eventId);
     });
 
-    test("open reopens it with its history, and its subscriptions continue", async () => {
+    test("open reopens a closed topic with its history, and its subscriptions continue", async () => {
       const { client } = running();
       const receiver = await receive();
       const eventId = await openWithEvent(client, "closed/4");
@@ -108,7 +108,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       });
     });
 
-    test("closing a topic that never existed is 100101", async () => {
+    test("closing a topic that never existed returns 100101", async () => {
       expect(await codeOf(running().client.close("never"))).toBe(100101);
     });
 

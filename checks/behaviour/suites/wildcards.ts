@@ -21,7 +21,7 @@ const topics = [
   "$SYS/a/c",
 ].filter((topic) => !topic.endsWith("/"));
 
-/** A filter, and which of the topics above it matches by MQTT 5.0, section 4.7. */
+/** Each filter, and the topics above that it matches by MQTT 5.0, section 4.7. */
 const filters: readonly (readonly [string, readonly string[]])[] = [
   ["a", ["a"]],
   ["a/#", ["a", "a/b", "a/b/c", "a/x/c", "a//c"]],
@@ -41,7 +41,7 @@ const filters: readonly (readonly [string, readonly string[]])[] = [
   ["a b/+", ["a b/c d"]],
 ];
 
-/** A topic that is opened later, and which of the filters match it. */
+/** A topic that is opened later, and the filters that match it. */
 const lastTopic = "zz/last";
 const filtersOfLast = ["#", "+/+", "+/#"];
 
@@ -52,7 +52,7 @@ export function describeWildcards(world: World, running: () => RunningWorld): vo
     // A call may reach a node that has not indexed the newest event yet.
     const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
 
-    it("each filter receives the topics that it matches and no other, also topics opened later", async () => {
+    it("each filter receives the events of exactly the topics that it matches, also of topics opened later", async () => {
       const { client } = running();
       const subscribed = [];
       await client.open("a");
@@ -65,7 +65,7 @@ export function describeWildcards(world: World, running: () => RunningWorld): vo
       for (const topic of topics) await client.publish(topic, topic);
       for (const { filter, expected, receiver } of subscribed) {
         const events = await receiver.waitForCount(expected.length);
-        // Each topic had one event, in the order of `topics`. For a filter without a match, the last event shows that nothing more will come.
+        // Each topic has one event, published in the order of `topics`. The counts below show that no other event matched.
         expect([filter, events.map(({ topic }) => topic)]).toEqual([
           filter,
           topics.filter((topic) => expected.includes(topic)),

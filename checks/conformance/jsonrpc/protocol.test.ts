@@ -26,13 +26,13 @@ async function ask(message: unknown): Promise<Response> {
   const answer = await post(JSON.stringify(message));
   expect(answer.status).toBe(200);
   expect(answer.headers["content-type"]).toMatch(/^application\/json/);
-  return answer.json() as Response; // Each test checks it.
+  return answer.json() as Response; // Each test checks the shape.
 }
 
 async function askMany(messages: readonly unknown[]): Promise<readonly Response[]> {
   const answer = await post(JSON.stringify(messages));
   expect(answer.status).toBe(200);
-  return answer.json() as readonly Response[]; // Each test checks it.
+  return answer.json() as readonly Response[]; // Each test checks the shape.
 }
 
 function expectError(response: Response, code: number, id: unknown): void {
@@ -55,14 +55,14 @@ function toPublish(text: string, id: number): unknown {
 const exist = { jsonrpc: "2.0", method: "exist", params: { topic: "none" } };
 
 describe("JSON-RPC 2.0, 4 Request object", () => {
-  it("jsonrpc MUST be exactly 2.0", async () => {
+  it("a request whose jsonrpc is missing or not exactly 2.0 returns -32600", async () => {
     for (const jsonrpc of ["1.0", "2", 2, 2.0, null, true, "2.0 "]) {
       expectError(await ask({ ...exist, jsonrpc, id: 1 }), -32600, 1);
     }
     expectError(await ask({ method: "exist", params: { topic: "none" }, id: 1 }), -32600, 1);
   });
 
-  it("method is a String", async () => {
+  it("a method that is missing or not a String returns -32600", async () => {
     for (const method of [1, null, ["exist"], { name: "exist" }, true]) {
       expectError(await ask({ ...exist, method, id: 1 }), -32600, 1);
     }
@@ -78,7 +78,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     expect(methods.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
   });
 
-  it("params MAY be omitted, and is otherwise a structured value", async () => {
+  it("params may be omitted; params that are neither object nor array return -32600", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "list", id: 1 })).toMatchObject({ id: 1, result: { pageIndex: 0 } });
     for (const params of ["topic", 1, true, null]) expectError(await ask({ ...exist, params, id: 1 }), -32600, 1);
   });
@@ -90,7 +90,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     },
   );
 
-  it("a Null id is allowed, and answered", async () => {
+  it("a request with a Null id is answered with a Null id", async () => {
     expect(await ask({ ...exist, id: null })).toEqual({ jsonrpc: "2.0", id: null, result: "false" });
   });
 
@@ -110,7 +110,7 @@ describe("JSON-RPC 2.0, 4.1 Notification", () => {
     expect(await running().client.exist("notified")).toBe(true);
   });
 
-  it("not even with an error", async () => {
+  it("a notification that fails MUST NOT be answered with an error", async () => {
     for (const message of [
       { jsonrpc: "2.0", method: "nothing" },
       { jsonrpc: "2.0", method: "open", params: { topic: "a+b" } },
@@ -122,7 +122,7 @@ describe("JSON-RPC 2.0, 4.1 Notification", () => {
 });
 
 describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
-  it("by-position values are in the order of the interface", async () => {
+  it("values by position are read in the order of the interface", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "open", params: ["by position", "1"], id: 1 })).toMatchObject({
       result: "true",
     });
@@ -135,11 +135,11 @@ describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
     });
   });
 
-  it("more values than parameters are refused", async () => {
+  it("more values by position than parameters return -32602", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "exist", params: ["a", "1", "x"], id: 1 }), -32602, 1);
   });
 
-  it("names MUST match exactly, including case", async () => {
+  it("the name of a method or parameter in another case is refused", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "exist", params: { Topic: "a" }, id: 1 }), -32602, 1);
     expectError(await ask({ jsonrpc: "2.0", method: "Exist", params: { topic: "a" }, id: 1 }), -32601, 1);
   });
@@ -170,7 +170,7 @@ describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
     ["list", { pageIndex: 0, pageSize: true }],
     ["getEvent", { eventId: 1 }],
     ["unSubscribe", { subscriptionId: {} }],
-  ])("%s with %j has a value of the wrong type: Invalid params, and nothing changes", async (method, params) => {
+  ])("%s with %j has an invalid value: -32602, and nothing changes", async (method, params) => {
     await running().client.open("notified");
     await expectUnchanged(running().client, async () => {
       expectError(await ask({ jsonrpc: "2.0", method, params, id: 1 }), -32602, 1);
@@ -185,21 +185,21 @@ describe("JSON-RPC 2.0, 5 Response object, and INTERFACE.md, Errors 2", () => {
     expect(Object.keys(response).toSorted()).toEqual(["error", "id", "jsonrpc"]);
   });
 
-  it("a topic that does not exist is -32001, topic not exist", async () => {
+  it("a topic that does not exist returns -32001 with the message topic not exist", async () => {
     const response = await ask({ jsonrpc: "2.0", method: "state", params: { topic: "none" }, id: "x" });
     expectError(response, -32001, "x");
     expect(response.error?.message).toBe("topic not exist");
     expect(response.error?.data["code"]).toBe(100101);
   });
 
-  it("an unknown method is -32601", async () => {
+  it("an unknown method returns -32601", async () => {
     for (const method of ["", "nothing", "toString", "__proto__", "constructor"]) {
       expectError(await ask({ jsonrpc: "2.0", method, id: 1 }), -32601, 1);
     }
   });
 
   it.each<[string, string | Uint8Array]>([
-    ["nothing", ""],
+    ["an empty body", ""],
     ["a half object", '{"jsonrpc":"2.0","method":'],
     ["a half batch", '[{"jsonrpc":"2.0","method":"list","id":1}'],
     ["two objects", '{"jsonrpc":"2.0","method":"list","id":1}{}'],
@@ -210,7 +210,7 @@ describe("JSON-RPC 2.0, 5 Response object, and INTERFACE.md, Errors 2", () => {
       Buffer.from('{"jsonrpc":"2.0","method":"open","params":{"topic":"\xff\xfe"},"id":1}', "latin1"),
     ],
     ["a zero byte", "\u0000"],
-    ["unlimited nesting", "[".repeat(100_000)],
+    ["an array nested 100,000 deep and cut off", "[".repeat(100_000)],
   ])("%s is not JSON: -32700 with a Null id", async (_what, body) => {
     await expectUnchanged(running().client, async () => {
       expectError((await post(body)).json() as Response, -32700, null);
@@ -236,11 +236,11 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
     expect(codes).toEqual([undefined, -32601, -32001, undefined]);
   });
 
-  it("an empty array is one error, not an array", async () => {
+  it("an empty batch is answered with one error, not with an array", async () => {
     expectError(await ask([]), -32600, null);
   });
 
-  it("each member that is not a request has an error with a Null id", async () => {
+  it("each member that is not a request is answered with an error and a Null id", async () => {
     const responses = await askMany([1, "two", null, [], {}]);
     expect(responses).toHaveLength(5);
     for (const response of responses) expectError(response, -32600, null);
@@ -258,14 +258,14 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
     expect(good.map(({ result }) => (result as { eventId: string }).eventId.split("-")[1])).toEqual(["1", "2"]);
   });
 
-  it("notifications have no response; a batch of only notifications has no answer at all", async () => {
+  it("notifications have no response; a batch of notifications only is answered with 204 and no body", async () => {
     const notification = { jsonrpc: "2.0", method: "open", params: { topic: "noted" } };
     const responses = await askMany([notification, { ...exist, id: 1 }]);
     expect(responses.map(({ id }) => id)).toEqual([1]);
     expect(await post(JSON.stringify([notification, notification]))).toMatchObject({ status: 204, text: "" });
   });
 
-  it("a batch over its limit is one error and does not run", async () => {
+  it("a batch over the limit is answered with one error, and no member runs", async () => {
     const { client } = running();
     const members = Array.from({ length: 1001 }, (_, id) => ({
       jsonrpc: "2.0",
@@ -324,7 +324,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
     },
   );
 
-  it("another character set is refused", async () => {
+  it("a character set other than UTF-8 is refused", async () => {
     const answer = await post(JSON.stringify({ ...exist, id: 1 }), {
       "content-type": "application/json; charset=iso-8859-1",
     });
@@ -344,7 +344,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
     });
   });
 
-  it.each(["GET", "PUT", "DELETE", "PATCH"] as const)("%s is not POST", async (method) => {
+  it.each(["GET", "PUT", "DELETE", "PATCH"] as const)("%s returns 405 and names POST as allowed", async (method) => {
     const answer = await running().client.http.send({ method, path: "/jsonrpc" });
     expect(answer.status).toBe(405);
     expect(answer.headers["allow"]).toBe("POST");

@@ -1,10 +1,10 @@
-/** Packets byte by byte, also such as no library would write. */
+/** Builds packets byte by byte, also malformed ones that no library would write. */
 
 export function utf8(text: string): Buffer {
   return binary(Buffer.from(text));
 }
 
-/** Behind its length in 16 bits. */
+/** The bytes after their length in 16 bits. */
 export function binary(bytes: Uint8Array): Buffer {
   return Buffer.concat([uint16(bytes.length), bytes]);
 }
@@ -13,6 +13,7 @@ export function uint16(value: number): Buffer {
   return Buffer.of(value >> 8, value & 0xff);
 }
 
+/** A Variable Byte Integer (MQTT 5.0, section 1.5.5). */
 export function variable(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
@@ -44,7 +45,7 @@ export interface ConnectBytes {
   readonly payload?: readonly Uint8Array[];
 }
 
-/** A CONNECT; what is left out is as in one that the broker accepts. */
+/** A CONNECT. For what is left out, it has values that the broker accepts. */
 export function connect(version: 4 | 5, bytes: ConnectBytes = {}): Buffer {
   const { name = "MQTT", level = version, flags = 0x02, payload = [utf8("bytes")] } = bytes;
   const head = [utf8(name), Buffer.of(level, flags), uint16(0), properties(version, ...(bytes.properties ?? []))];

@@ -12,7 +12,7 @@ import { subscribeCases } from "./cases/subscribe.ts";
 import { webSocketCases } from "./cases/websocket.ts";
 import { Context } from "./context.ts";
 import type { Addresses, Transport } from "./peer.ts";
-import { allStatements, unheld } from "./statements.ts";
+import { allStatements, uncovered } from "./statements.ts";
 
 const overAnything: readonly Case[] = [
   ...malformedCases,
@@ -63,34 +63,34 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
 });
 
 describe.each([4, 5] as const)("the statements of level %s", (version) => {
-  const held = new Set(cases.websocket.flatMap((one) => statementsOf(one, version)));
+  const covered = new Set(cases.websocket.flatMap((one) => statementsOf(one, version)));
 
-  it("are each held by a case, or named with the reason why not", () => {
-    const missing = allStatements(version).filter((one) => !held.has(one) && unheld[version][one] === undefined);
+  it("are each covered by a case, or listed as uncovered with a reason", () => {
+    const missing = allStatements(version).filter((one) => !covered.has(one) && uncovered[version][one] === undefined);
     expect(missing).toEqual([]);
   });
 
-  it("are named as missing only where no case holds them, and only if they exist", () => {
-    expect(Object.keys(unheld[version]).filter((one) => held.has(one))).toEqual([]);
+  it("are listed as uncovered only if they exist and no case covers them", () => {
+    expect(Object.keys(uncovered[version]).filter((one) => covered.has(one))).toEqual([]);
     const known = new Set(allStatements(version));
-    expect([...held, ...Object.keys(unheld[version])].filter((one) => !known.has(one))).toEqual([]);
+    expect([...covered, ...Object.keys(uncovered[version])].filter((one) => !known.has(one))).toEqual([]);
   });
 });
 
-it("docs/mqtt-conformance.md says which case holds each statement (update it with --update)", async () => {
+it("docs/mqtt-conformance.md names the case that covers each statement (update it with --update)", async () => {
   const lines = ([4, 5] as const).flatMap((version) => {
     const rows = allStatements(version).map((statement) => {
-      const holders = cases.websocket.filter((one) => statementsOf(one, version).includes(statement));
-      const text = holders.map(({ name }) => name).join("; ");
-      return `| MQTT-${statement} | ${text === "" ? `not held: ${unheld[version][statement]}` : text} |`;
+      const checkers = cases.websocket.filter((one) => statementsOf(one, version).includes(statement));
+      const text = checkers.map(({ name }) => name).join("; ");
+      return `| MQTT-${statement} | ${text === "" ? `not checked: ${uncovered[version][statement]}` : text} |`;
     });
-    return ["", `## MQTT ${titles[version]}`, "", "| Statement | Held by |", "|---|---|", ...rows];
+    return ["", `## MQTT ${titles[version]}`, "", "| Statement | Checked by |", "|---|---|", ...rows];
   });
   const head = [
     "<!-- Written by the conformance suite: npx vitest run checks/conformance/mqtt --update -->",
     "# MQTT conformance",
     "",
-    "Each normative statement of the two standards, and the case in `checks/conformance/mqtt` that holds it. Every case runs over TCP and over WebSocket.",
+    "Each normative statement of the two standards, and the case in `checks/conformance/mqtt` that checks it. Every case runs over TCP and over WebSocket.",
   ];
   await expect(`${[...head, ...lines].join("\n")}\n`).toMatchFileSnapshot("../../../docs/mqtt-conformance.md");
 });

@@ -2,20 +2,20 @@ import type { ISubscription, Packet } from "mqtt-packet";
 import { expect } from "vitest";
 import { type Addresses, Peer, type Transport } from "./peer.ts";
 
-/** What one run of a case works with: names of its own, so that all cases share one broker at once. */
 export interface ContextOptions {
   readonly addresses: Addresses;
   readonly transport: Transport;
   readonly version: 4 | 5;
-  /** Begins every name of the run. */
+  /** Prefix of every name that the run uses, so that all runs can share one broker. */
   readonly name: string;
 }
 
 type Publish = Extract<Packet, { cmd: "publish" }>;
 
+/** Connections and names of one run of a case. */
 export class Context {
   readonly version: 4 | 5;
-  /** A topic of this run alone; others stand below it. */
+  /** A topic that only this run uses, also with levels below it. */
   readonly topic: string;
   readonly #options: ContextOptions;
   #peers: Peer[] = [];
@@ -35,14 +35,14 @@ export class Context {
     return `${this.#options.name}-${name}`;
   }
 
-  /** A connection without CONNECT. */
+  /** Opens a connection without CONNECT. */
   async open(): Promise<Peer> {
     const peer = await Peer.open(this.#options.addresses, this.#options);
     this.#peers.push(peer);
     return peer;
   }
 
-  /** A connection whose CONNACK is read and is a success. */
+  /** Opens a connection, and checks that its CONNACK is a success. */
   async connect(name = "client", fields: object = {}): Promise<Peer> {
     const peer = await this.open();
     const connack = await this.greet(peer, name, fields);
@@ -50,6 +50,7 @@ export class Context {
     return peer;
   }
 
+  /** Sends CONNECT, and returns the CONNACK. */
   async greet(peer: Peer, name: string, fields: object = {}): Promise<Extract<Packet, { cmd: "connack" }>> {
     peer.send({ cmd: "connect", clientId: this.clientId(name), clean: true, keepalive: 0, ...fields });
     return peer.next("connack");
@@ -60,6 +61,7 @@ export class Context {
     return this.version === 5 ? { clean: false, properties: { sessionExpiryInterval: 100 } } : { clean: false };
   }
 
+  /** Subscribes with QoS 2, unless `options` has another, and checks the SUBACK. */
   async subscribe(peer: Peer, filter: string, options: Partial<ISubscription> = {}): Promise<void> {
     const messageId = this.newId();
     const subscription = { topic: filter, qos: 2, ...options };
@@ -67,7 +69,7 @@ export class Context {
     expect(await peer.next("suback")).toMatchObject({ messageId, granted: [subscription.qos] });
   }
 
-  /** Publishes with QoS 1, from a connection of its own unless one is given, and reads the PUBACK. */
+  /** Publishes with QoS 1, from a new connection unless one is given, and checks the PUBACK. */
   async publish(payload: string, fields: object = {}, peer?: Peer): Promise<void> {
     const from = peer ?? (await this.connect(`publisher-${this.newId()}`));
     const messageId = this.newId();
@@ -77,7 +79,7 @@ export class Context {
     expect(answer.reasonCode ?? 0).toBe(0);
   }
 
-  /** The next events of a peer, each acknowledged as its QoS wants. */
+  /** Returns the next events of a peer, and acknowledges each as its QoS requires. */
   async receive(peer: Peer, count: number): Promise<readonly Publish[]> {
     const found: Publish[] = [];
     const received = new Set<number | undefined>();
@@ -98,10 +100,10 @@ export class Context {
     return found;
   }
 
-  /** The next event of a peer, acknowledged. */
+  /** Returns the next event of a peer, and acknowledges it. */
   async take(peer: Peer): Promise<Publish> {
     const [publish] = await this.receive(peer, 1);
-    if (publish === undefined) throw new Error("one was received");
+    if (publish === undefined) throw new Error("no event was received");
     return publish;
   }
 

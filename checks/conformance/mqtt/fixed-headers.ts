@@ -1,4 +1,4 @@
-/** The types of the packets that bytes hold whole, and whether the bytes end with one of them. */
+/** The types of the whole packets in some bytes, and whether the bytes end with a whole packet. */
 export interface Headers {
   readonly types: readonly number[];
   readonly isWhole: boolean;
@@ -23,7 +23,7 @@ export const typeOf = {
 
 const lengthBytesMax = 4;
 
-/** Reads fixed headers and nothing else. What follows a length of more than four bytes is no packet, and counts as the end. */
+/** Reads fixed headers and nothing else. A length of more than four bytes is malformed, and counts as the end. */
 export function readHeaders(bytes: Buffer): Headers {
   const types: number[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -1,32 +1,32 @@
 import mqttPacket, { type Packet } from "mqtt-packet";
 import { readHeaders, typeOf } from "./fixed-headers.ts";
 
-/** How the broker met a mutated packet: with a reason for the end of the connection, with other answers, or by closing alone. */
+/** What the broker did with a mutated packet: it refused the packet with a reason, answered it, or closed without a reason. */
 export const outcomes = ["refused", "answered", "closed"] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** What one connection said and heard. */
+/** What a client sent and received on one connection. */
 export interface Exchange {
-  /** The version that the client means to speak: it counts where no CONNACK came. */
+  /** The version of the client's CONNECT. It counts if no CONNACK came. */
   readonly version: 4 | 5;
   /** All that the client sent. */
   readonly sent: Buffer;
-  /** Whether the mutant ends where the packet behind it begins. */
+  /** Whether the mutant ends where the packet after it begins. */
   readonly isFollowed: boolean;
   readonly received: Buffer;
-  /** How many packets have answered what came before the mutant. */
+  /** Number of answers to the packets before the mutant. */
   readonly answersBefore: number;
 }
 
-/** Why the broker may end a connection or refuse a CONNECT for what a mutant says. Others, such as 0x80 and 0x83, would be failures of its own. */
+/** Reason codes that a mutant may cause. Others, such as 0x80 and 0x83, would be failures of the broker. */
 const endReasons: ReadonlySet<number | undefined> = new Set([0x81, 0x82, 0x90, 0x93, 0x94, 0x95]);
 const connectReasons: Readonly<Record<4 | 5, ReadonlySet<number | undefined>>> = {
   4: new Set([0, 1, 2]),
-  // The last two concern the will: its topic, and whether its payload is the text that it says to be (MQTT 5.0, table 3-1).
+  // The last two concern the will: an invalid topic, and a payload that is not the UTF-8 that it claims to be (MQTT 5.0, table 3-1).
   5: new Set([0, 0x81, 0x82, 0x84, 0x85, 0x8c, 0x95, 0x90, 0x99]),
 };
 
-/** Each answer, and what it answers. */
+/** Packet types of answers, and the packet type that each answers. */
 const requestOf: ReadonlyMap<number, number> = new Map([
   [typeOf.puback, typeOf.publish],
   [typeOf.pubrec, typeOf.publish],
@@ -36,7 +36,7 @@ const requestOf: ReadonlyMap<number, number> = new Map([
   [typeOf.pingresp, typeOf.pingreq],
 ]);
 
-/** The packets, as another implementation reads them. @throws Error for bytes that are none, and for a packet that has not come whole. */
+/** Reads the whole packets with another implementation. @throws Error for malformed bytes. */
 export function readAnswers(received: Buffer, version: 4 | 5): readonly Packet[] {
   const packets: Packet[] = [];
   const parser = mqttPacket.parser({ protocolVersion: version });
@@ -48,13 +48,13 @@ export function readAnswers(received: Buffer, version: 4 | 5): readonly Packet[]
   return packets;
 }
 
-/** The version that the broker took the client for: a CONNACK of 5.0 has properties. */
+/** The version that the broker uses: a CONNACK of 5.0 is longer, because it has properties. */
 export function versionOf({ version, received }: Pick<Exchange, "version" | "received">): 4 | 5 {
   const length = received[1];
   return length === undefined ? version : length > 2 ? 5 : 4;
 }
 
-/** @throws Error where the broker's answers are not what the protocol allows. */
+/** Returns what the broker did with the mutant. @throws Error if the protocol does not allow the broker's answers. */
 export function judge(exchange: Exchange): Outcome {
   const { received, sent, isFollowed, answersBefore } = exchange;
   const version = versionOf(exchange);
@@ -75,7 +75,7 @@ export function judge(exchange: Exchange): Outcome {
   return "closed";
 }
 
-/** The packet behind the mutant is answered, so the mutant was a packet, or several. */
+/** Whether the packet after the mutant is answered: then the broker read the mutant as one or more packets. */
 export function isAnswered(answers: readonly Packet[], answersBefore: number): boolean {
   return answers.slice(answersBefore).some((answer) => answer.cmd === "pingresp" || isLastPuback(answer));
 }
@@ -102,7 +102,7 @@ function checkDisconnect(disconnect: Packet, version: 4 | 5): void {
   if (version === 4 || !endReasons.has(codeOf(disconnect))) throw new Error(JSON.stringify(disconnect));
 }
 
-/** One CONNACK, at most one DISCONNECT and that at the end, and no more answers than there are requests. */
+/** Checks that there is one CONNACK, at most one DISCONNECT and only at the end, and no more answers than requests. */
 function checkCounts(answers: readonly number[], requests: readonly number[]): void {
   if (answers.lastIndexOf(typeOf.connack) !== 0) throw new Error("a second CONNACK");
   const end = answers.indexOf(typeOf.disconnect);

@@ -14,7 +14,7 @@ export interface Target {
   readonly retaining: string;
 }
 
-/** What a client has sent before its mutated packet, one packet after the answers to the other, and what these are. */
+/** What a client sends before its mutated packet: it sends each packet after the answers to the former one. */
 type State = readonly Exchange[];
 
 interface Exchange {
@@ -33,7 +33,7 @@ const properties = {
   topicAlias: 1,
 };
 
-/** What follows CONNECT. States that wait for no event are more often: they take the broker a fraction of the time. */
+/** What follows CONNECT. States without an event are repeated, because they take a fraction of the time. */
 function statesOf({ topic, retaining }: Target): readonly State[] {
   const subscribed: Exchange = toSubscribe("x/#", { qos: 2, answers: ["suback"] });
   const given = (qos: 1 | 2): Exchange => toSubscribe(retaining, { qos, answers: ["suback", "publish"] });
@@ -82,7 +82,7 @@ function packetsOf({ topic }: Target, version: 4 | 5): readonly object[] {
   return version === 4 ? both : [...both, { cmd: "auth", reasonCode: 0x18, properties: { authenticationMethod: "m" } }];
 }
 
-/** A CONNECT with all that it may hold. */
+/** A CONNECT with every field. */
 function toFullHello(clientId: string): object {
   const willProperties = { willDelayInterval: 1, messageExpiryInterval: 3, userProperties: { a: "b" } };
   return {
@@ -100,7 +100,7 @@ function toHello(clientId: string): object {
 
 function toBytes(packet: object, version: 4 | 5): Buffer {
   const whole = { protocolId: "MQTT", protocolVersion: version, ...packet };
-  return mqttPacket.generate(whole as Packet, { protocolVersion: version }); // fields by the tables above
+  return mqttPacket.generate(whole as Packet, { protocolVersion: version }); // the functions above give it the fields
 }
 
 function toMutant(bytes: Buffer, random: Random): Buffer {
@@ -111,14 +111,14 @@ function toMutant(bytes: Buffer, random: Random): Buffer {
   return mutant;
 }
 
-/** Four letters of its own, so that no mutated client identifier takes over the session of another lane. */
+/** The same character four times: a mutation of it cannot become the client identifier of another lane. */
 function clientIdOf(lane: number): string {
   return String.fromCodePoint("0".charCodeAt(0) + lane).repeat(4);
 }
 
 /**
- * Sends one mutated packet in a state that the broker has confirmed, and behind it a packet that shows whether the broker goes on.
- * @throws Error where the broker answers with anything that the protocol does not allow.
+ * Sends one mutated packet in a state that the broker has confirmed, and after it a packet whose answer shows that the broker still reads.
+ * @throws Error if the protocol does not allow the broker's answers.
  */
 export async function attack(target: Target, random: Random, lane: number): Promise<Outcome> {
   const version = random.pick([4, 5] as const);
@@ -146,7 +146,7 @@ interface Talk {
   readonly version: 4 | 5;
   readonly state: State;
   readonly mutant: Buffer;
-  /** The packet behind it. */
+  /** The packet after the mutant. */
   readonly last: Buffer;
 }
 
@@ -159,7 +159,7 @@ async function talk(port: number, { version, state, mutant, last }: Talk): Promi
   });
   const before = Buffer.concat(steps.map(({ bytes }) => bytes));
   const sent = Buffer.concat([before, mutant, last]);
-  // Where the mutant is no whole packet, it takes bytes of the last one, and the broker may wait for more until the client ends.
+  // If the mutant does not end a packet, it takes bytes of the last one, and the broker may wait for more until the client ends.
   const isFollowed = readHeaders(Buffer.concat([before, mutant])).isWhole;
   const isDone = (received: Buffer): boolean => isAnswered(read(received), expected.length);
   const bytes = Buffer.concat([mutant, last]);

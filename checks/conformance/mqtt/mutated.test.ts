@@ -16,7 +16,7 @@ let folder: TempFolder;
 let broker: BrokerProcess;
 beforeAll(async () => {
   folder = createTempFolder();
-  // Mutated names must not open topics: that is slow, and no part of this test.
+  // Mutated names must not open topics: that is slow, and not what this test checks.
   const env = { STELE_MQTT_PORT: "0", STELE_MQTT_AUTO_OPEN: "off", STELE_LOG_LEVEL: "warn" };
   broker = await startBroker({ dataDir: folder.path, env });
   await using client = new Client(broker.url);
@@ -27,7 +27,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** The event is of QoS 2, so that subscribers get it with the QoS that they ask for. */
+/** Publishes a retained event. Its QoS is 2, so that subscribers get it with the QoS that they ask for. */
 async function retain(publisher: Peer): Promise<void> {
   publisher.send({ cmd: "publish", topic: retaining, payload: "kept", qos: 2, messageId: 1_000, retain: true });
   await publisher.next("pubrec");
@@ -36,7 +36,7 @@ async function retain(publisher: Peer): Promise<void> {
 }
 
 it(
-  "answers a mutated packet in any state with DISCONNECT, another packet or a close, and keeps nothing of it",
+  "a mutated packet in any state is answered with DISCONNECT, another packet or a close, and the broker's memory does not grow",
   async () => {
     const addresses = { tcp: portOf(broker, "MQTT"), websocket: "" };
     const context = new Context({ addresses, transport: "tcp", version: 5, name: "honest" });

@@ -5,7 +5,7 @@ import mqttPacket, { type Packet } from "mqtt-packet";
 import { expect } from "vitest";
 import { createWebSocketStream, WebSocket } from "ws";
 
-/** Where the broker is, by transport. */
+/** The broker's addresses, by transport. */
 export interface Addresses {
   /** Port of MQTT over TCP. */
   readonly tcp: number;
@@ -24,7 +24,7 @@ interface PeerOptions {
 
 type PacketOf<Command extends Packet["cmd"]> = Extract<Packet, { cmd: Command }>;
 
-/** The client's end of one connection. It sends what a test wants, and reads with another implementation's parser. */
+/** The client's end of one connection. It sends any bytes, and reads with the parser of another implementation. */
 export class Peer {
   readonly version: 4 | 5;
   readonly #stream: Duplex;
@@ -69,24 +69,24 @@ export class Peer {
 
   send(packet: object): void {
     const whole = { protocolId: "MQTT", protocolVersion: this.version, ...packet };
-    this.sendBytes(mqttPacket.generate(whole as Packet, { protocolVersion: this.version })); // fields by the test
+    this.sendBytes(mqttPacket.generate(whole as Packet, { protocolVersion: this.version })); // the test gives it the fields
   }
 
   sendBytes(...bytes: readonly Uint8Array[]): void {
     this.#stream.write(Buffer.concat(bytes));
   }
 
-  /** Ends the connection without a word. */
+  /** Closes the connection without DISCONNECT. */
   drop(): void {
     this.#stream.destroy();
   }
 
-  /** Reads no more, and stays connected. */
+  /** Stops reading, and stays connected. */
   pause(): void {
     this.#stream.pause();
   }
 
-  /** The next packet; undefined once the broker has closed. */
+  /** Returns the next packet; undefined once the broker has closed. */
   async any(): Promise<Packet | undefined> {
     while (this.#received.length === 0 && !this.#isClosed && this.#problem === undefined) {
       await new Promise<void>((resolve) => {
@@ -97,25 +97,25 @@ export class Peer {
     return this.#received.shift();
   }
 
-  /** The next packet, which must be of that kind. */
+  /** Returns the next packet. Checks that it is of this kind. */
   async next<Command extends Packet["cmd"]>(command: Command): Promise<PacketOf<Command>> {
     const packet = await this.any();
     expect(packet?.cmd, JSON.stringify(packet)).toBe(command);
     return packet as PacketOf<Command>; // compared above
   }
 
-  /** The broker closes without another packet. */
+  /** Checks that the broker closes without another packet. */
   async closes(): Promise<void> {
     expect(await this.any()).toBeUndefined();
   }
 
-  /** The broker ends the connection for this reason of 5.0; a client of 3.1.1 sees it close. */
+  /** Checks that the broker ends the connection; in 5.0, with a DISCONNECT that has this reason code. */
   async isEnded(reasonCode: number): Promise<void> {
     if (this.version === 5) expect(await this.next("disconnect")).toMatchObject({ reasonCode });
     await this.closes();
   }
 
-  /** Nothing comes before the answer to a ping. */
+  /** Checks that no packet comes before the answer to a ping. */
   async isQuiet(): Promise<void> {
     this.send({ cmd: "pingreq" });
     await this.next("pingresp");

@@ -1,17 +1,17 @@
 import { connect, type Socket } from "node:net";
 import { whenClosed } from "../../harness/when-closed.ts";
 
-/** What a client sends in one go. */
+/** Bytes that a client sends at once. */
 export interface Step {
   readonly bytes: Uint8Array;
-  /** Whether the next step, or the end, may follow, given all that has come. Left out where it follows at once. */
+  /** Whether the client may continue, given everything that it has received. If left out, it continues at once. */
   readonly isDone?: ((received: Buffer) => boolean) | undefined;
 }
 
-/** A broker that is silent for so long neither answers nor closes. */
+/** Silence of the broker after which the client gives up, in milliseconds. */
 const silenceMsMax = 60_000;
 
-/** Answers everything that came until the broker closed. @throws Error where it does not, and what {@link Step.isDone} throws. */
+/** Runs the steps. Returns everything received until the broker closed. @throws Error if it does not close; what {@link Step.isDone} throws. */
 export async function converse(port: number, steps: readonly Step[]): Promise<Buffer> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const closed = whenClosed(socket);
@@ -20,7 +20,7 @@ export async function converse(port: number, steps: readonly Step[]): Promise<Bu
   return client.received;
 }
 
-/** Sends one step after the other, and then says that it sends no more. */
+/** Sends one step after the other, and then ends its side of the connection. */
 class Client {
   readonly #socket: Socket;
   readonly #steps: Step[];
@@ -52,7 +52,7 @@ class Client {
     }
   }
 
-  /** As many steps as may follow each other, in one write. */
+  /** Sends the steps up to the next one that has to wait, in one write. */
   #send(): void {
     this.#socket.cork();
     this.#isDone = undefined;

@@ -4,13 +4,13 @@ import { createRandom, type Random, seedsOf } from "../../harness/random.ts";
 import { peakMebibytes, residentMebibytes } from "../../hostile/support/process-memory.ts";
 
 const isLong = process.env["CHECKS_ROUNDS"] !== undefined;
-/** Mutants of one seed, each on a connection of its own; twenty rounds of the long run make a million. */
+/** Mutants of one seed, each on its own connection. Twenty rounds of the long run make a million. */
 const mutantsPerSeed = isLong ? 50_000 : 800;
-/** During each part an honest client does its work; after it, the memory of the broker is read. */
+/** During each part an honest client works. After each part, the test reads the broker's memory. */
 const partsPerSeed = isLong ? 2 : 4;
 const lanesCount = 40;
 const peakMebibytesMax = 512;
-/** More than the memory of a broker moves by itself. With a million mutants, 140 bytes kept of each would show. */
+/** More than the usual variation of a broker's memory. With a million mutants, a leak of 140 bytes each would exceed it. */
 const growthMebibytesMax = 64;
 
 export const mutantsTimeoutMs = isLong ? 36_000_000 : 600_000;
@@ -18,17 +18,17 @@ export const mutantsTimeoutMs = isLong ? 36_000_000 : 600_000;
 export interface MutantRun<Outcome extends string> {
   readonly protocol: "MQTT" | "STOMP";
   readonly broker: BrokerProcess;
-  /** Names other seeds than those of the run. */
+  /** Environment variable that chooses the seeds. */
   readonly seedsVariable: string;
-  /** Every one of these has to come often enough. */
+  /** Each of these must occur in more than a hundredth of the mutants of a seed. */
   readonly outcomes: readonly Outcome[];
-  /** One mutant on a connection of its own; those of one lane follow each other. @throws Error for an answer that the protocol does not allow. */
+  /** Sends one mutant on its own connection. Attacks of one lane follow each other. @throws Error for an answer that the protocol does not allow. */
   readonly attack: (random: Random, lane: number) => Promise<Outcome>;
-  /** Another client, which is connected all the time, does its work. */
+  /** Lets another client, which stays connected, do its work. */
   readonly serveHonest: () => Promise<void>;
 }
 
-/** Attacks the broker over many connections at once, and checks that the broker keeps nothing of it. */
+/** Attacks the broker over many connections at once, and checks that its memory does not grow. */
 export async function runMutants<Outcome extends string>(run: MutantRun<Outcome>): Promise<void> {
   const { protocol, broker, outcomes } = run;
   const seeds = seedsOf(run.seedsVariable, [1]);
@@ -62,7 +62,7 @@ function createRandoms(seed: number): readonly Random[] {
 interface Lane<Outcome> {
   readonly random: Random;
   readonly lane: number;
-  /** Each outcome, and how often. */
+  /** How often each outcome occurred. */
   readonly tally: Map<Outcome, number>;
 }
 

@@ -52,7 +52,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     expectException(await send({ method: "GET", path: "/rest/state?topic=none" }), 100101);
   });
 
-  it("unknown paths and other methods under /rest are failures of the same form (DESIGN 7)", async () => {
+  it("unknown paths and other methods under /rest return 200001 as a BrokerException (DESIGN 7)", async () => {
     await expectRefused({ method: "GET", path: "/rest/nothing" });
     await expectRefused({ method: "GET", path: "/rest/Open?topic=x" });
     await expectRefused({ method: "GET", path: "/rest/" });
@@ -70,7 +70,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     });
   });
 
-  it("unknown paths elsewhere are 404", async () => {
+  it("unknown paths elsewhere return 404", async () => {
     for (const path of ["/", "/nothing", "/restless/open?topic=x", "/admin/nothing", "/..%2frest/open?topic=x"]) {
       const { status } = await send({ method: "GET", path });
       expect(`${path}: ${status}`).toBe(`${path}: ${path === "/" ? 200 : 404}`);
@@ -90,19 +90,19 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     });
   });
 
-  it("a query too long for an HTTP request is refused in the same form", async () => {
+  it("a query too long for an HTTP request is refused with a BrokerException", async () => {
     await expectRefused({ method: "GET", path: `/rest/publish?topic=rest&content=${"x".repeat(40_000)}` });
   });
 
   it.each(["topic=%", "topic=%4", "topic=%zz", "topic=%ff", "topic=%c3%28", "topic=%ed%a0%80"])(
-    "the query %s is not URL-encoded UTF-8",
+    "the query or form %s is not URL-encoded UTF-8, and is refused",
     async (query) => {
       await expectRefused({ method: "GET", path: `/rest/open?${query}` });
       await expectRefused({ method: "POST", path: "/rest/open", headers: form, body: query });
     },
   );
 
-  it("a parameter given twice is refused, wherever it is", async () => {
+  it("a parameter given twice is refused, in a query or in query and body", async () => {
     await expectRefused({ method: "GET", path: "/rest/open?topic=x&topic=x" });
     await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: form, body: "topic=x" });
     await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: json, body: '{"topic":"x"}' });
@@ -145,7 +145,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     },
   );
 
-  it("names are case-sensitive", async () => {
+  it("names of parameters are case-sensitive", async () => {
     await expectRefused({ method: "GET", path: "/rest/open?Topic=x" });
   });
 });
@@ -165,7 +165,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
     ["half a surrogate pair", '{"topic":"\\ud800"}'],
     ["no topic", "{}"],
     ["trailing text", '{"topic":"x"} x'],
-  ])("JSON that is %s is refused", async (_what, body) => {
+  ])("a JSON body is refused: %s", async (_what, body) => {
     await expectRefused({ method: "POST", path: "/rest/open", headers: json, body });
   });
 
@@ -200,7 +200,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
     expect((await send({ method: "POST", path: "/rest/exist?topic=rest" })).text).toBe("true");
   });
 
-  it("integers of list are JSON integers, or their text", async () => {
+  it("pageIndex and pageSize may be JSON integers or their text", async () => {
     expect((await askList('{"pageIndex":0,"pageSize":5}')).json()).toMatchObject({ pageIndex: 0, pageSize: 5 });
     expect((await askList('{"pageIndex":"0","pageSize":"5"}')).json()).toMatchObject({ pageIndex: 0, pageSize: 5 });
     for (const pageIndex of ['"x"', "1.5", '""', "-1", '"1e3"', '"0x1"', '" 1"']) {
@@ -210,7 +210,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
     expectException(await askList('{"pageIndex":0,"pageSize":1.5}'), 200001);
   });
 
-  it("a body over the limit is 100201 for publish, else 200001", async () => {
+  it("a body over the limit returns 100201 for publish, otherwise 200001", async () => {
     const body = `topic=rest&content=${"x".repeat(1_100_000)}`;
     await expectRefused({ method: "POST", path: "/rest/publish", headers: form, body }, 100201);
     await expectRefused({ method: "POST", path: "/rest/open", headers: form, body });

@@ -1,22 +1,22 @@
 import type { Context } from "./context.ts";
 import type { Version } from "./frames.ts";
 
-/** One check of the broker, and the statements of each version that it holds. A version without any is not run. */
+/** One check of the broker, and the statements of each version that it covers. Without any, the case does not run with that version. */
 export interface Case {
   readonly name: string;
-  readonly holds: Readonly<Partial<Record<Version, readonly string[]>>>;
+  readonly covers: Readonly<Partial<Record<Version, readonly string[]>>>;
   readonly run: (context: Context) => Promise<void>;
 }
 
-/** The same statements in several versions. */
-export function inAll(...statements: readonly string[]): Case["holds"] {
+/** The same statements in all versions. */
+export function inAll(...statements: readonly string[]): Case["covers"] {
   return { "1.0": statements, "1.1": statements, "1.2": statements };
 }
 
-export function since11(...statements: readonly string[]): Case["holds"] {
+export function since11(...statements: readonly string[]): Case["covers"] {
   return { "1.1": statements, "1.2": statements };
 }
 
-export function only(version: Version, ...statements: readonly string[]): Case["holds"] {
+export function only(version: Version, ...statements: readonly string[]): Case["covers"] {
   return { [version]: statements };
 }

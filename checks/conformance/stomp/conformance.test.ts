@@ -25,7 +25,7 @@ let broker: BrokerProcess;
 let addresses: Addresses;
 beforeAll(async () => {
   folder = createTempFolder();
-  // Heart-beats of the shortest interval that a case waits for.
+  // The shortest heart-beat interval that a case asks for.
   broker = await startBroker({
     dataDir: folder.path,
     env: { STELE_STOMP_PORT: "0", STELE_STOMP_HEART_BEAT_MS: "300" },
@@ -42,8 +42,8 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
   describe.each(["frames", "bytes"] as const)("cut into %s", (cut) => {
     describe.each(versions)("STOMP %s", (version) => {
       const rows = cases.flatMap((one, index) => {
-        const held = one.holds[version] ?? [];
-        return held.length === 0 ? [] : [[`${one.name} [${held.join(", ")}]`, one, index] as const];
+        const covered = one.covers[version] ?? [];
+        return covered.length === 0 ? [] : [[`${one.name} [${covered.join(", ")}]`, one, index] as const];
       });
       it.concurrent.each(rows)("%s", async (_, one, index) => {
         const name = `${transport}-${cut}-${version}-${index}`;
@@ -59,26 +59,26 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
 });
 
 describe.each(versions)("the statements of %s", (version) => {
-  const held = new Set(cases.flatMap((one) => one.holds[version] ?? []));
+  const covered = new Set(cases.flatMap((one) => one.covers[version] ?? []));
 
-  it("are each held by a case, and no case holds another", () => {
-    expect([...held].toSorted()).toEqual(Object.keys(statements[version]).toSorted());
+  it("are each covered by a case, and no case covers an unknown one", () => {
+    expect([...covered].toSorted()).toEqual(Object.keys(statements[version]).toSorted());
   });
 });
 
-it("docs/stomp-conformance.md says which case holds each statement (update it with --update)", async () => {
+it("docs/stomp-conformance.md names the case that covers each statement (update it with --update)", async () => {
   const lines = versions.flatMap((version) => {
     const rows = Object.entries(statements[version]).map(([id, text]) => {
-      const holders = cases.filter((one) => one.holds[version]?.includes(id) === true).map(({ name }) => name);
-      return `| ${id} | ${text.replaceAll("|", "\\|")} | ${holders.join("; ")} |`;
+      const checkers = cases.filter((one) => one.covers[version]?.includes(id) === true).map(({ name }) => name);
+      return `| ${id} | ${text.replaceAll("|", "\\|")} | ${checkers.join("; ")} |`;
     });
-    return ["", `## STOMP ${version}`, "", "| Statement | What it says | Held by |", "|---|---|---|", ...rows];
+    return ["", `## STOMP ${version}`, "", "| Statement | What it says | Checked by |", "|---|---|---|", ...rows];
   });
   const head = [
     "<!-- Written by the conformance suite: npx vitest run checks/conformance/stomp --update -->",
     "# STOMP conformance",
     "",
-    "Each normative statement of the three specifications that concerns a server, named by its section, and the case in `checks/conformance/stomp` that holds it. Every case runs over TCP and over WebSocket, with a frame in one piece and with each byte for itself.",
+    "Each normative statement of the three specifications that concerns a server, named by its section, and the case in `checks/conformance/stomp` that checks it. Every case runs over TCP and over WebSocket, with frames in one piece and byte by byte.",
   ];
   await expect(`${[...head, ...lines].join("\n")}\n`).toMatchFileSnapshot("../../../docs/stomp-conformance.md");
 });

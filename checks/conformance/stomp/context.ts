@@ -4,14 +4,14 @@ import { type Addresses, Peer, type PeerOptions } from "./peer.ts";
 
 export interface ContextOptions extends PeerOptions {
   readonly addresses: Addresses;
-  /** Begins every name of the run. */
+  /** Prefix of every name that the run uses, so that all runs can share one broker. */
   readonly name: string;
 }
 
-/** What one run of a case uses. */
+/** Connections and names of one run of a case. */
 export class Context {
   readonly version: Version;
-  /** A topic of this run alone; others stand below it. */
+  /** A topic that only this run uses, also with levels below it. */
   readonly topic: string;
   readonly #options: ContextOptions;
   #peers: Peer[] = [];
@@ -28,12 +28,12 @@ export class Context {
     return this.#options.addresses;
   }
 
-  /** Whether each byte is a write. */
+  /** Whether clients write byte by byte. */
   get isSlow(): boolean {
     return this.#options.cut === "bytes";
   }
 
-  /** A connection without CONNECT. */
+  /** Opens a connection without CONNECT. */
   async open(version = this.version): Promise<Peer> {
     const peer = await Peer.open(this.#options.addresses, { ...this.#options, version });
     this.#peers.push(peer);
@@ -45,6 +45,7 @@ export class Context {
     return this.version === "1.0" ? {} : { "accept-version": this.version, host: "localhost" };
   }
 
+  /** Opens a connection, and waits for CONNECTED. */
   async connect(headers: Readonly<Record<string, string>> = {}): Promise<Peer> {
     const peer = await this.open();
     peer.send("CONNECT", { ...this.hello, ...headers });
@@ -52,7 +53,7 @@ export class Context {
     return peer;
   }
 
-  /** A connection of STOMP 1.0, which has no escapes: its headers are what others mean by theirs. */
+  /** Opens a connection of STOMP 1.0, which has no escapes. */
   async connectPlainly(): Promise<Peer> {
     const peer = await this.open("1.0");
     peer.send("CONNECT");
@@ -65,21 +66,21 @@ export class Context {
     return String(this.#lastId);
   }
 
-  /** Subscribes, and answers the `id`. */
+  /** Subscribes, and returns the `id`. */
   async subscribe(peer: Peer, headers: Readonly<Record<string, string>> = {}): Promise<string> {
     const id = this.newId();
     await peer.ask("SUBSCRIBE", { id, destination: this.topic, ...headers });
     return id;
   }
 
-  /** A connection with a subscription. */
+  /** Opens a connection with a subscription. */
   async subscribed(headers: Readonly<Record<string, string>> = {}): Promise<Peer> {
     const peer = await this.connect();
     await this.subscribe(peer, headers);
     return peer;
   }
 
-  /** Publishes from a connection of its own, and answers the eventId. */
+  /** Publishes from a separate connection, and returns the eventId. */
   async publish(body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<string> {
     this.#publisher ??= await this.connect();
     const sized = { "content-length": String(Buffer.byteLength(body)) };
@@ -91,25 +92,26 @@ export class Context {
     return answer["eventId"] ?? "";
   }
 
-  /** The next events of a peer, as texts. */
+  /** Returns the bodies of the next MESSAGEs of a peer. */
   async take(peer: Peer, count: number): Promise<readonly string[]> {
     const texts: string[] = [];
     for (let left = count; left > 0; left -= 1) texts.push((await peer.next("MESSAGE")).body.toString());
     return texts;
   }
 
-  /** ACK or NACK of a MESSAGE, as the version has it. */
+  /** Sends an ACK or NACK of a MESSAGE, with the headers of the version. */
   settle(peer: Peer, command: "ACK" | "NACK", { message, ...headers }: { message: Frame; transaction?: string }): void {
     peer.send(command, { ...this.settling(message), ...headers });
   }
 
+  /** The headers by which an ACK or NACK names a MESSAGE. */
   settling({ headers }: Pick<Frame, "headers">): Record<string, string> {
     if (this.version === "1.2") return { id: headers["ack"] ?? "" };
     const messageId = { "message-id": headers["message-id"] ?? "" };
     return this.version === "1.0" ? messageId : { ...messageId, subscription: headers["subscription"] ?? "" };
   }
 
-  /** A connection that the broker ends with an ERROR after these bytes. */
+  /** Opens a connection and calls `send`. Returns the ERROR with which the broker then ends the connection. */
   async refuses(send: (peer: Peer) => void): Promise<Frame> {
     const peer = await this.connect();
     send(peer);
@@ -122,7 +124,7 @@ export class Context {
   }
 }
 
-/** The texts of these events come again to a new connection of a durable subscription: nobody acknowledged them. */
+/** Checks that a new connection to a durable subscription gets exactly these texts again: nobody acknowledged them. */
 export async function expectLeft(context: Context, id: string, texts: readonly string[]): Promise<void> {
   const peer = await context.connect();
   await context.subscribe(peer, { ack: "client", "svc-subscriptionId": id });

@@ -2,11 +2,11 @@
 export const versions = ["1.0", "1.1", "1.2"] as const;
 export type Version = (typeof versions)[number];
 
-/** A frame as it was read; of repeated headers the first counts. */
+/** A frame from the broker. Of repeated headers the first counts. */
 export interface Frame {
   readonly command: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Every header line as it came. */
+  /** Every header line, not decoded. */
   readonly lines: readonly string[];
   readonly body: Buffer;
 }
@@ -28,7 +28,7 @@ const escapes: Readonly<Record<Version, readonly (readonly [string, string])[]>>
   ],
 };
 
-/** The bytes of a frame, escaped as its version says; CONNECT, STOMP and CONNECTED are not. */
+/** The bytes of a client's frame, with the escapes of its version. CONNECT and STOMP have none. */
 export function toBytes(
   { command, headers = {}, body = "" }: { command: string; headers?: HeaderList; body?: string | Buffer },
   version: Version,
@@ -55,7 +55,7 @@ export class FrameReader {
     this.version = version;
   }
 
-  /** Whether a frame has begun that has not ended. */
+  /** Whether a frame has begun and not ended. */
   get isInside(): boolean {
     return this.#bytes.length > 0;
   }
@@ -85,7 +85,7 @@ export class FrameReader {
     const length = headers["content-length"];
     const stop = length === undefined ? this.#bytes.indexOf(0, start) : start + Number(length);
     if (stop < 0 || stop >= this.#bytes.length) return undefined;
-    if (this.#bytes[stop] !== 0) throw new Error("no NUL behind the body");
+    if (this.#bytes[stop] !== 0) throw new Error("no NUL after the body");
     const body = Buffer.from(this.#bytes.subarray(start, stop));
     this.#bytes = this.#bytes.subarray(stop + 1);
     return { command, headers, lines, body };

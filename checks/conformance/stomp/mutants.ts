@@ -3,7 +3,7 @@ import type { Random } from "../../harness/random.ts";
 import { converse } from "../mutants/converse.ts";
 import { toBytes, type Version, versions } from "./frames.ts";
 
-/** How the broker met a mutated frame: with an ERROR, with other answers, or by closing alone. */
+/** What the broker did with a mutated frame: it sent an ERROR, answered the frame, or closed without an answer. */
 export const outcomes = ["ERROR", "answered", "closed"] as const;
 type Outcome = (typeof outcomes)[number];
 
@@ -21,7 +21,7 @@ interface ClientFrame {
   readonly body?: string;
 }
 
-/** What a client has done before its mutated frame, and the commands of the answers that it must have had. */
+/** The frames that a client sends before its mutated frame, and the commands of the answers that it must get. */
 interface State {
   readonly frames: readonly ClientFrame[];
   readonly answers: readonly string[];
@@ -34,7 +34,7 @@ interface ServerFrame {
 
 const mutationsMax = 2;
 
-/** Those without a subscription more often: they take the broker a fraction of the time. */
+/** States without a subscription are repeated, because they take a fraction of the time. */
 function statesOf({ topic }: Target): readonly State[] {
   const begin = { command: "BEGIN", headers: { transaction: "t", receipt: "ready" } };
   const subscribe = { id: "s", destination: topic, ack: "client", receipt: "ready" };
@@ -77,7 +77,7 @@ function toMutant(bytes: Buffer, random: Random): Buffer {
   return mutant;
 }
 
-/** Sends one mutated frame in a state that the broker has confirmed, and no more. @throws Error where the broker answers with anything but frames. */
+/** Sends one mutated frame as the last one. @throws Error if the broker answers with anything but frames. */
 export async function attack(target: Target, random: Random): Promise<Outcome> {
   const version = random.pick(versions);
   const hello = toHello(version);
@@ -99,11 +99,11 @@ export async function attack(target: Target, random: Random): Promise<Outcome> {
 interface Conversation {
   readonly before: readonly Buffer[];
   readonly mutant: Buffer;
-  /** Commands of what answers `before`. A MESSAGE has to come before the mutant is sent; the others do so by the order of answers. */
+  /** Commands of the answers to `before`. The client waits only for a MESSAGE before it sends the mutant: other answers come in order anyway. */
   readonly expected: readonly string[];
 }
 
-/** Answers everything that came until the broker closed. */
+/** Returns all frames that came until the broker closed. */
 async function talk(port: number, { before, mutant, expected }: Conversation): Promise<readonly ServerFrame[]> {
   const isReached = (bytes: Buffer): boolean => readAnswers(bytes).length >= expected.length;
   const received = await converse(port, [
@@ -116,7 +116,7 @@ async function talk(port: number, { before, mutant, expected }: Conversation): P
   return answers;
 }
 
-/** The whole frames that came. @throws Error for anything else. */
+/** Reads the whole frames, and ignores the start of another. @throws Error for anything else. */
 function readAnswers(bytes: Buffer): readonly ServerFrame[] {
   const frames: ServerFrame[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -141,7 +141,7 @@ function readAnswers(bytes: Buffer): readonly ServerFrame[] {
   return frames;
 }
 
-/** @throws Error where an ERROR is not the last frame, or says nothing. */
+/** @throws Error if an ERROR is not the last frame, or lacks its message or code. */
 function toOutcome(answers: readonly ServerFrame[]): Outcome {
   const errors = answers.filter(({ command }) => command === "ERROR");
   const last = answers.at(-1);

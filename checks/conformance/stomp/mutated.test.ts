@@ -11,7 +11,7 @@ let folder: TempFolder;
 let broker: BrokerProcess;
 beforeAll(async () => {
   folder = createTempFolder();
-  // Mutated names must not open topics: that is slow, and no part of this test.
+  // Mutated names must not open topics: that is slow, and not what this test checks.
   const env = { STELE_STOMP_PORT: "0", STELE_STOMP_AUTO_OPEN: "off", STELE_LOG_LEVEL: "warn" };
   broker = await startBroker({ dataDir: folder.path, env });
   await using client = new Client(broker.url);
@@ -28,7 +28,7 @@ function createContext(name: string): Context {
 }
 
 it(
-  "answers a mutated frame in any state with an ERROR, another frame or a close, and keeps nothing of it",
+  "a mutated frame in any state is answered with an ERROR, another frame or a close, and the broker's memory does not grow",
   async () => {
     const given = createContext("given");
     const target = { port: portOf(broker, "STOMP"), topic: "given", eventId: await given.publish("once") };

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { createWebSocketStream, WebSocket } from "ws";
 import { type Frame, FrameReader, type HeaderList, toBytes, type Version } from "./frames.ts";
 
-/** Where the broker is, by transport. */
+/** The broker's addresses, by transport. */
 export interface Addresses {
   /** Port of STOMP over TCP. */
   readonly tcp: number;
@@ -17,7 +17,7 @@ export interface Addresses {
 
 export type Transport = "tcp" | "websocket";
 
-/** How a client cuts what it sends: a frame at a time, or each byte for itself. */
+/** What a client sends in one write: a frame, or a byte. */
 export type Cut = "frames" | "bytes";
 
 export interface PeerOptions {
@@ -28,7 +28,7 @@ export interface PeerOptions {
 
 const subprotocols = { "1.0": "v10.stomp", "1.1": "v11.stomp", "1.2": "v12.stomp" } as const;
 
-/** The client's end of one connection, with a reader of its own that takes nothing that the specification does not allow. */
+/** The client's end of one connection, with a reader that refuses everything that the specification does not allow. */
 export class Peer {
   readonly version: Version;
   readonly reader: FrameReader;
@@ -71,7 +71,7 @@ export class Peer {
     this.sendBytes(toBytes({ command, headers, body }, this.version));
   }
 
-  /** Sends a frame, and reads its RECEIPT. */
+  /** Sends a frame, and returns its RECEIPT. */
   async ask(
     command: string,
     headers: Readonly<Record<string, string>> = {},
@@ -82,7 +82,7 @@ export class Peer {
     return this.receipt(receipt);
   }
 
-  /** Reads the next RECEIPT, which must be this one. MESSAGEs that come before it are left for later. */
+  /** Reads the next RECEIPT, which must have this id. MESSAGEs that come before it are left for later. */
   async receipt(id: string): Promise<Frame> {
     const before: Frame[] = [];
     let answer = await this.any();
@@ -99,7 +99,7 @@ export class Peer {
     else for (let at = 0; at < all.length; at += 1) this.#stream.write(all.subarray(at, at + 1));
   }
 
-  /** In one write, however the client cuts its frames. */
+  /** Sends the text in one write, also if the client writes byte by byte. */
   sendPiece(text: string): void {
     this.#stream.write(text);
   }
@@ -109,12 +109,12 @@ export class Peer {
     return `r-${this.#lastReceipt}`;
   }
 
-  /** Ends the connection without a word. */
+  /** Closes the connection without DISCONNECT. */
   drop(): void {
     this.#stream.destroy();
   }
 
-  /** The next frame; undefined once the broker has closed. */
+  /** Returns the next frame; undefined once the broker has closed. */
   async any(): Promise<Frame | undefined> {
     while (this.#received.length === 0 && !this.#isClosed && this.#problem === undefined) {
       await new Promise<void>((resolve) => {
@@ -125,20 +125,21 @@ export class Peer {
     return this.#received.shift();
   }
 
+  /** Returns the next frame. Checks that it has this command. */
   async next(command: string): Promise<Frame> {
     const frame = await this.any();
     expect(frame?.command, `${JSON.stringify(frame?.headers)} ${String(frame?.body)}`).toBe(command);
     return frame as Frame; // compared above
   }
 
-  /** The broker closes without another frame. */
+  /** Checks that the broker closes without another frame. */
   async closes(): Promise<void> {
     const frame = await this.any();
     expect(frame).toBeUndefined();
     expect(this.reader.isInside).toBe(false);
   }
 
-  /** The broker sends an ERROR with a short message, and closes: at once by its own clock, says a test beside its source. */
+  /** Checks that the broker sends an ERROR with a message, and closes. A test beside the broker's source checks that it closes at once. */
   async isRefused(): Promise<Frame> {
     const error = await this.next("ERROR");
     expect(error.headers["message"]).toMatch(/./);
@@ -146,11 +147,12 @@ export class Peer {
     return error;
   }
 
-  /** Nothing comes before the answer to a transaction that does nothing. */
+  /** Checks that no frame comes before the answers to a transaction that does nothing. */
   async isQuiet(): Promise<void> {
     const transaction = this.newReceipt();
     await this.ask("BEGIN", { transaction });
     await this.ask("ABORT", { transaction });
+    expect(this.#received).toEqual([]); // MESSAGEs that came before
   }
 
   #receive(chunk: Buffer): void {

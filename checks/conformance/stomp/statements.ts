@@ -2,7 +2,7 @@ import type { Version } from "./frames.ts";
 
 type Statements = Readonly<Record<string, string>>;
 
-/** What 1.0 says a frame, a client or a server is, does or will do. It has no capital MUST. */
+/** What 1.0 says about frames, clients and servers. It has no capital MUST. */
 const of10: Statements = {
   "frame-1": "A frame is a command, headers, a blank line, a body and a NUL octet",
   "frame-2": "A frame may be followed by line feeds",
@@ -90,7 +90,7 @@ const of11: Statements = {
   "beat-4": "With no frame to send, it MUST send a newline",
 };
 
-/** The same of 1.2. */
+/** Each MUST, MUST NOT and REQUIRED of 1.2 that concerns a server, by its section. */
 const of12: Statements = {
   ...of11,
   "frame-1": "An end-of-line is an OPTIONAL carriage return and a REQUIRED line feed",

@@ -20,13 +20,13 @@ const random = createRandom(20_261_121);
 const share = 0.15;
 const untilAnsweredEvents = 40;
 const refusals = 8;
-/** Two consecutive request timeouts, and the time after which the broker reports an outage. */
+/** Time for two request timeouts and the delay before the broker reports an outage, in milliseconds. */
 const reportMs = 60_000;
 
 const ownError = refuseWith({ code: -32_603, message: "internal error" });
 const nowAndThen = (treatment: Treatment): Treatment => sometimes(share, { treatment, random });
 
-/** Publishing goes on under these faults. */
+/** Publishing continues under these faults. */
 const bearable: readonly (readonly [string, Treatment])[] = [
   ["limits requests per second and refuses others with 429", limitRate(25)],
   ["sometimes cuts the connection in the middle of an answer", nowAndThen(cutAnswers)],
@@ -34,17 +34,17 @@ const bearable: readonly (readonly [string, Treatment])[] = [
   ["sometimes answers with an internal error", nowAndThen(ownError)],
 ];
 
-/** Faults of all requests: no publish succeeds until they end. */
+/** These faults hit every request: no publish succeeds until they end. */
 const always: readonly (readonly [string, Treatment])[] = [
-  ["refuses every request for its rate", refuseForRate],
-  ["processes no request and times out", hangRequests],
-  ["processes each request and times out", swallowAnswers],
-  ["processes each request and cuts every answer in the middle", cutAnswers],
+  ["answers every request with 429", refuseForRate],
+  ["never processes a request or answers", hangRequests],
+  ["processes each request but never answers", swallowAnswers],
+  ["processes each request but cuts every answer in the middle", cutAnswers],
   ["cuts every connection", cutRequests],
 ];
 
 describe("an endpoint that", () => {
-  it.concurrent.each(bearable)("%s: publishing goes on; no event is lost or duplicated", async (_what, treatment) => {
+  it.concurrent.each(bearable)("%s: publishing continues; no event is lost or duplicated", async (_what, treatment) => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(treatment);
     await scenario.untilAcknowledged(untilAnsweredEvents);
@@ -71,7 +71,7 @@ describe("an endpoint that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("searches logs over few blocks only: a running and a new broker read all events", async () => {
+  it.concurrent("refuses log searches over more than 7 blocks: a broker reads all events, also after the loss of its store", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(refuseRangesOver(7));
     await scenario.untilAcknowledged(untilAnsweredEvents);
@@ -91,7 +91,7 @@ describe("an endpoint that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("is unreachable for a while, with all connections cut", async () => {
+  it.concurrent("is unreachable for a while: no event is lost or duplicated; publishing resumes by itself", async () => {
     await using scenario = await ChainScenario.start();
     await scenario.proxy.refuse();
     await scenario.untilRefused(refusals);

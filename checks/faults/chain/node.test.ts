@@ -12,11 +12,11 @@ import { ChainScenario } from "../support/chain-scenario.ts";
 const chainUnreachable = 200_205;
 const refusals = 8;
 const untilAnsweredEvents = 40;
-/** A contract that every anvil has, and that is no registry. */
+/** A contract that every anvil has and that is not a registry. */
 const otherContract = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
 describe("a chain", () => {
-  it.concurrent("that stops and restarts twice under load, with its state and without its pool", async () => {
+  it.concurrent("that stops and restarts twice under load, with its state and without its pool: no event is lost or duplicated", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.stopChain();
@@ -41,7 +41,7 @@ describe("a chain", () => {
     ["another chain id", ["--chain-id", "99"]],
     ["the same chain id and another first block", []],
   ])(
-    "that is replaced by one with %s: the broker does not write to that one, and resumes when the first is back",
+    "that is replaced by a chain with %s: the broker does not write to the new chain, and resumes when the first is back",
     async (_what, args) => {
       await using scenario = await ChainScenario.start();
       await scenario.stopChain();
@@ -57,7 +57,7 @@ describe("a chain", () => {
 });
 
 describe("a registry's address", () => {
-  it.concurrent("with other code: the group is down with a reason, and the broker refuses publishes", async () => {
+  it.concurrent("with other code: health names the address as the reason that the group is down, and the broker refuses calls", async () => {
     await using scenario = await ChainScenario.prepare({ group: { registry: otherContract } });
     await scenario.startBroker();
     expect(await codeOf(scenario.client.open("x"))).toBe(chainUnreachable);
@@ -66,7 +66,7 @@ describe("a registry's address", () => {
     expect(health.text.toLowerCase()).toContain(otherContract.toLowerCase());
   });
 
-  it.concurrent("without code: the group is down with a reason, and starts by itself once the registry is there", async () => {
+  it.concurrent("without code: health names the address as the reason that the group is down, until another broker deploys the registry", async () => {
     const from = privateKeyToAddress(devKey(1));
     const registry = getContractAddress({ from, nonce: 0n }).toLowerCase();
     await using scenario = await ChainScenario.prepare({ group: { registry } });
@@ -74,7 +74,7 @@ describe("a registry's address", () => {
     expect(await codeOf(scenario.client.open("x"))).toBe(chainUnreachable);
     const health = await scenario.client.http.send({ method: "GET", path: "/health/ready" });
     expect([health.status, health.text.toLowerCase()]).toEqual([503, expect.stringContaining(registry)]);
-    // Another organisation's broker deploys it.
+    // Another organisation's broker deploys the registry.
     using folder = createTempFolder();
     const group = { id: "1", endpoints: [scenario.anvil.url], privateKey: devKey(1) };
     await using deployer = await startBroker({ dataDir: folder.path, env: groupsEnv([group]) });

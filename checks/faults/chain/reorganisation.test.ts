@@ -17,7 +17,7 @@ const recoverMs = 60_000;
 const keyOf = (event: EventBody): string => `${event.eventId} ${event.content}`;
 const textOf = ({ content }: EventBody): string => Buffer.from(content, "base64").toString();
 
-/** Removes the node's newest blocks. The chain has more than `depth`. */
+/** Removes the newest `depth` blocks of a chain that has more. */
 type TakeBack = (anvil: Anvil, depth: number) => Promise<void>;
 
 const reorg: TakeBack = async (anvil, depth) => {
@@ -33,11 +33,11 @@ const revert: TakeBack = async (anvil, depth) => {
   expect(await anvil.request("evm_revert", [snapshot])).toBe(true);
 };
 
-/** Until the newest block has a transaction, so that a reorganisation removes one. */
+/** Waits until the newest block has a transaction, so that a reorganisation removes one. */
 async function untilPublished(anvil: Anvil): Promise<void> {
   await until("a block with transactions", async () => {
     const block = await anvil.request("eth_getBlockByNumber", ["latest", false]);
-    return (block as { transactions: readonly string[] }).transactions.length > 0; // A block.
+    return (block as { transactions: readonly string[] }).transactions.length > 0; // The shape of a block.
   });
 }
 
@@ -52,7 +52,7 @@ async function metricOf(client: Client, name: string): Promise<number> {
 
 async function warningOf(client: Client): Promise<string | undefined> {
   const answer = await client.http.send({ method: "GET", path: "/health/ready" });
-  return (answer.json() as { groups: readonly { warning?: string }[] }).groups[0]?.warning; // As docs/rest.md has it.
+  return (answer.json() as { groups: readonly { warning?: string }[] }).groups[0]?.warning; // Documented in docs/rest.md.
 }
 
 describe("a reorganisation inside the finality setting", () => {
@@ -73,7 +73,7 @@ describe("a reorganisation inside the finality setting", () => {
   });
 });
 
-/** A broker with finality `latest`: every reorganisation is deeper than that. */
+/** A broker with finality `latest`, so that every reorganisation removes final blocks. */
 class LatestScenario implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
   readonly #disposables: readonly AsyncDisposable[];
@@ -97,7 +97,7 @@ class LatestScenario implements AsyncDisposable {
     this.#disposables = [this.client, this.broker, this.anvil, this.receiver];
   }
 
-  /** Opens the topics, in blocks that no test removes. */
+  /** Starts a chain and a broker, and opens the topics in blocks that no test removes. */
   static async start(options: { readonly blockTimeS?: number } = {}): Promise<LatestScenario> {
     const anvil = await startAnvil(options);
     const folder = createTempFolder();
@@ -131,17 +131,17 @@ class LatestScenario implements AsyncDisposable {
     });
   }
 
-  /** Until the broker has counted this many reorganisations, and no more. */
+  /** Waits until the broker has counted this many reorganisations. @throws if it counted more. */
   async untilReorganised(count: number): Promise<void> {
     const read = () => metricOf(this.client, "stele_reorganisations_total");
     await until(`reorganisation ${count}`, async () => (await read()) >= count, { timeoutMs: recoverMs });
     expect(await read()).toBe(count);
   }
 
-  /** The broker delivered every event of the chain in order under its current id. Earlier repeats are allowed. */
+  /** Waits until the receiver has every event under its current id. The last deliveries of the events must be in their order. */
   async expectDelivered(events: readonly EventBody[]): Promise<void> {
     const last = () => new Map(this.receiver.attempts.map(({ event }, index) => [keyOf(event), index]));
-    await until("all are delivered", () => {
+    await until("all events are delivered", () => {
       const delivered = last();
       return events.every((event) => delivered.has(keyOf(event)));
     });
@@ -158,7 +158,7 @@ class LatestScenario implements AsyncDisposable {
 }
 
 describe("a reorganisation deeper than the finality setting", () => {
-  it.concurrent("rolls the index back, reports it everywhere, and publishes acknowledged events again under new ids", async () => {
+  it.concurrent("rolls the index back, is reported in health, metrics and log, and acknowledged events are published again under new ids", async () => {
     await using scenario = await LatestScenario.start();
     const { client, receiver, anvil } = scenario;
     const sent: string[] = [];
@@ -167,7 +167,9 @@ describe("a reorganisation deeper than the finality setting", () => {
     await reorg(anvil, 3);
     await scenario.untilReorganised(1);
     expect(await metricOf(client, "stele_events_vanished_total")).toBe(3);
-    await until("all are back", async () => (await client.state("r/a")).sequenceNumber === 5, { timeoutMs: recoverMs });
+    await until("all events are back", async () => (await client.state("r/a")).sequenceNumber === 5, {
+      timeoutMs: recoverMs,
+    });
 
     const events = await replayAll(client);
     expect(events.map(textOf)).toEqual(["event 1", "event 2", "event 3", "event 4", "event 5"]);
@@ -222,7 +224,10 @@ describe("a reorganisation deeper than the finality setting", () => {
       expect([...load.acknowledged.values()].filter(({ content }) => !there.has(content))).toEqual([]);
       expect(texts.filter((text) => !load.sent.has(text) || load.refused.has(text))).toEqual([]);
       await scenario.expectDelivered(events);
-      await until("it was counted", async () => (await metricOf(client, "stele_reorganisations_total")) >= 2);
+      await until(
+        "both reorganisations are counted",
+        async () => (await metricOf(client, "stele_reorganisations_total")) >= 2,
+      );
       expect(await warningOf(client)).toMatch(/^in the last hour the chain took back/);
       expect(await client.isReady()).toBe(true);
     },

@@ -19,13 +19,13 @@ const quick = { pollMs: 100 };
 const eventsOfEach = 200;
 const env = { STELE_LOG_LEVEL: "warn" };
 
-describe("two brokers with keys of their own on one registry", () => {
+describe("two brokers with different keys on one registry", () => {
   it("number each topic's events 1 to n together, with unique ids, and deliver the same order to all subscribers", async () => {
     await using anvil = await startAnvil({ blockTimeS });
     const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n }).toLowerCase();
     using folders = createTempFolder();
     const start = (index: number) => {
-      // The first one deploys the registry. Its key's first transaction determines the address.
+      // The first broker deploys the registry. The address follows from the broker's key and nonce 0.
       const known = index === 0 ? {} : { registry };
       const groups = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(index), ...known, ...quick }]);
       return startBroker({ dataDir: `${folders.path}/${index}`, env: { ...env, ...groups } });
@@ -49,13 +49,13 @@ describe("two brokers with keys of their own on one registry", () => {
       return load;
     });
     const isEnough = (): boolean => loads.every(({ acknowledged }) => acknowledged.size >= eventsOfEach);
-    await until("both have published", isEnough, { timeoutMs: 60_000 });
+    await until("both brokers have published enough", isEnough, { timeoutMs: 60_000 });
     for (const load of loads) await load.stop();
     for (const load of loads) expect(load.refusals).toEqual([]);
 
     const count = loads.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0);
     for (const one of [client, client2]) {
-      await until("all are indexed", async () => (await totalOf(one)) === count);
+      await until("all events are indexed", async () => (await totalOf(one)) === count);
       await expectGaplessSequences(one, await replayAll(one));
       for (const { acknowledged } of loads) await expectFound(one, acknowledged.values());
     }
@@ -95,8 +95,8 @@ describe("two groups of one broker", () => {
     }
     const west = take("publish", await publish(door, { topic: "both", groupId: "west" }));
     expect(placeOf(west.eventId).sequence).toBe(1);
-    const [told] = await receiver.waitForCount(1);
-    expect(told?.eventId).toBe(west.eventId);
+    const [delivered] = await receiver.waitForCount(1);
+    expect(delivered?.eventId).toBe(west.eventId);
     expect((await client.list()).topicInfoList.map(({ topicName }) => topicName)).toEqual(["both", "only in 1"]);
     const { topicInfoList } = take("list", await door.call("list", { groupId: "west" }));
     expect(topicInfoList.map(({ topicName }) => topicName)).toEqual(["both"]);
@@ -106,7 +106,7 @@ describe("two groups of one broker", () => {
     expect(receiver.attempts).toHaveLength(1);
   });
 
-  it("one with an unreachable chain does not stop the other at start, and starts once its chain is there", async () => {
+  it("if the chain of one group is unreachable at start, the other group serves; the first starts once its chain is reachable", async () => {
     await using chainA = await startAnvil({});
     await using chainB = await startAnvil({});
     await using proxy = await ChainProxy.start(chainB.url);

@@ -27,7 +27,7 @@ const hugeCount = 2 ** 32 - 1;
 const hugeBytes = 100_000;
 const foreign = "a stranger's, and good";
 
-/** Bad batches that the contract accepts, each with the reason that the broker skips it. */
+/** Bad batches that the contract accepts, each with the reason for which the broker skips it. */
 const badBatches: readonly (readonly [string, RawBatch])[] = [
   ["undecodable-batch", batchOf("x/a", ["1", "2"], { events: "0xc0ffeec0ffee" })],
   ["undecodable-batch", batchOf("x/a", ["1", "2", "3"], { events: `0x${"00".repeat(9)}` })],
@@ -55,7 +55,7 @@ interface Report {
   readonly malformed: readonly { readonly firstSequence: number; readonly count: number; readonly fault: string }[];
 }
 
-/** `stele verify` agrees: the topic's events are the delivered ones, and its other sequence numbers belong to malformed batches. */
+/** Checks with `stele verify` that each sequence number of the topic belongs to a delivered event or to a malformed batch. */
 async function expectVerified(
   topic: string,
   receiver: Receiver,
@@ -66,7 +66,7 @@ async function expectVerified(
     args: [...words, "--rpc", parts.anvil.url, "--registry", registry],
   });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  const report = JSON.parse(stdout) as Report; // As docs/proofs.md has it.
+  const report = JSON.parse(stdout) as Report; // Documented in docs/proofs.md.
   expect(report.status).toBe("verified");
   const bad = badBatches.filter(([, batch]) => batch.topic === addressOf(topic));
   expect(report.malformed.map(({ count }) => count)).toEqual(bad.map(([, { count }]) => count));
@@ -103,12 +103,12 @@ describe("a stranger on the registry", () => {
       for (const [, batch] of badBatches) {
         hashes.push(await stranger.publish(batch));
         const { size } = load.acknowledged;
-        await until("publishing goes on", () => load.acknowledged.size > size + 8);
+        await until("publishing continues", () => load.acknowledged.size > size + 8);
       }
       await stranger.publish(...refusedBatches);
       await stranger.publish(batchOf("x/a", [foreign]));
       const { size } = load.acknowledged;
-      await until("publishing goes on", () => load.acknowledged.size > size + 8);
+      await until("publishing continues", () => load.acknowledged.size > size + 8);
       await load.stop();
       expect(load.refusals).toEqual([]);
 

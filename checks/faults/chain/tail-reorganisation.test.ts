@@ -12,7 +12,7 @@ const topic = "r/a";
 const query = "topic=r/%23&after=OFFSET_FIRST";
 
 it(
-  "tells tails of a reorganisation deeper than the finality setting, and misses nothing of what stands now",
+  "after a reorganisation deeper than the finality setting, a tail gets a resync notice and then every event of the new branch",
   async () => {
     using folder = createTempFolder();
     await using anvil = await startAnvil({});
@@ -28,10 +28,12 @@ it(
     const reading = tail.read(broker.url, () => !isOver);
     const sent: string[] = [];
     for (let index = 1; index <= 5; index += 1) sent.push((await client.publish(topic, `event ${index}`)).eventId);
-    await until("all are tailed", () => tail.events.length === 5);
+    await until("the tail has all events", () => tail.events.length === 5);
     await anvil.request("anvil_reorg", [3, []]);
     await until("the tail says resync", () => tail.notices.includes("resync"), { timeoutMs: recoverMs });
-    await until("all are back", async () => (await client.state(topic)).sequenceNumber === 5, { timeoutMs: recoverMs });
+    await until("all events are back", async () => (await client.state(topic)).sequenceNumber === 5, {
+      timeoutMs: recoverMs,
+    });
     await until("the last event is repeated", () => tail.events.filter(({ text }) => text === "event 5").length === 2);
     isOver = true;
     await client.publish(topic, "event 6");

@@ -22,7 +22,7 @@ describe("a transaction that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("loses its nonce to another one of the same key is sent with a new nonce", async () => {
+  it.concurrent("loses its nonce to another transaction of the same key is sent again with a new nonce", async () => {
     await using scenario = await ChainScenario.start();
     const wallet = createWalletClient({
       account: signer,
@@ -31,7 +31,7 @@ describe("a transaction that", () => {
       pollingInterval: 50,
     }).extend(publicActions);
     for (let time = 0; time < times; time += 1) {
-      // Its fee is high enough to replace the broker's transaction with the next nonce.
+      // The fee is high enough to replace the broker's transaction at this nonce.
       const nonce = await wallet.getTransactionCount({ address: signer.address, blockTag: "latest" });
       const fees = { maxFeePerGas: parseGwei("900"), maxPriorityFeePerGas: parseGwei("900") };
       const taken = await wallet
@@ -47,7 +47,7 @@ describe("a transaction that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("has too low a fee after the base fee rose is replaced with a higher fee", async () => {
+  it.concurrent("has too low a fee after the base fee rose is replaced by one with a higher fee", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);

@@ -14,7 +14,7 @@ import { addressOf, batchOf, listSkipped, registry, Stranger } from "../support/
 
 const topic = "own/orders";
 
-/** The existing sets of writers, by owner. */
+/** Numbers of the registry's writer sets, in order of creation. */
 async function listSets(url: string): Promise<readonly unknown[]> {
   const chain = createPublicClient({ transport: http(url) });
   const event = getAbiItem({ abi: topicRegistryAbi, name: "WritersCreated" });
@@ -80,7 +80,7 @@ it("topicWriters: own: a stranger's batch on the broker's topic leaves no trace,
   expect(await listSets(anvil.url)).toEqual([1]);
 });
 
-it("after its signer is replaced, a broker warns in health and refuses to open until a member adds the new signer", async () => {
+it("after its signer is replaced, a broker warns in health and refuses to open topics until a writer adds the new signer", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   const operator = devKey(5);
@@ -107,7 +107,7 @@ it("after its signer is replaced, a broker warns in health and refuses to open u
   await expect(client.publish(topic, "refused")).rejects.toThrow("100113");
 
   const args = [1, privateKeyToAddress(devKey(1)), true] as const;
-  const stranger = new Stranger(anvil.url); // It signs with the operator's key.
+  const stranger = new Stranger(anvil.url); // Its key is the operator's.
   const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
   await stranger.mined(await stranger.send({ to: registry, data }));
   await until("the warning is gone", async () => !(await readHealth()).includes(reason));

@@ -5,7 +5,7 @@ import { untilAnother, untilDown, untilReady } from "../support/node-health.ts";
 import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
-/** Confirmations of a final block: more than the chain's node loses, also if the kill comes late. */
+/** Confirmations of a final block: more blocks than a killed chain node loses, also if the kill comes late. */
 const confirmations = 8;
 const blocksLost = { lostMin: 2, lostMax: 4 };
 
@@ -13,29 +13,29 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   const atWork = useClusterScenario({ blockTimeS: 0.125, group: { finality: confirmations } });
 
   it(
-    "the chain's node stops and restarts with its state",
+    "the chain's node stops and restarts with its state: no event is lost or repeated",
     async () => {
       const scenario = await atWork();
       await scenario.cluster.stopChain();
       for (const node of scenario.nodes) await untilDown(node);
       await scenario.cluster.resumeChain();
       for (const node of scenario.nodes) await untilReady(node);
-      // Nodes could write cursors all the time, so nothing is repeated.
+      // Nodes could always write cursors, so no event is repeated.
       expect(await scenario.verify()).toBe(0);
     },
     timeoutMs,
   );
 
   it(
-    "the indexing node loses the chain: another node indexes",
+    "the indexing node cannot reach the chain: another node takes over indexing",
     async () => {
       const scenario = await atWork();
-      const lonely = await until("a node indexes", () => scenario.findFollower());
-      lonely.proxies.chain.refuse();
-      await untilAnother(scenario, lonely);
+      const isolated = await until("a node indexes", () => scenario.findFollower());
+      isolated.proxies.chain.refuse();
+      await untilAnother(scenario, isolated);
       await scenario.untilNotifiedOfMore();
-      lonely.proxies.chain.restore();
-      await untilReady(lonely);
+      isolated.proxies.chain.restore();
+      await untilReady(isolated);
       await scenario.untilEven();
       expect(await scenario.verify()).toBe(0);
     },
@@ -43,7 +43,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   );
 
   it(
-    "kill -9 of the chain's node with unsaved blocks, twice: it is back at once, and after the nodes reported it",
+    "kill -9 of the chain's node with unsaved blocks, back at once or after all nodes report the outage: no event is lost or repeated",
     async () => {
       const scenario = await atWork();
       for (const isReported of [false, true]) {

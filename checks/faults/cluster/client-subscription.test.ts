@@ -7,17 +7,17 @@ import type { Random } from "../../harness/random.ts";
 import { TcpProxy } from "../../harness/tcp-proxy.ts";
 import { until } from "../../harness/until.ts";
 
-/** How long it goes on, beyond the disturbances of each kind once. */
+/** Minutes of further random disturbances, after one of each kind. */
 const minutes = Number(process.env["CHECKS_SUBSCRIPTION_MINUTES"] ?? 0);
 const topics = ["load/a", "load/b"];
 /** Events that one call publishes. */
 const publishedAtOnce = 20;
-/** Most events that are read between two disturbances. */
+/** Upper bound of the events that arrive between two disturbances. */
 const calmEventsMax = 60;
 const timeoutMs = minutes * 60_000 + 240_000;
 
-/** Holds that each topic's events come as 1, 2, 3 …, and no content twice. It keeps numbers, not events. */
-class Ledger {
+/** Checks that each topic's events arrive as 1, 2, 3 … and no content arrives twice. */
+class Arrivals {
   total = 0;
   readonly last = new Map<string, number>();
   readonly contents = new Set<string>();
@@ -34,7 +34,7 @@ class Ledger {
   }
 }
 
-/** Publishes one call after the other, each event once however often the client tries, until the signal aborts. Returns the events that surely came. */
+/** Publishes until the signal aborts, with `once` so that retries of the client make no duplicates. Returns the number of acknowledged events. */
 async function publishUntil(
   signal: AbortSignal,
   { stele, topic, connections }: { readonly stele: Stele; readonly topic: string; readonly connections: Connections },
@@ -64,7 +64,7 @@ interface Connections {
   failed: string;
 }
 
-/** Rejects as soon as one of the parts, which should last, ends or fails. */
+/** Waits for `task`. Rejects as soon as one of `parts`, which should outlast the task, ends or fails. */
 async function whileLasts(parts: readonly Promise<unknown>[], task: Promise<unknown>): Promise<void> {
   const endings = parts.map(async (part) => {
     const end = await part;
@@ -73,9 +73,12 @@ async function whileLasts(parts: readonly Promise<unknown>[], task: Promise<unkn
   await Promise.race([task, ...endings]);
 }
 
-/** What each part knows when nothing comes any more. */
-async function describeStandstill(cluster: Cluster, ledger: Ledger, connections: Connections): Promise<string> {
-  const lines = [`no events since ${ledger.total}: ${JSON.stringify([...ledger.last])}`, JSON.stringify(connections)];
+/** Describes the client and the nodes after events stopped arriving. */
+async function describeStall(cluster: Cluster, arrivals: Arrivals, connections: Connections): Promise<string> {
+  const lines = [
+    `no events since ${arrivals.total}: ${JSON.stringify([...arrivals.last])}`,
+    JSON.stringify(connections),
+  ];
   for (const node of cluster.running) {
     const stele = new Stele({ url: node.url, retries: 0, timeoutMs: 5_000 });
     const readiness = await stele.readiness().then(JSON.stringify, String);
@@ -85,7 +88,7 @@ async function describeStandstill(cluster: Cluster, ledger: Ledger, connections:
   return lines.join("\n");
 }
 
-/** What happens to the subscription, by turns that the seed chooses. */
+/** Disturbs the subscription. The seed chooses how. */
 class Disturber {
   cuts = 0;
   restarts = 0;
@@ -119,7 +122,7 @@ class Disturber {
     await node?.start();
   }
 
-  /** The others take over what the node did. */
+  /** The other nodes take over the work of the killed node. */
   async kill(node: ClusterNode | undefined): Promise<void> {
     this.kills += 1;
     await node?.kill();
@@ -129,7 +132,7 @@ class Disturber {
 
 describe.runIf(hasPostgres)(titleOf("a subscription of the client over three nodes"), () => {
   it(
-    "misses and repeats nothing over connections that are cut, nodes that restart, and nodes that are killed",
+    "misses and repeats no event while connections are cut, and nodes restart and are killed",
     async () => {
       await using cluster = await Cluster.start({ group: { pollMs: 50 }, blockTimeS: 1 });
       const { random } = cluster;
@@ -138,7 +141,7 @@ describe.runIf(hasPostgres)(titleOf("a subscription of the client over three nod
       await using balancer = await TcpProxy.start(anyPort);
       const stele = new Stele({ url: `http://127.0.0.1:${balancer.port}`, retries: 10 });
       for (const topic of topics) await stele.open(topic);
-      const ledger = new Ledger();
+      const arrivals = new Arrivals();
       const connections: Connections = { count: 0, resyncs: 0, lost: "never", failed: "none" };
       const tail = stele.subscribe("load/#", {
         reconnectMsMax: 50,
@@ -148,33 +151,33 @@ describe.runIf(hasPostgres)(titleOf("a subscription of the client over three nod
       });
       await tail.opened();
       const reading = (async () => {
-        for await (const event of tail) ledger.take(event.topic, event.eventId, event.text());
+        for await (const event of tail) arrivals.take(event.topic, event.eventId, event.text());
       })();
       const stopping = new AbortController();
       const publishing = topics.map((topic) => publishUntil(stopping.signal, { stele, topic, connections }));
       const disturber = new Disturber(cluster, balancer);
       const calm = async (): Promise<void> => {
-        const goal = ledger.total + 1 + random.below(calmEventsMax);
+        const goal = arrivals.total + 1 + random.below(calmEventsMax);
         const nodes = cluster.running.map(({ broker }) => broker.exited);
         try {
-          const coming = until("more events come", () => ledger.total >= goal, { timeoutMs: 120_000 });
+          const coming = until("more events arrive", () => arrivals.total >= goal, { timeoutMs: 120_000 });
           await whileLasts([reading, ...publishing, ...nodes], coming);
         } catch (error) {
-          throw new Error(await describeStandstill(cluster, ledger, connections), { cause: error });
+          throw new Error(await describeStall(cluster, arrivals, connections), { cause: error });
         }
       };
       const begunAt = performance.now();
       for (const disturb of [disturber.cut, disturber.restart, disturber.kill]) {
         const before = connections.count;
-        // One of the nodes has the connection.
+        // One of these nodes serves the connection, so disturb one after another until the connection ends.
         for (const node of cluster.nodes) {
           if (connections.count > before) break;
           await calm();
           await disturb.call(disturber, node);
         }
-        await until("the subscription is back", () => connections.count > before, { timeoutMs: 60_000 });
+        await until("the client reconnects", () => connections.count > before, { timeoutMs: 60_000 });
       }
-      while (performance.now() - begunAt < minutes * 60_000 && ledger.problems.length === 0) {
+      while (performance.now() - begunAt < minutes * 60_000 && arrivals.problems.length === 0) {
         await calm();
         await disturber.any();
       }
@@ -182,11 +185,11 @@ describe.runIf(hasPostgres)(titleOf("a subscription of the client over three nod
       const published = (await Promise.all(publishing)).reduce((sum, count) => sum + count, 0);
       const states = await Promise.all(topics.map((topic) => stele.state(topic)));
       const all = states.reduce((sum, { sequenceNumber }) => sum + sequenceNumber, 0);
-      await until("the last events come", () => ledger.total >= all, { timeoutMs: 60_000 });
+      await until("the last events arrive", () => arrivals.total >= all, { timeoutMs: 60_000 });
       tail.close();
       await reading;
-      expect(ledger.problems).toEqual([]);
-      expect(ledger.total).toBe(all);
+      expect(arrivals.problems).toEqual([]);
+      expect(arrivals.total).toBe(all);
       expect(all).toBeGreaterThanOrEqual(published);
       expect(connections.resyncs).toBe(0);
       const { cuts, restarts, kills } = disturber;

@@ -12,7 +12,7 @@ const topics = ["c/a", "c/b", "c/d"];
 
 describe.runIf(hasPostgres)(titleOf("a node that does not know that others took over"), () => {
   it(
-    "SIGSTOP until others have taken over, then SIGCONT: it delivers nothing, writes no cursor, and joins again",
+    "SIGSTOP until others have taken over, then SIGCONT: the node sends at most one attempt, writes no cursor, and joins again",
     async () => {
       await using scenario = await ClusterScenario.start();
       const zombie = await until("a node indexes", () => scenario.findFollower());
@@ -22,7 +22,7 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
       await letWait(scenario, owned);
       await scenario.harm(async () => {
         zombie.freeze();
-        await until("others have its subscriptions", async () => {
+        await until("others have the frozen node's subscriptions", async () => {
           const held = await Promise.all(
             scenario.nodes.filter((node) => node !== zombie).map((node) => scenario.listOf(node)),
           );
@@ -32,29 +32,29 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
         scenario.slowDown();
         await scenario.untilNotifiedOfMore();
         zombie.thaw();
-        await until("it has joined again", async () => {
+        await until("the node has joined again", async () => {
           const found = await scenario.findNodeId(zombie);
           return found !== undefined && found !== nodeId;
         });
         await scenario.untilEven();
       });
-      // At most one attempt can fall between the check of the clock and its sending.
+      // The freeze may fall between a node's check of the clock and the send: one attempt.
       await scenario.verify({ strayMax: 1 });
     },
     timeoutMs,
   );
 
   it(
-    "others take over while it counts as a member: the database refuses its writes, and it joins again",
+    "the node's membership is deleted, and others take over: the database refuses the node's writes, and it joins again",
     async () => {
-      // It renews its membership three times in this period.
+      // A node renews its membership three times in this period.
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "12000" } });
       for (const node of scenario.nodes) {
         const nodeId = await scenario.findNodeId(node);
         await letWait(scenario, await scenario.listOf(node));
         await scenario.harm(async () => {
           await scenario.cluster.database.query("delete from nodes where node_id = $1", [nodeId]);
-          await until("it has joined again", async () => {
+          await until("the node has joined again", async () => {
             const found = await scenario.findNodeId(node);
             return found !== undefined && found !== nodeId;
           });
@@ -62,19 +62,19 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
         });
       }
       scenario.slowDown();
-      // It cannot know before its next renewal.
+      // Until its next renewal, the node cannot know that it lost its subscriptions.
       await scenario.verify({ strayMax: Number.POSITIVE_INFINITY });
     },
     timeoutMs,
   );
 });
 
-/** Until many events wait at each of these subscriptions and the node delivers them. */
+/** Publishes until many events wait at each of these subscriptions, whose receivers are slow, and the node delivers them. */
 async function letWait(scenario: ClusterScenario, subscriptions: readonly WatchedSubscription[]): Promise<void> {
   const counts = subscriptions.map(({ receiver }) => receiver.attempts.length);
   scenario.slowDown(slowMs);
   await Promise.all(topics.map((topic) => scenario.load.burst(topic, waitingEvents)));
-  await until("it delivers the waiting events", () =>
+  await until("the node delivers the waiting events", () =>
     subscriptions.every(({ receiver }, index) => receiver.attempts.length > (counts[index] ?? 0)),
   );
 }

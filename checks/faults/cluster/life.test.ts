@@ -10,9 +10,9 @@ const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
   it(
-    "SIGTERM and restart of each node in turn under load: no event is lost or repeated, and every publish succeeds at the second try",
+    "SIGTERM and restart of each node in turn under load: no event is lost or repeated, and every publish succeeds by the second try",
     async () => {
-      // Nodes hand over at once. A node that waited for this time would exceed the timeout of the test.
+      // Nodes hand over at once: waiting for this time would exceed the test's timeout.
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "600000" } });
       for (const node of scenario.nodes) {
         expect(await node.stop()).toEqual(expect.objectContaining({ code: 0, signal: null }));
@@ -40,7 +40,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     expect((await cluster.stop()).code).toBe(0);
   });
 
-  it("a node with another's signer is not ready and names the other, until that one has left", async () => {
+  it("a node with the signer of another node is not ready and names that node, until it has left", async () => {
     await using cluster = await Cluster.start({ nodeCount: 1 });
     const [first] = cluster.nodes;
     const second = await cluster.addNode(devKey(0));
@@ -52,7 +52,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     await until("the second is ready", () => second.client.isReady());
   });
 
-  it("a node without a database ends with an error", async () => {
+  it("a node that cannot reach its database exits with 1 and an error about the database", async () => {
     await using cluster = await Cluster.prepare({ nodeCount: 1 });
     await cluster.database.server.kill();
     const run = await runBroker(cluster.nodes[0]?.options ?? {});
@@ -83,7 +83,7 @@ async function countCreations(cluster: Cluster): Promise<number> {
   let count = 0;
   for (let number = 0; number <= head; number += 1) {
     const block = await cluster.anvil.request("eth_getBlockByNumber", [`0x${number.toString(16)}`, true]);
-    // A block with whole transactions.
+    // The request asked for whole transactions.
     const { transactions } = block as { transactions: readonly { to: string | null }[] };
     count += transactions.filter(({ to }) => to === null).length;
   }

@@ -9,10 +9,10 @@ const timeoutMs = 240_000;
 const waitMs = 60_000;
 const serverUnavailable = 0x88;
 
-/** A client of a session that connects again whenever its connection ends, as stock clients do. */
+/** An MQTT client with a session. It reconnects whenever its connection ends, as stock clients do. */
 class Client {
   readonly mqtt: MqttClient;
-  /** Whether the broker had the session, for each connection. */
+  /** For each connection, whether the broker had the session. */
   readonly sessions: boolean[] = [];
   /** Reason codes of refused connections. */
   readonly refusals: number[] = [];
@@ -28,11 +28,11 @@ class Client {
   }
 
   async connected(): Promise<void> {
-    await until("it is connected", () => this.mqtt.connected, { timeoutMs: waitMs });
+    await until("the client is connected", () => this.mqtt.connected, { timeoutMs: waitMs });
   }
 }
 
-/** Publishes 1, 2, 3 … to a topic of its own; it repeats what was refused until it is acknowledged. */
+/** Publishes 1, 2, 3 … to its own topic, and repeats each number until it is acknowledged. */
 class Publisher extends Client {
   readonly topic: string;
   readonly #qos: 1 | 2;
@@ -69,7 +69,7 @@ class Publisher extends Client {
 
 describe.runIf(hasPostgres)(titleOf("MQTT on nodes whose database stops and returns"), () => {
   it(
-    "acknowledges nothing meanwhile, loses nothing that it acknowledged, and has every session again",
+    "no publish is acknowledged during the outage, no acknowledged event is lost, and every session resumes",
     async () => {
       await using cluster = await Cluster.start({ nodeCount: 2, env: { STELE_MQTT_PORT: "0" } });
       const { server } = cluster.database;
@@ -87,7 +87,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on nodes whose database stops and retu
       const untilMore = async (): Promise<void> => {
         const before = acknowledged();
         const isMore = (): boolean => acknowledged().every((count, index) => count >= (before[index] ?? 0) + 10);
-        await until("everybody has published more", isMore, { timeoutMs: waitMs });
+        await until("every publisher has published more", isMore, { timeoutMs: waitMs });
       };
       for (const publisher of publishers) publisher.begin();
       await untilMore();

@@ -9,7 +9,7 @@ const waitMs = 60_000;
 const takenOver = 0x8e;
 const env = { STELE_MQTT_PORT: "0" };
 
-/** A client with a session. It keeps what MQTT asks of a client across its connections: the packet identifiers of QoS 2. */
+/** A client with a session. It keeps the packet identifiers of QoS 2 across connections, as MQTT requires. */
 class Consumer {
   readonly #cluster: Cluster;
   readonly #clientId: string;
@@ -41,7 +41,7 @@ class Consumer {
     client.on("connect", ({ sessionPresent }) => (isPresent = sessionPresent));
     client.on("message", (_, payload) => this.got.push(Number(String(payload))));
     this.#client = client;
-    await until("it is connected", () => client.connected, { timeoutMs: waitMs });
+    await until("the client is connected", () => client.connected, { timeoutMs: waitMs });
     former?.removeAllListeners("message");
     return isPresent;
   }
@@ -77,7 +77,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
 
   it.each([1, 2] as const)(
-    "a client moves to another node, which is killed, in the middle of QoS %i: nothing is lost and the order stays",
+    "a client in the middle of QoS %i moves to another node, which is then killed: no event is lost, and the order holds",
     async (qos) => {
       const topic = `moves/${qos}`;
       const consumer = new Consumer(cluster, `consumer ${qos}`);
@@ -95,9 +95,9 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
       await cluster.nodes[1]?.kill();
       expect(await consumer.connect(0)).toBe(true);
       await publishing;
-      await until("the last one", () => consumer.got.includes(count), { timeoutMs: waitMs });
+      await until("the last number arrives", () => consumer.got.includes(count), { timeoutMs: waitMs });
       if (qos === 2) expect(consumer.got).toEqual(numbersTo(count));
-      // A repeat of QoS 1 may come after newer ones; each number comes first in its turn.
+      // A QoS 1 repeat may arrive after newer numbers. The first copies arrive in order.
       else expect([...new Set(consumer.got)]).toEqual(numbersTo(count));
       await consumer.end();
       await publisher.endAsync(true);
@@ -106,7 +106,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   );
 
   it(
-    "a share with members at three nodes, one of which is killed: every event comes, and only the latest of the killed node come twice",
+    "a share with members at three nodes, one of which is killed: every event arrives, and only the last ones of the killed node arrive twice",
     async () => {
       const consumers = [0, 1, 2].map((node) => new Consumer(cluster, `member ${node}`));
       for (const [node, consumer] of consumers.entries()) {
@@ -120,7 +120,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
         await Promise.all(numbers.map((number) => publisher.publishAsync("shared", String(number), { qos: 1 })));
       };
       await publish(0, 100);
-      await until("the first hundred", () => new Set(all()).size === 100, { timeoutMs: waitMs });
+      await until("the first hundred arrive", () => new Set(all()).size === 100, { timeoutMs: waitMs });
       expect(all()).toHaveLength(100);
       const countHeld = async () => (await cluster.database.query("select count(*) from share_events"))[0]?.["count"];
       await until("the store has every acknowledgement", async () => (await countHeld()) === "0", {
@@ -129,8 +129,8 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
       const publishing = publish(100, 200);
       await cluster.nodes[1]?.kill();
       await publishing;
-      await until("all", () => new Set(all()).size === 200, { timeoutMs: waitMs });
-      // In flight, or acknowledged too late for the store: the last that the client of the killed node got.
+      await until("all numbers arrive", () => new Set(all()).size === 200, { timeoutMs: waitMs });
+      // Repeats are the last events of the killed node's client: in flight, or acknowledged too late for the store.
       const repeated = all().filter((number, index) => all().indexOf(number) < index);
       const got = consumers[1]?.got ?? [];
       const last = got.slice(got.length - repeated.length);

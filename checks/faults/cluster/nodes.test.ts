@@ -12,7 +12,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   const atWork = useClusterScenario();
 
   it(
-    "kill -9 and restart of each node in turn: no acknowledged event is lost, and the others go on",
+    "kill -9 and restart of each node in turn: no acknowledged event is lost, and the other nodes deliver",
     async () => {
       const scenario = await atWork();
       for (const node of scenario.nodes) {
@@ -29,7 +29,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   );
 
   it(
-    "kill -9 of the indexing node: another takes over, and publishing goes on",
+    "kill -9 of the indexing node: another node takes over, and events are still published and delivered",
     async () => {
       const scenario = await atWork();
       const follower = await until("a node indexes", () => scenario.findFollower());
@@ -41,7 +41,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
       await scenario.untilNotifiedOfMore();
       await scenario.untilEven();
       await expectTakenOver(scenario, { next, from: follower });
-      // Again, with one node left.
+      // Kill the new follower too: one node is left.
       await scenario.harm(() => next.kill());
       await scenario.untilNotifiedOfMore();
       await scenario.verify();
@@ -50,7 +50,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   );
 });
 
-/** The working nodes show the roles of both, and who took over what from the killed one. */
+/** Checks that each working node reports that `next` indexes, and who took over what from `from`, which was killed. */
 async function expectTakenOver(
   scenario: ClusterScenario,
   { next, from }: { readonly next: ClusterNode; readonly from: ClusterNode },
@@ -58,7 +58,7 @@ async function expectTakenOver(
   const working = scenario.nodes.filter((node) => node !== from);
   for (const { url } of working) {
     const admin = new AdminClient({ url });
-    const nodes = await until("the counts of the nodes are young", async () => {
+    const nodes = await until("the nodes' counts of subscriptions are up to date", async () => {
       const listed = [];
       for await (const node of admin.nodes()) listed.push(node);
       const sum = listed.reduce((count, { roles }) => count + roles.subscriptions, 0);

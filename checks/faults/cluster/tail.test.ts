@@ -11,7 +11,7 @@ const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("a tail over three nodes"), () => {
   it(
-    `misses nothing and repeats nothing in ${reconnects} connections to random nodes, one of which is killed`,
+    `misses and repeats no event in ${reconnects} connections to random nodes, one of which is killed`,
     async () => {
       await using cluster = await Cluster.start({ group: { pollMs: 50 } });
       const { random } = cluster;
@@ -23,9 +23,9 @@ describe.runIf(hasPostgres)(titleOf("a tail over three nodes"), () => {
         runTail(tail, { url: urlOfAny, random, signal: stopping.signal }),
         ...topics.map((topic) => publishUntil(stopping.signal, { client: () => cluster.client, topic })),
       ];
-      await until("it came back often", () => tail.opened > reconnects / 2, { timeoutMs: 120_000 });
+      await until("the tail has reconnected often", () => tail.opened > reconnects / 2, { timeoutMs: 120_000 });
       await cluster.nodes[1]?.kill();
-      await until("it came back as often again", () => tail.opened > reconnects, { timeoutMs: 120_000 });
+      await until("the tail has reconnected as often again", () => tail.opened > reconnects, { timeoutMs: 120_000 });
       stopping.abort();
       await Promise.all(running);
       const { client } = cluster.nodes[0] ?? {};

@@ -4,7 +4,7 @@ import { Cluster } from "../../harness/cluster.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
 
-/** Time to notice that the others are away, or back. */
+/** Time in which nodes must notice an outage of the chain, or its end. */
 const timeoutMs = 60_000;
 
 async function hasWarning({ client }: ClusterNode): Promise<boolean> {
@@ -13,7 +13,7 @@ async function hasWarning({ client }: ClusterNode): Promise<boolean> {
 }
 
 describe.runIf(hasPostgres)(titleOf("nodes with topicWriters: own"), () => {
-  it("each node writes to the topics of the others, and so does a node that joins later", async () => {
+  it("each node publishes to topics that the others opened, and so does a node that joins later", async () => {
     await using cluster = await Cluster.start({ nodeCount: 2, group: { topicWriters: "own" } });
     const members = [...cluster.nodes];
     await cluster.nodes[0]?.client.open("own/first");

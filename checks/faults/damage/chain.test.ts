@@ -12,17 +12,17 @@ import {
 
 const eventsTotal = 240;
 
-describe("an embedded chain that is damaged (issue: Integrity)", () => {
+describe("a damaged embedded chain", () => {
   let filled: FilledFolder;
   beforeAll(async () => {
     filled = await fillFolder(eventsTotal);
   });
   afterAll(() => filled[Symbol.dispose]());
 
-  it("is not indexed anew from a block with a flipped bit: the start ends with its number and a remedy", async () => {
+  it("with a flipped bit in a block, and no store to restore it from: the start fails, names the block and a remedy, and changes nothing", async () => {
     using folder = filled.copy();
     const event = filled.events[30];
-    if (event === undefined) throw new Error("there are not so many events");
+    if (event === undefined) throw new Error("the folder has too few events");
     changeFile(chainOf(folder), (bytes) => {
       const at = placeOfText(bytes, event.content) + 2;
       bytes[at] = (bytes[at] ?? 0) ^ 1;

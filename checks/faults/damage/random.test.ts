@@ -7,14 +7,14 @@ import { fillPromisedFolder, type PromisedFolder } from "../support/promised-fol
 import { Tally } from "../support/tally.ts";
 
 const eventsTotal = 120;
-/** Seeds of the pairs: each pair must end in the same way. */
+/** Number of seeds that also damage a row and a block together. Each of these starts must be refused. */
 const pairsMax = 8;
 const seeds = seedsOf(
   "CHECKS_DAMAGE_SEEDS",
   Array.from({ length: 40 }, (_, index) => index + 1),
 );
 
-describe("a broker on damaged files is refused, heals them, or answers as if nothing were", () => {
+describe("damaged files never lead to a wrong answer", () => {
   const tally = new Tally("damage");
   let filled: PromisedFolder;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe("a broker on damaged files is refused, heals them, or answers as if not
   );
 
   it.each(seeds.slice(0, pairsMax))(
-    "seed %i: a small row of the index and a block of the chain, refused",
+    "seed %i: with a damaged row of the index and a damaged block of the chain, the start is refused",
     async (seed) => {
       const random = createRandom(seed);
       using folder = filled.copy(random.pick(["stopped", "killed"]));

@@ -13,14 +13,14 @@ import { replayAll } from "../support/replay.ts";
 const indexDamaged = 200208;
 const eventsTotal = 240;
 
-describe("a store that is damaged (issue: Integrity)", () => {
+describe("a damaged store", () => {
   let filled: FilledFolder;
   beforeAll(async () => {
     filled = await fillFolder(eventsTotal);
   });
   afterAll(() => filled[Symbol.dispose]());
 
-  it("gives a batch with a flipped bit as the chain has it, says so, and has it right from then on", async () => {
+  it("with a flipped bit in a batch: the broker answers from the chain, logs the damage, and repairs the store", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -36,7 +36,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
     expect(readFileSync(storeOf(folder)).includes(event.content)).toBe(true);
   });
 
-  it("scrubbing finds and repairs damage that no call has met", async () => {
+  it("with a flipped bit in a batch that no call reads: scrubbing finds and repairs it", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -47,7 +47,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
     expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
   });
 
-  it("delivers the correct events of a batch that has a flipped bit in the store", async () => {
+  it("with a flipped bit in a batch: the broker delivers the correct events", async () => {
     using folder = filled.copy();
     const event = pick(filled, eventsTotal - 10);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -62,7 +62,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
   });
 
   it.each(["#", "damage/a"])(
-    "counts what waits for %s right though a batch says that it begins earlier",
+    "with a wrong position in a batch row: the count of events that wait for %s is still correct",
     async (topic) => {
       using folder = filled.copy();
       const count = async (): Promise<string | undefined> => {
@@ -86,18 +86,18 @@ describe("a store that is damaged (issue: Integrity)", () => {
     },
   );
 
-  it("proves an event whose batch has a flipped bit", async () => {
+  it("with a flipped bit in a batch: the broker proves its events", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
     await using broker = await startBroker({ dataDir: folder.path });
     await using client = new Client(broker.url);
     const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${event.eventId}` });
-    const { event: proven } = answer.json() as { event: { content: string } }; // The shape is held by a check of its own.
+    const { event: proven } = answer.json() as { event: { content: string } }; // Another check tests the shape.
     expect(Buffer.from(proven.content.slice(2), "hex").toString()).toBe(event.content);
   });
 
-  it("does not deliver a subscription whose cursor has a flipped bit, and says which and what to do", async () => {
+  it("with a flipped bit in a cursor: the broker names the subscription and is not ready until it is removed", async () => {
     using folder = filled.copy();
     const { subscriptionId } = filled;
     changeFile(storeOf(folder), (bytes) => flipProgress(bytes, subscriptionId));
@@ -115,7 +115,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
 
 function pick({ events }: FilledFolder, index: number): Acknowledged {
   const event = events[index];
-  if (event === undefined) throw new Error("there are not so many events");
+  if (event === undefined) throw new Error("the folder has too few events");
   return event;
 }
 
@@ -123,7 +123,7 @@ function flipAt(bytes: Buffer, at: number): void {
   bytes[at] = (bytes[at] ?? 0) ^ 1;
 }
 
-/** The row has its state, and then its cursor, after the url. */
+/** Flips a bit of the subscription's cursor, which follows the state in its row. */
 function flipProgress(bytes: Buffer, id: string): void {
   for (let at = bytes.indexOf(id); at >= 0; at = bytes.indexOf(id, at + 1)) {
     const state = bytes.indexOf("active", at);

@@ -6,7 +6,7 @@ import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { hasStrace, straceTitle } from "../support/power/recorder.ts";
 
-/** A folder's name stands in its parent: a power loss takes the folder with all that is in it where the parent was not synced. */
+/** The parent holds a folder's name: unless the parent is synced, a power loss may remove the folder with all its files. */
 it.runIf(hasStrace)(
   `a new data folder and its parents are synced to disk before the first file in it${straceTitle}`,
   async () => {

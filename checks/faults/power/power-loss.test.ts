@@ -21,14 +21,14 @@ const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
   Array.from({ length: 50 }, (_, index) => index + 1),
 );
-/** A folder that takes the disks on which the test fails, as they were before the start. */
+/** If set, a failed case saves its disk to this folder, as it was before the start. */
 const { CHECKS_KEEP: keepDir } = process.env;
-/** Losses of a disk that ignores syncs. Of each file, a seventh of them keeps everything. */
+/** Number of power losses on a disk that ignores syncs. In one of seven, a file keeps every change. */
 const controls = 8;
-/** Of those, the fewest in which the test has to see that something is lost. */
+/** Of these controls, the fewest in which the test must notice a loss. */
 const controlsSeenMin = 4;
 
-/** A broker's life on a disk: a kill under load, a stop, and a start on what the stop left. */
+/** Records three runs of a broker on one data folder: the first ends with a kill, the others with a stop. */
 class RecordedLife implements Disposable {
   readonly recorder = new Recorder();
   readonly #load = new PublishLoad(topics, { publishersPerTopic: 2 });
@@ -56,7 +56,7 @@ class RecordedLife implements Disposable {
     this.#disk = new Disk(this.recorder.calls, this.recorder.dataDir);
   }
 
-  /** What the broker promised by the end, as the recorder has it. */
+  /** What the broker had promised at the end, by the recorded bytes. */
   get promised() {
     if (this.#loaded === undefined) throw new Error("nothing is recorded");
     return promisedAt(Number.POSITIVE_INFINITY, this.recorder.calls, this.#loaded);
@@ -66,7 +66,7 @@ class RecordedLife implements Disposable {
     return this.#load.acknowledged.size;
   }
 
-  /** Loses power at a moment of the seed's choice, and starts on what the disk then has. */
+  /** Loses power at a moment that the seed chooses, and judges a start on what the disk then holds. */
   async lose(seed: number, disk: Loss["disk"] = "honest"): Promise<Judged> {
     if (this.#loaded === undefined || this.#disk === undefined) throw new Error("nothing is recorded");
     const random = createRandom(seed);
@@ -80,13 +80,14 @@ class RecordedLife implements Disposable {
     return judged;
   }
 
-  /** What the recorder makes of a disk that loses nothing, and what the brokers have left. */
+  /** The files that the recorded calls make on a disk that loses nothing. */
   lossless(): ReadonlyMap<string, Buffer> {
     using folder = createTempFolder();
     this.#disk?.rebuild(folder.path, { at: Number.POSITIVE_INFINITY, random: createRandom(1), disk: "loses nothing" });
     return filesOf(folder.path);
   }
 
+  /** The files that the brokers left. */
   files(): ReadonlyMap<string, Buffer> {
     return filesOf(this.recorder.dataDir);
   }
@@ -104,8 +105,8 @@ class RecordedLife implements Disposable {
 }
 
 /**
- * The store's log and the chain's head file are not synced at each commit: what a loss leaves of them may be damaged, which the broker says, and
- * the chain has it all.
+ * The expected verdict of a start that lost nothing acknowledged. The store's write-ahead log and the chain's head file are not synced at each
+ * commit, so a power loss may damage them. The broker then logs the damage, and the chain still has everything.
  */
 function losslessVerdict({ said }: Judged): Judged["verdict"] {
   return /store's log damaged|head file damaged/.test(said) ? "healed" : "no effect";
@@ -127,13 +128,13 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
   beforeAll(() => life.record());
   afterAll(() => life[Symbol.dispose]());
 
-  it("is tried with everything that the broker acknowledged", () => {
+  it("is tried on a recording of all acknowledged events and some deliveries", () => {
     expect(life.acknowledgedCount).toBeGreaterThanOrEqual(3 * eventsPerRun);
     expect(life.promised.events).toHaveLength(life.acknowledgedCount);
     expect(life.promised.delivered.size).toBeGreaterThan(0);
   });
 
-  it("is tried on what the broker wrote, byte for byte", () => {
+  it("is tried on recorded calls that reproduce the broker's files byte for byte", () => {
     expect(life.lossless()).toEqual(life.files());
   });
 
@@ -142,7 +143,7 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
     expect(judged, judged.said).toMatchObject({ verdict: losslessVerdict(judged) });
   });
 
-  it("is seen where the disk ignores syncs (control of this test)", async () => {
+  it("loses something on a disk that ignores syncs, and this test notices (control)", async () => {
     const judged: Judged[] = [];
     for (let seed = 1; seed <= controls; seed += 1) judged.push(await life.lose(seed, "ignores syncs"));
     const seen = judged.filter((one) => one.verdict !== losslessVerdict(one)).map(({ verdict }) => verdict);

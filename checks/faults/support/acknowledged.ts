@@ -5,19 +5,19 @@ export interface Acknowledged {
   readonly content: string;
 }
 
-/** What clients knew before the fault. After the fault the broker is compared with it. */
+/** What clients knew before a fault. Tests compare the broker with it after the fault. */
 export interface Promised {
   readonly topics: readonly string[];
   readonly events: readonly Acknowledged[];
-  /** Topic by content, of everything that was sent, acknowledged or not; no content was sent twice. */
+  /** Topic of every sent event by its content, acknowledged or not. Contents are unique. */
   readonly sent: ReadonlyMap<string, string>;
   /** The subscription to every topic, made before the first event. Undefined if the fault came before it was answered. */
   readonly subscriptionId: string | undefined;
   /** A subscription to one topic that was made later; undefined if there is none. */
   readonly lateSubscriptionId?: string | undefined;
-  /** Identifiers of the events that the receiver of `subscriptionId` was sent before the fault. */
+  /** Identifiers of the events that the broker sent to the receiver of `subscriptionId` before the fault. */
   readonly delivered: ReadonlySet<string>;
-  /** The event that its topic retains. If defined, the two sessions of promised-session.ts exist since before the first event. */
+  /** A retained event. If defined, the two sessions of promised-session.ts were created before the first event. */
   readonly retained?: Acknowledged | undefined;
   /** Hashes of some blocks, as they were before the fault. */
   readonly blockHashes: ReadonlyMap<number, string>;

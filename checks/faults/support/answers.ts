@@ -2,7 +2,7 @@ import type { Client } from "../../harness/client.ts";
 import { until } from "../../harness/until.ts";
 import { replayAll } from "./replay.ts";
 
-/** What a broker answers about what it holds, as text. */
+/** A broker's answers about its topics and events, as text. */
 export interface Answers {
   readonly list: string;
   readonly states: readonly string[];
@@ -10,7 +10,7 @@ export interface Answers {
   readonly replay: readonly string[];
 }
 
-/** Events one by one, in batches, large, binary and with extensions; closed, reopened and empty topics. */
+/** Publishes events one by one, in batches, large, binary and with extensions. Leaves closed, reopened and empty topics. */
 export async function fill(client: Client): Promise<{ before: Answers; eventIds: readonly string[] }> {
   for (let index = 0; index < 15; index += 1) await client.open(`r/${index}`);
   const publishes = Array.from({ length: 360 }, (_, index) =>
@@ -27,7 +27,7 @@ export async function fill(client: Client): Promise<{ before: Answers; eventIds:
   return { before: await ask(client, eventIds), eventIds };
 }
 
-/** Publishes until the chain has a block that is seconds younger than those before: a retention of a second counts from there. */
+/** Publishes for three seconds, so that all earlier blocks are older than a retention of one second. */
 export async function publishYounger(client: Client, topic: string): Promise<void> {
   const startedAt = performance.now();
   await until("the chain has a younger block", async () => {

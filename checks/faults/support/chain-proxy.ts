@@ -20,7 +20,7 @@ export interface Passage {
   ask(method: string, params: readonly unknown[]): Promise<unknown>;
 }
 
-/** Handles a request. It may leave it without an answer. */
+/** Handles a request, or leaves it without an answer. */
 export type Treatment = (passage: Passage) => void | Promise<void>;
 
 /** Forwards the request and its answer. */

@@ -31,11 +31,11 @@ interface ScenarioOptions {
 
 const topics = ["f/a", "f/b"];
 const blockTimeS = 0.5;
-/** Short, so that a scenario reaches what follows them. */
+/** Short times, so that a scenario reaches what happens after them. */
 const quick = { publishTimeoutMs: 6000, feeBumpAfterMs: 3000, pollMs: 100 };
 const recoverMs = 60_000;
 const quietMs = 3000;
-/** Honest refusals during a chain fault: the transaction failed, the chain is unreachable, too many publishes wait. */
+/** Codes that publishes may return during a chain fault: transaction failed, chain unreachable, too many publishes wait. */
 const honestCodes = [200_202, 200_205, 200_300];
 
 /** A broker on an anvil behind a proxy, with several publishers and a subscription to all topics. */
@@ -116,7 +116,7 @@ export class ChainScenario implements AsyncDisposable {
     return join(this.#folder.path, "data");
   }
 
-  /** Opens the topics, subscribes to all, and publishes until `end`. */
+  /** Opens the topics, subscribes to all, starts the load, and waits until 20 events are acknowledged. */
   async publish(): Promise<void> {
     await until("the broker is ready", () => this.client.isReady());
     for (const topic of topics) await this.client.open(topic);
@@ -125,7 +125,7 @@ export class ChainScenario implements AsyncDisposable {
     await this.untilAcknowledged(20);
   }
 
-  /** Until this many more events are acknowledged. */
+  /** Waits until this many more events are acknowledged. */
   async untilAcknowledged(count: number): Promise<void> {
     const before = this.load.acknowledged.size;
     await until(`${count} more acknowledged`, () => this.load.acknowledged.size >= before + count, {
@@ -136,7 +136,7 @@ export class ChainScenario implements AsyncDisposable {
     });
   }
 
-  /** Until this many more publishes failed. */
+  /** Waits until this many more publishes have failed. */
   async untilRefused(count: number): Promise<void> {
     const before = this.load.refusals.length;
     await until(`${count} more refused`, () => this.load.refusals.length >= before + count, { timeoutMs: recoverMs });
@@ -190,7 +190,7 @@ export class ChainScenario implements AsyncDisposable {
     return this.#running;
   }
 
-  /** Until the node's pool is empty and no event has come for a while. By then every TIMEOUT is decided. */
+  /** Waits until the node's pool is empty and the chain got no event for a while. By then every TIMEOUT is decided. */
   async #untilQuiet(): Promise<void> {
     let block: unknown;
     let count = -1;

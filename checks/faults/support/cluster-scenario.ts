@@ -119,10 +119,10 @@ export class ClusterScenario implements AsyncDisposable {
   /** The node's current id in the database; undefined if it is no member. */
   async findNodeId({ address }: ClusterNode): Promise<string | undefined> {
     const [row] = await this.cluster.database.query("select node_id from nodes where address = $1", [address]);
-    return row?.["node_id"] as string | undefined; // A text.
+    return row?.["node_id"] as string | undefined; // The column is a text.
   }
 
-  /** Receivers delay each answer by this much from now on; without an argument, not at all. */
+  /** From now on, receivers delay each answer by `delayMs`; without an argument, not at all. */
   slowDown(delayMs?: number): void {
     for (const { receiver } of this.subscriptions) {
       receiver.setBehaviour(delayMs === undefined ? accept : slow(delayMs));
@@ -137,7 +137,7 @@ export class ClusterScenario implements AsyncDisposable {
     return result;
   }
 
-  /** Until every subscription has accepted an event sent after this call. */
+  /** Waits until every subscription has accepted an event sent after this call. */
   async untilNotifiedOfMore(): Promise<void> {
     const since = performance.now();
     const isReported = ({ receiver }: WatchedSubscription): boolean =>
@@ -147,7 +147,7 @@ export class ClusterScenario implements AsyncDisposable {
     }).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Until the working nodes share the subscriptions evenly. */
+  /** Waits until the working nodes share the subscriptions evenly. */
   async untilEven(): Promise<void> {
     await until(
       "every working node has its share",
@@ -161,7 +161,7 @@ export class ClusterScenario implements AsyncDisposable {
     ).catch((error: unknown) => this.#fail(error));
   }
 
-  /** No second try on another node has failed since the last call of `forgiveFailures`. */
+  /** Checks that no second try on another node has failed since the last call of `forgiveFailures`. */
   expectNoFailure(): void {
     expect(this.load.failures.slice(this.#checkedFailures)).toEqual([]);
   }
@@ -172,7 +172,7 @@ export class ClusterScenario implements AsyncDisposable {
   }
 
   /**
-   * Every acknowledged event exists. Each subscription received all events in order, with repeats only where a node could not write the
+   * Checks that every acknowledged event exists. Each subscription received all events in order, with repeats only where a node could not write the
    * acknowledgement. No cursor went back. No write, and at most `strayMax` attempts, came from a node that had lost the subscription. Returns
    * the number of repeats since the last call.
    */
@@ -268,7 +268,7 @@ export class ClusterScenario implements AsyncDisposable {
     }
   }
 
-  /** Adds the log of the nodes to an error. */
+  /** Throws the error with the last log lines of the nodes. */
   #fail(error: unknown): never {
     const logs = this.cluster.running.map(
       ({ address, broker }) => `${address}:\n${broker.stdout().split("\n").slice(-10).join("\n")}`,

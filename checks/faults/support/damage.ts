@@ -4,11 +4,11 @@ import type { Random } from "../../harness/random.ts";
 import type { Excuses } from "./judge.ts";
 import type { FolderState } from "./promised-folder.ts";
 
-/** What is done to a data folder while no broker runs. */
+/** Damage to a data folder while no broker runs. */
 export interface Damage {
   readonly state: Exclude<FolderState, "earlier">;
   readonly hits: readonly Hit[];
-  /** The store is deleted after that, so that the next start makes it anew of the chain. */
+  /** Whether the store is deleted afterwards, so that the next start rebuilds it from the chain. */
   readonly isRebuild: boolean;
 }
 
@@ -18,8 +18,9 @@ interface Hit {
 }
 
 interface Place {
-  /** Absolute path of the file, and of the same one at an earlier time. */
+  /** Absolute path of the file. */
   readonly file: string;
+  /** Absolute path of its copy from an earlier time. */
   readonly earlier: string;
   readonly random: Random;
 }
@@ -27,10 +28,10 @@ interface Place {
 const pageBytes = 4096;
 const flipsMax = 20;
 const rangeBytesMax = 65_536;
-/** Whoever copies a file back may forget its log, or find that it has none. */
+/** Chance that restoring an earlier copy also removes the file's write-ahead log: somebody may forget the log, or the copy may have none. */
 const withoutLogChance = 0.5;
 
-/** Each changes one file that is not empty. */
+/** Ways to damage one file that is not empty. */
 const kinds = {
   "bits flipped": (place) =>
     change(place, (bytes) => {
@@ -45,7 +46,7 @@ const kinds = {
       const page = pageOf(bytes, place.random);
       for (let at = 0; at < page.length; at += 1) page[at] = place.random.below(256);
     }),
-  "page as it was": (place) => {
+  "page of an earlier copy": (place) => {
     const old = existsSync(place.earlier) ? readFileSync(place.earlier) : Buffer.alloc(0);
     change(place, (bytes) => {
       const at =
@@ -68,7 +69,7 @@ const kinds = {
       other.copy(one);
       kept.copy(other);
     }),
-  "swapped with an earlier copy": (place) => {
+  "replaced by an earlier copy": (place) => {
     if (existsSync(place.earlier)) copyFileSync(place.earlier, place.file);
     else rmSync(place.file);
     if (place.random.fraction() < withoutLogChance) rmSync(`${place.file}-wal`, { force: true });
@@ -77,20 +78,20 @@ const kinds = {
 } satisfies Readonly<Record<string, (place: Place) => void>>;
 
 type Kind = keyof typeof kinds;
-const kindNames = Object.keys(kinds) as Kind[]; // What it is made of.
+const kindNames = Object.keys(kinds) as Kind[]; // The keys of `kinds`.
 
 const headFile = "chain.sqlite-head";
 const files = ["chain.sqlite", headFile, "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
-/** Kinds after which a file can be whole, as of an earlier time. */
+/** Kinds of damage that may leave an intact file of an earlier time. */
 const rollsBack: ReadonlySet<string> = new Set<Kind>([
   "truncated",
   "truncated to whole pages",
-  "swapped with an earlier copy",
+  "replaced by an earlier copy",
   "missing",
 ]);
 
-/** Kinds after which a head file can be whole, as of an earlier time: it has one page. */
-const headKeptWhole: ReadonlySet<string> = new Set<Kind>(["page as it was", "swapped with an earlier copy"]);
+/** Kinds of damage that may leave an intact head file of an earlier time: it has one page. */
+const headKeptWhole: ReadonlySet<string> = new Set<Kind>(["page of an earlier copy", "replaced by an earlier copy"]);
 
 /** Chooses what to break. */
 export function chooseDamage(random: Random): Damage {
@@ -111,7 +112,7 @@ function isOfChain(file: string): boolean {
   return file.startsWith("chain.");
 }
 
-/** Does it to a copy of the folder; `earlier` is the folder as it was. */
+/** Damages the files in `folder`. `earlier` is a folder with their copies from an earlier time. */
 export function applyDamage(
   { hits, isRebuild }: Damage,
   { folder, earlier, random }: { readonly folder: string; readonly earlier: string; readonly random: Random },
@@ -124,8 +125,8 @@ export function applyDamage(
 }
 
 /**
- * What nobody could know better (docs/security.md, "What damage does"): a chain, its head file and its store that all are of one earlier time, or
- * all are gone. Any of the three that is left refuses the others. A store that is gone, or goes back, takes its subscriptions with it.
+ * Losses that no broker can notice (docs/security.md, "What damage does"): chain, head file and store are all from one earlier time, or all gone.
+ * While one of the three is intact, the broker refuses the others. A store that is lost or from an earlier time has lost its subscriptions.
  */
 export function excusesOf({ hits, isRebuild }: Damage): Excuses {
   const ofChain = hits.filter(({ file }) => isOfChain(file) && file !== headFile);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Random } from "../../harness/random.ts";
 
-/** Small tables of the index with a column whose change a checksum shows: such damage empties the index at the next start. */
+/** Small tables of the index, each with a column under a checksum. Damage there makes the next start empty the index. */
 const smallRows = [
   ["groups", "generation"],
   ["groups", "batch_count"],
@@ -26,7 +26,7 @@ export function changeRow(file: string, statement: string): void {
   database.close();
 }
 
-/** Replaces one byte of the transaction at a share of all, at a share of its bytes. */
+/** SQL that replaces one byte of one transaction. `share` chooses the transaction and `within` the byte, both in [0,1). */
 function flipByte(share: number, within: number): string {
   const place = `(select place from transactions order by place limit 1 offset (select cast(count(*) * ${share} as integer) from transactions))`;
   const at = `cast(length(raw) * ${within} as integer)`;

@@ -6,7 +6,7 @@ import { startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
 import type { Acknowledged } from "./acknowledged.ts";
 
-/** A data folder with events, and one subscription that had been given the first half of them. */
+/** A data folder with events, and a subscription whose receiver accepted the first half of them. */
 export interface FilledFolder extends Disposable {
   readonly events: readonly Acknowledged[];
   readonly subscriptionId: string;
@@ -65,7 +65,7 @@ export function changeFile(file: string, change: (bytes: Buffer) => void): void 
   writeFileSync(file, bytes);
 }
 
-/** Bytes of the first place in the file where the text stands. */
+/** Byte offset of the first occurrence of the text. @throws Error if there is none. */
 export function placeOfText(bytes: Buffer, text: string): number {
   const at = bytes.indexOf(text);
   if (at < 0) throw new Error(`the file does not hold ${text}`);
@@ -78,5 +78,5 @@ export function logLines(broker: BrokerProcess, message: string): readonly Reado
     .stdout()
     .split("\n")
     .filter((line) => line.includes(`"${message}"`));
-  return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>); // What the log is made of.
+  return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>); // Each log line is a JSON object.
 }

@@ -8,21 +8,25 @@ import { expectDelivered, expectProven, expectReady, findHeld, type Held, NotRea
 import { expectSessions } from "./promised-session.ts";
 import { placeOf } from "./replay.ts";
 
-/**
- * How a start on a folder after a fault ended: everything is there, with a word of damage in the log or without; the start was refused and
- * changed nothing; the broker ended while it ran; it runs, is not ready, and says why; it gives everything but proofs, and both the refusal and
- * health say that the chain is damaged; it holds an earlier state of the chain, whole, or began a new chain and said so, where nothing was left
- * that knew better; or something that must never be, which follows the colon.
- */
+/** How a start on a folder after a fault ended. */
 export type Verdict =
+  /** Everything is there, and the log names no damage. */
   | "no effect"
+  /** Everything is there, and the log names the damage. */
   | "healed"
+  /** The start failed with a reason, and changed nothing. */
   | "refused"
+  /** The broker ran, and then failed with a reason. */
   | "ended"
+  /** The broker runs, is not ready, and says why. */
   | "not ready"
+  /** The broker has a whole, earlier state of the chain. The fault excuses that. */
   | "earlier"
+  /** The broker began a new chain and logged it. The fault excuses that. */
   | "anew"
+  /** The broker gives everything but proofs. Its answer and health say that the chain is damaged. */
   | "unproven"
+  /** Something that must never happen. */
   | `wrong: ${string}`;
 
 export interface Judged {
@@ -53,10 +57,11 @@ export const noExcuses: Excuses = {
 };
 
 const endTimeoutMs = 2_000;
-/** A message is for whoever is woken by it: it names the file or the subscription, and says what to do. */
+/** What is damaged: each message must name a file or a subscription. */
 const subject = /(chain|store)\.sqlite|signer\.key|the chain's file|subscription [0-9a-f-]{36}/;
-/** A folder's name may hold any word. */
+/** Paths of folders, whose names may contain any word. */
 const folder = /\/\S*\//g;
+/** What to do: each message must say it, outside of paths. */
 const remedy = /(restore|delete|move|start again|check|unsubscribe)/i;
 
 /** Starts a broker on the folder, asks it everything, and says how it ended. */
@@ -81,7 +86,7 @@ export async function judge(dataDir: string, promised: Promised, excuses = noExc
     if ("failure" in first) return judgeMessage("ended", first.failure.message);
     return judgeLog(first, log);
   } finally {
-    await broker.stop().catch(() => {}); // A disk that is damaged may refuse its last write, too.
+    await broker.stop().catch(() => {}); // Damaged files may refuse the last write too.
   }
 }
 
@@ -91,7 +96,7 @@ interface Running {
   readonly log: readonly LogLine[];
 }
 
-/** Reads the events first: on an earlier chain, what is published later may take the identifiers of lost ones. */
+/** Reads the events first: on an earlier chain, newly published events may take the identifiers of lost ones. */
 async function readEverything(running: Running, promised: Promised, excuses: Excuses): Promise<Judged> {
   await expectReady(running.client);
   const held = await findHeld(running.client, promised.events);
@@ -100,7 +105,7 @@ async function readEverything(running: Running, promised: Promised, excuses: Exc
   return judged;
 }
 
-/** Once everything else is read. A session that the broker dropped for damage is gone with a word in the log. */
+/** Checks the sessions, after everything else is read. The broker may drop a damaged session if it logs that. */
 async function readSessions(
   { client, broker, log }: Running,
   { retained, sent, topics }: Promised,
@@ -126,7 +131,7 @@ async function readAll(
   const isEarlier = held.missing.length > 0;
   if (isEarlier && !excuses.mayBeginAnew) expectEarlier(held, excuses);
   if (held.damaged.length > 0 && !excuses.mayLoseBoth) {
-    throw new Wrong(`${held.damaged.length} events are damaged that were whole in another file`);
+    throw new Wrong(`${held.damaged.length} events are damaged that were intact in another file`);
   }
   const topics = isEarlier ? await topicsOf(client, promised.topics) : promised.topics;
   await expectDelivered(client, promised, { topics, held: held.found, ...excuses });
@@ -138,7 +143,7 @@ async function readAll(
   return { verdict: isEarlier ? "earlier" : "no effect", said: "" };
 }
 
-/** Everything is answered and delivered from the index; the chain, which is damaged, cannot prove it. Health names the file and the remedy. */
+/** The index has everything, but the damaged chain cannot prove it. The answer must name the damage, and health the file and a remedy. */
 function judgeUnproven(
   said: string,
   { excuses, warnings }: { readonly excuses: Excuses; readonly warnings: readonly (string | undefined)[] },
@@ -153,7 +158,7 @@ async function topicsOf(client: Client, topics: readonly string[]): Promise<read
   return topics.filter((_, index) => are[index]);
 }
 
-/** All blocks up to one are there, and none behind it. */
+/** Checks that the fault excuses lost events, and that every lost event is in a later block than all events that are left. */
 function expectEarlier({ found, missing }: Held, { mayBeEarlier }: Excuses): void {
   const first = Math.min(...blocksOf(missing));
   if (!mayBeEarlier) throw new Wrong(`acknowledged events are missing from block ${first} on: ${missing.length}`);
@@ -165,7 +170,7 @@ function blocksOf(events: Held["found"]): readonly number[] {
   return events.map(({ eventId }) => placeOf(eventId).blockNumber);
 }
 
-/** Why the broker failed; undefined if it did not. */
+/** Why the broker failed; undefined if it does not fail within `endTimeoutMs`. */
 async function failureOf(broker: LocalBroker): Promise<Error | undefined> {
   using deadline = new Deadline(endTimeoutMs);
   return await Promise.race([broker.failure, deadline.passed]);
@@ -218,11 +223,11 @@ function judgeLog(judged: Judged, log: readonly LogLine[]): Judged {
   if (verdict === "anew")
     return /new chain/.test(words)
       ? { ...judged, said: words }
-      : { verdict: "wrong: a new chain without a word", said: words };
+      : { verdict: "wrong: a new chain that the log does not mention", said: words };
   return judged;
 }
 
-/** Files that hold nothing: locks, and the index of a log, which is made anew. */
+/** Files without data: locks, and the index of a write-ahead log, which SQLite rebuilds. */
 const holdsNothing = /^lock|-lock(-journal)?$|-shm$/;
 
 function digestOf(folder: string): ReadonlyMap<string, string> {

@@ -3,10 +3,10 @@ import { HttpClient } from "../../harness/http-client.ts";
 
 /** Pause of a producer before it repeats a request, in milliseconds. */
 const repeatPauseMs = 50;
-/** A producer that hears nothing for so long repeats its request. */
+/** Time without an answer after which a producer repeats its request, in milliseconds. */
 const answerMsMax = 2_000;
 
-/** A publish by its key, and every event that it was answered with. */
+/** A publish with its key, and the identifiers of the events with which the broker answered. */
 export interface KeyedPublish {
   readonly key: string;
   readonly topic: string;
@@ -21,7 +21,7 @@ interface SendResult {
   readonly eventId?: string;
 }
 
-/** Producers that give each publish a key, and repeat a request until it is answered with an event, at whichever broker runs. */
+/** Producers that give each publish a key, and repeat a request to the running broker until it answers with an event. */
 export class KeyedLoad {
   readonly publishes: KeyedPublish[] = [];
   readonly #topics: readonly string[];
@@ -30,7 +30,7 @@ export class KeyedLoad {
   #isStopping = false;
   #running: Promise<void>[] = [];
 
-  /** `label` tells this load's keys from another's. */
+  /** `label` distinguishes this load's keys from those of other loads. */
   constructor(topics: readonly string[], label: string) {
     this.#topics = topics;
     this.#label = label;
@@ -45,14 +45,14 @@ export class KeyedLoad {
     this.#running = producers.map((topic, index) => this.#produce(topic, index % 2 === 0));
   }
 
-  /** From now on requests go to this broker; those in progress at another one are broken off. */
+  /** Sends further requests to this broker, and aborts requests in progress at the former one. */
   async pointTo(url: string): Promise<void> {
     const last = this.#http;
     this.#http = new HttpClient(url, { timeoutMs: answerMsMax });
     await last?.[Symbol.asyncDispose]();
   }
 
-  /** Begins nothing new; resolves when every publish has its answer. */
+  /** Begins no new publish. Resolves when every publish has its answer. */
   async finish(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#running);

@@ -3,23 +3,23 @@ import { createLogger, loadConfig, type RunningServer, startServer } from "@stel
 /** A line of the broker's log. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
-/** A broker in this process: a start costs a third of that of a process of its own. */
+/** A broker in this process. Its start takes a third of the time of a separate process. */
 export interface LocalBroker extends AsyncDisposable {
   readonly url: string;
   readonly mqttPort: number;
-  /** Settles when a part has ended that the broker cannot go on without; the real process then stops and ends with its message. */
+  /** Resolves when the broker cannot continue. The real process would then stop and exit with this error's message. */
   readonly failure: Promise<Error>;
   stop(): Promise<void>;
 }
 
 export interface LocalBrokerOptions {
   readonly dataDir: string;
-  /** Takes the log, also that of a start that fails. */
+  /** Receives the log, also of a start that fails. */
   readonly log: LogLine[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What a few blocks change: so the tables of the chain's state and of its log index are written as well. */
+/** As many bytes as a few blocks change, so that the broker also writes the tables of the chain's state and of its log index. */
 export const unsavedBytesMax = 4_096;
 const startTimeoutMs = 30_000;
 const env = {
@@ -31,7 +31,7 @@ const env = {
   STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax),
 };
 
-/** The start has neither succeeded nor failed in time. */
+/** The start neither succeeded nor failed in time. */
 export class StartHangs extends Error {}
 
 /** Starts a broker on the folder. @throws what the start throws; StartHangs. */
@@ -43,7 +43,7 @@ export async function startLocalBroker({ dataDir, log, env: own }: LocalBrokerOp
     version: "checks",
   });
   if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
-  const destination = { write: (line: string) => void log.push(JSON.parse(line) as LogLine) }; // What the log is made of.
+  const destination = { write: (line: string) => void log.push(JSON.parse(line) as LogLine) }; // Each log line is a JSON object.
   const logger = createLogger({ level: "warn", format: "json", destination });
   const starting = startServer(outcome.config, { logger, secrets: outcome.secrets });
   const server = await withinTime(starting);
@@ -53,7 +53,10 @@ export async function startLocalBroker({ dataDir, log, env: own }: LocalBrokerOp
 async function withinTime(starting: Promise<RunningServer>): Promise<RunningServer> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StartHangs(`no start and no end within ${startTimeoutMs} ms`)), startTimeoutMs);
+    timer = setTimeout(
+      () => reject(new StartHangs(`the start neither succeeded nor failed within ${startTimeoutMs} ms`)),
+      startTimeoutMs,
+    );
   });
   try {
     return await Promise.race([starting, timeout]);

@@ -1,22 +1,22 @@
 import type { Attempt } from "../../harness/receiver.ts";
 import type { Database } from "../../harness/postgres.ts";
 
-/** A node took a subscription at this time, in milliseconds since the epoch by this machine's clock. */
+/** A change of a subscription's owner. `at` is in milliseconds since the epoch by this machine's clock. */
 interface Taking {
   readonly id: string;
   readonly at: number;
-  /** Undefined if no node has it. */
+  /** The new owner; undefined if no node owns the subscription. */
   readonly address: string | undefined;
 }
 
-/** The time from one change of the owner to the next. */
+/** The time from one change of a subscription's owner to the next. */
 interface Holding {
   readonly address: string | undefined;
   readonly from: number;
   readonly to: number;
 }
 
-/** Both clocks have whole milliseconds. */
+/** Tolerance for the rounding of both clocks, in milliseconds. */
 const roundingMs = 2;
 
 /** Triggers that record each change of an owner, and the connection of each cursor write. */
@@ -49,7 +49,7 @@ create trigger keep_node after insert or update on public.nodes for each row exe
 create trigger keep_owner after insert or update on public.subscriptions for each row execute function checks.keep_owner();
 `;
 
-/** Starts the record, once the nodes have created their tables. */
+/** Installs the triggers. The nodes must have created their tables. */
 export async function keepBook(database: Database): Promise<void> {
   await database.query(bookkeeping);
 }
@@ -90,7 +90,7 @@ async function readHoldings(database: Database): Promise<ReadonlyMap<string, rea
     (row): Taking => ({
       id: String(row["id"]),
       at: Number(row["at"]),
-      address: (row["address"] as string | null) ?? undefined, // A text.
+      address: (row["address"] as string | null) ?? undefined, // The column is a text.
     }),
   );
   const ids = new Set(takings.map(({ id }) => id));

@@ -9,29 +9,30 @@ import { startLocalBroker } from "./local-broker.ts";
 import { leaveSessions } from "./promised-session.ts";
 import { askForProof } from "./reading.ts";
 
-/** Copies of one data folder at three moments; the broker promised the same in both of the later ones. */
+/** Copies of one data folder at three moments. `promised` holds for the two later ones. */
 export interface PromisedFolder extends Disposable {
   readonly promised: Promised;
-  /** A fresh copy, of an earlier clean stop, or of after the last event: of a clean stop or of a kill. */
+  /** Makes a fresh copy. */
   copy(state: FolderState): TempFolder;
   path(state: FolderState): string;
 }
 
+/** After an early clean stop; after a clean stop or a kill that followed the last event. */
 export type FolderState = "earlier" | "stopped" | "killed";
 
 const earlyTopics = ["damage/a", "damage/b", "damage/c"];
-/** Opened in a later run, so that an earlier page of the store lacks it. */
+/** Opened in a later run, so that earlier pages of the store lack it. */
 const lateTopic = "damage/late";
 const topics = [...earlyTopics, lateTopic];
 
-/** Publishes `count` events in two runs, one by one and many at once; with `isDropped`, a third one drops the store's copies of them. */
+/** Publishes `count` events in two runs, one by one and many at once; with `isDropped`, a third run drops the store's copies of them. */
 export async function fillPromisedFolder(count: number, { isDropped = false } = {}): Promise<PromisedFolder> {
   const root = createTempFolder();
   const path = (state: FolderState | "data"): string => join(root.path, state);
   const filling = new Filling();
   await filling.begin(path("data"), count / 2);
   keep(path("data"), path("earlier"));
-  // The files of a broker that has nothing to do are what a kill leaves.
+  // The files of an idle broker are those that a kill would leave.
   const onFilled = (): void => keep(path("data"), path("killed"));
   await filling.goOn(path("data"), { count, onFilled: isDropped ? () => {} : onFilled });
   if (isDropped) await filling.drop(path("data"), onFilled);
@@ -84,7 +85,7 @@ class Filling {
     onFilled();
   }
 
-  /** Publishes on until the chain has younger blocks, and the older copies are dropped. */
+  /** Publishes until the chain has younger blocks and the broker has dropped the copies of all earlier events. */
   async drop(dataDir: string, onFilled: () => void): Promise<void> {
     await using broker = await startLocalBroker({ dataDir, log: [], env: { STELE_STORE_RETENTION_MS: "1000" } });
     await using client = new Client(broker.url);
@@ -106,7 +107,7 @@ class Filling {
     return { topics, events, sent, retained: this.#retained, ...own };
   }
 
-  /** Half of them one by one, half at once. */
+  /** Publishes until there are `upTo` events: half of the new ones one by one, half at once. */
   async #publish(client: Client, upTo: number): Promise<void> {
     const { length } = this.#events;
     const alone = Math.floor((upTo - length) / 2);

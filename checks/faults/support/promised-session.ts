@@ -15,7 +15,7 @@ interface Received {
   readonly isRetained: boolean;
 }
 
-/** Subscribes, and leaves. What is published from then on is kept for these clients. */
+/** Subscribes as each client and disconnects. The broker keeps later events for these sessions. */
 export async function leaveSessions(port: number): Promise<void> {
   for (const { clientId, filter } of sessions) {
     const { client } = await connectClient(port, { clientId, isKept: true });
@@ -25,11 +25,11 @@ export async function leaveSessions(port: number): Promise<void> {
 }
 
 export interface SessionsExpected {
-  /** What each session has to receive, by content. */
+  /** Events that each session has to receive. */
   readonly held: readonly Acknowledged[];
-  /** Everything that may come. */
+  /** Topic by content, of all events that may arrive. */
   readonly topicOf: ReadonlyMap<string, string>;
-  /** Topic and content of a retained event; undefined if the chain that is left may lack it. */
+  /** The retained event; undefined if it may be lost. */
   readonly retained: Acknowledged | undefined;
   /** Whether the broker may have forgotten a session. */
   readonly mayForget: () => boolean;
@@ -37,7 +37,7 @@ export interface SessionsExpected {
   readonly expectReady: () => Promise<void>;
 }
 
-/** Comes back as every client: a session that is present has every event, one that is not was excused. @throws Wrong. */
+/** Reconnects as each client. The session must have every event, or its loss be excused. @throws Wrong. */
 export async function expectSessions(port: number, expected: SessionsExpected): Promise<void> {
   for (const { clientId } of sessions) await expectSession(port, clientId, expected);
   if (expected.retained !== undefined) await expectRetained(port, expected.retained, expected);
@@ -48,7 +48,7 @@ async function expectSession(port: number, clientId: string, expected: SessionsE
   const { client, isPresent } = await connectClient(port, { clientId, isKept: true, received });
   try {
     if (!isPresent) {
-      if (!expected.mayForget()) throw new Wrong(`the session of ${clientId} is gone without a word`);
+      if (!expected.mayForget()) throw new Wrong(`the session of ${clientId} is gone, and the log does not mention it`);
       return;
     }
     const missing = (): Acknowledged | undefined => {
@@ -95,7 +95,7 @@ interface ConnectOptions {
   readonly received?: Received[];
 }
 
-/** Takes messages from the first on: a session that is present has them sent with its CONNACK. */
+/** Listens before it connects, because the broker sends the session's messages right after its CONNACK. */
 async function connectClient(port: number, { clientId, isKept, received }: ConnectOptions) {
   const properties = { sessionExpiryInterval: isKept ? 1_000_000 : 0 };
   const options = { clientId, clean: !isKept, reconnectPeriod: 0, protocolVersion: 5, properties } as const;

@@ -16,7 +16,7 @@ export class NotReady extends Error {}
 /** What getEvent said of each acknowledged event. */
 export interface Held {
   readonly found: readonly Acknowledged[];
-  /** The broker says that there is none. */
+  /** The broker says that the event does not exist. */
   readonly missing: readonly Acknowledged[];
   /** The broker says that the event is damaged. */
   readonly damaged: readonly Acknowledged[];
@@ -28,7 +28,7 @@ const proofRefused: ReadonlySet<number> = new Set([200_206, indexDamaged]);
 const lanes = 16;
 const proofsMax = 8;
 
-/** Asks for every acknowledged event. @throws Wrong for another content. */
+/** Asks for every acknowledged event. @throws Wrong if an answer has another content. */
 export async function findHeld(client: Client, events: readonly Acknowledged[]): Promise<Held> {
   const held = { found: [] as Acknowledged[], missing: [] as Acknowledged[], damaged: [] as Acknowledged[] };
   const queue = events.values();
@@ -62,9 +62,9 @@ function decoded(content: string): string {
 }
 
 /**
- * Publishes to every topic, and takes all that the broker delivers: to a subscription that begins with the first event, and to the one that was
- * there. Both are held against what was promised and against each other.
- * @throws Wrong; NotReady as soon as the broker is.
+ * Publishes to every topic, and reads what the broker delivers to a new subscription that starts with the first event, and to the one of before the
+ * fault. Compares both with what was promised, and with each other.
+ * @throws Wrong; NotReady as soon as the broker is not ready.
  */
 export async function expectDelivered(client: Client, promised: Promised, options: DeliveryOptions): Promise<void> {
   await using first = await startReceiver();
@@ -96,15 +96,15 @@ export async function expectDelivered(client: Client, promised: Promised, option
 }
 
 export interface DeliveryOptions {
-  /** Those that have to be there. */
+  /** Topics that have to exist. */
   readonly topics: readonly string[];
-  /** What has to be delivered. */
+  /** Events that have to be delivered. */
   readonly held: readonly Acknowledged[];
   /** Whether the store, which alone knows the subscriptions, was lost. */
   readonly mayForgetSubscriptions: boolean;
 }
 
-/** Answers whether there still was such a subscription: the broker would make one anew. */
+/** Resumes the subscription. Returns false if the broker no longer has it: subscribing would create a new one. */
 async function resume(
   client: Client,
   { subscriptionId, url }: { readonly subscriptionId: string; readonly url: string },
@@ -119,25 +119,25 @@ async function resume(
   return true;
 }
 
-/** The next sequence number is given, and no other. @throws Wrong. */
+/** Publishes one event. @throws Wrong if it does not get the next sequence number. */
 async function publishNext(client: Client, topic: string): Promise<Acknowledged> {
   const content = `after the fault on ${topic}`;
   const before = await client.state(topic);
   const { eventId } = await client.publish(topic, content);
   const { sequence } = placeOf(eventId);
   if (sequence !== before.sequenceNumber + 1) {
-    throw new Wrong(`event ${sequence} of ${topic} was published where ${before.sequenceNumber} stood`);
+    throw new Wrong(`event ${sequence} of ${topic} was published after event ${before.sequenceNumber}`);
   }
   return { topic, content, eventId };
 }
 
-/** @throws NotReady with what the broker says. */
+/** @throws NotReady with the reasons that health gives. */
 export async function expectReady(client: Client): Promise<void> {
   if (await client.isReady()) return;
   throw new NotReady((await client.listGroupFailures()).join("; "));
 }
 
-/** Sequences of each topic are 1, 2, 3 …, blocks never go back, and nothing is there that nobody sent, or twice. */
+/** Checks that sequences of each topic are 1, 2, 3 …, that blocks never go back, and that each event was sent and comes once. */
 function expectInOrder(events: readonly EventBody[], { sent }: Promised, published: readonly Acknowledged[]): void {
   const topicOf = new Map([...sent, ...published.map(({ content, topic }) => [content, topic] as const)]);
   const counts = new Map<string, number>();
@@ -164,7 +164,7 @@ function expectPromised(events: readonly EventBody[], held: readonly Acknowledge
   }
 }
 
-/** What it was given is the end of everything, and begins at the latest behind the last event that its receiver had been sent. */
+/** Checks that `given` are the last of all events, without a gap after those that the receiver got before the fault. */
 function expectContinued(
   given: readonly EventBody[],
   { events, delivered }: { readonly events: readonly EventBody[]; readonly delivered: ReadonlySet<string> },
@@ -178,7 +178,7 @@ function expectContinued(
     throw new Wrong(`the subscription was given nothing between event ${last + 1} and event ${from}`);
 }
 
-/** Asks for the proof of every so manieth event. Answers what the broker said where the chain does not give one. @throws Wrong. */
+/** Checks the proofs of at most `proofsMax` events. Returns the broker's messages for those that the chain cannot prove. @throws Wrong. */
 export async function expectProven(
   client: Client,
   { events, blockHashes }: Pick<Promised, "events" | "blockHashes">,
@@ -202,15 +202,15 @@ async function expectProof({ http }: Client, event: Acknowledged, hashes: Readon
   if (result.status === "refuted") throw new Wrong(`the proof of ${event.eventId} is refuted: ${result.reason}`);
   const { topic, content, eventId } = result.event;
   if (!isSame({ topic, eventId, content: Buffer.from(content).toString() }, event)) {
-    throw new Wrong(`the proof of ${event.eventId} is about another event`);
+    throw new Wrong(`the proof of ${event.eventId} proves another event`);
   }
 }
 
-/** A proof, and the hash of the block that it is about. @throws CallFailed; Wrong. */
+/** Returns a proof and the hash of its block. @throws CallFailed; Wrong if the proof is malformed. */
 export async function askForProof(http: HttpSender, eventId: string) {
   const answer = await http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
   const body = answer.json();
-  const failure = body as { code?: number; message?: string }; // As documented.
+  const failure = body as { code?: number; message?: string }; // The fields of a REST failure.
   if (failure.code !== undefined)
     throw new CallFailed("getProof", { code: failure.code, message: String(failure.message) });
   const checked = checkProof(body);

@@ -26,7 +26,7 @@ export async function listTopics(client: Client): Promise<readonly string[]> {
   }
 }
 
-/** Until no event has come for a while. By then the chain has all transactions of killed brokers. */
+/** Waits until no new event has come for a while. By then the chain has all transactions of killed brokers. */
 export async function untilSteady(client: Client): Promise<void> {
   let count = -1;
   let since = performance.now();
@@ -39,7 +39,7 @@ export async function untilSteady(client: Client): Promise<void> {
   await until("no more events come", isSteady, { timeoutMs: 60_000 });
 }
 
-/** Until these subscriptions have delivered all their events. */
+/** Waits until these subscriptions have delivered all their events. */
 export async function untilNotified(client: Client, ids: readonly string[]): Promise<void> {
   const isNotified = async (): Promise<boolean> => {
     const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.values(node));
@@ -62,7 +62,7 @@ export function placeOf(eventId: string): { readonly sequence: number; readonly 
   return { sequence: sequence ?? Number.NaN, blockNumber: blockNumber ?? Number.NaN };
 }
 
-/** Sequences of each topic are 1…n in the order of the group, n is its sequenceNumber, and blocks never go back. */
+/** Checks that sequences of each topic are 1…n in the order of the group, n is its sequenceNumber, and blocks never go back. */
 export async function expectGaplessSequences(client: Client, events: readonly EventBody[]): Promise<void> {
   const counts = new Map<string, number>();
   let block = 0;
@@ -78,7 +78,7 @@ export async function expectGaplessSequences(client: Client, events: readonly Ev
   }
 }
 
-/** Every acknowledged event exists with its content. Every event was sent, and none exists twice. */
+/** Checks that every acknowledged event exists with its content, that every event was sent, and that none exists twice. */
 export function expectHoldsWhatWasSent(events: readonly EventBody[], load: PublishRecord): void {
   const contents = new Map<string, EventBody>();
   for (const event of events) {
@@ -92,7 +92,7 @@ export function expectHoldsWhatWasSent(events: readonly EventBody[], load: Publi
   }
 }
 
-/** getEvent finds each acknowledged event with its content. */
+/** Checks that getEvent finds each acknowledged event with its content. */
 export async function expectFound(
   client: Client,
   acknowledged: Iterable<{ readonly eventId: string; readonly topic: string; readonly content: string }>,

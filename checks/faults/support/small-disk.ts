@@ -3,13 +3,13 @@ import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A file system of its own. */
+/** A small, separate file system. */
 export interface SmallDisk extends Disposable {
   readonly path: string;
   grow(kibibytes: number): void;
 }
 
-/** @throws Error where this user may not mount. */
+/** Mounts a memory file system of this size. @throws Error if this user may not mount. */
 export function mountSmallDisk(kibibytes: number): SmallDisk {
   const path = mkdtempSync(join(tmpdir(), "stele-disk-"));
   const mount = (options: string): void => {

@@ -4,8 +4,8 @@ import { answer, filterOf, type NodeAnswer } from "./chain-treatments.ts";
 type Method = (passage: Passage, head: number) => Promise<NodeAnswer>;
 
 /**
- * A second node behind the same address that is some blocks behind. It does not have newer blocks, its `latest` is an earlier block, a
- * search beyond its head finds nothing, and its pool is empty.
+ * Answers as a node that is `blocksBehind` blocks behind. It does not have newer blocks, its `latest` is an earlier block, a search beyond its head
+ * finds nothing, and its pool is empty.
  */
 export function staleNode(blocksBehind: number): Treatment {
   return async (passage) => {

@@ -5,10 +5,10 @@ import { DatabaseSync } from "@photostructure/sqlite";
 const pageBytes = 4096;
 const name = "store.sqlite";
 
-/** A page of the store that differs in two folders. */
+/** A page of the store that differs between two folders. */
 export interface StalePage {
   readonly number: number;
-  /** The table or database index that begins with it. */
+  /** The table or database index whose first page this is; `none` for other pages. */
   readonly of: string;
 }
 
@@ -41,7 +41,7 @@ function rootsOf(file: string): ReadonlyMap<number, string> {
   const rows = database.prepare("select rootpage, name from sqlite_schema").all() as {
     rootpage: number;
     name: string;
-  }[]; // The columns' types.
+  }[]; // The types of the columns.
   database.close();
   return new Map(rows.map(({ rootpage, name: of }) => [rootpage, of]));
 }

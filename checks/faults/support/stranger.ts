@@ -27,10 +27,10 @@ export interface RawBatch {
   readonly events: Hex;
 }
 
-/** Contents, or whole events. */
+/** A content, or a whole event. */
 export type RawEvent = string | { readonly content: Uint8Array; readonly extensions: readonly [string, string][] };
 
-/** Writes with a key of its own, without the checks of a broker. */
+/** Writes to the registry with its own key, without the checks of a broker. */
 export class Stranger {
   readonly #wallet;
 

@@ -3,9 +3,9 @@ import type { Client } from "../../harness/client.ts";
 import type { Random } from "../../harness/random.ts";
 import type { TailClient, TailedEvent } from "../../harness/tail-client.ts";
 
-/** Most frames that one connection reads before it is cut. */
+/** Most frames that one connection reads before the test cuts it. */
 const framesMax = 12;
-/** Wait before a broker that is gone is asked again. */
+/** Wait before a killed broker is asked again, in milliseconds. */
 const awayMs = 20;
 
 interface TailRun {
@@ -14,19 +14,19 @@ interface TailRun {
   readonly signal: AbortSignal;
 }
 
-/** Connects, reads a random number of frames, cuts, and comes back, until the signal aborts. */
+/** Connects, reads a random number of frames, cuts the connection, and reconnects, until the signal aborts. */
 export async function runTail(tail: TailClient, { url, random, signal }: TailRun): Promise<void> {
   while (!signal.aborted) {
     let left = 1 + random.below(framesMax);
     try {
       await tail.read(url(), () => (left -= 1) > 0 && !signal.aborted);
     } catch {
-      await delay(awayMs); // it was killed, and is not back yet
+      await delay(awayMs); // the broker was killed and is not back yet
     }
   }
 }
 
-/** Publishes one event after the other until the signal aborts; those of a broker that is gone are lost. */
+/** Publishes one event after the other until the signal aborts. An event that meets a killed broker is not repeated. */
 export async function publishUntil(
   signal: AbortSignal,
   { client, topic }: { readonly client: () => Client; readonly topic: string },
@@ -40,7 +40,7 @@ export async function publishUntil(
   }
 }
 
-/** The numbers in their topic of the events of one topic, in the order in which they came. */
+/** Sequences of one topic's events, in order of arrival. */
 export function sequencesOf(events: readonly TailedEvent[], topic: string): readonly number[] {
   return events.filter((event) => event.topic === topic).map(({ eventId }) => Number(eventId.split("-")[1]));
 }

@@ -33,8 +33,8 @@ const repeatedEventsMax = 200;
 const repeatedMsMax = 2000;
 
 /**
- * Every matching event since the start of the subscription arrived in order. A repeat is of the last event after a failed attempt, or after a
- * fault of events whose acknowledgement the broker may not have written. Returns the number of repeats.
+ * Checks that every matching event since the start of the subscription arrived in order. A repeat is allowed for the last event after a failed
+ * attempt, and after a fault for events whose acknowledgement the broker may not have written. Returns the number of repeats.
  */
 export function expectDeliveredInOrder(subscription: WatchedSubscription, history: History): number {
   const expected = history.events.filter(({ topic }) => subscription.matches(topic));
@@ -48,7 +48,7 @@ export function expectDeliveredInOrder(subscription: WatchedSubscription, histor
     const index = indexes.get(attempt.event.eventId) ?? Number.NaN;
     expect(attempt.event).toEqual(expected[index]);
     const from = last?.index ?? newest;
-    // A node that lost the subscription may make a last attempt. The owner then goes on at its own position.
+    // A node that lost the subscription may make a last attempt. The new owner then continues at its own position.
     const isNext = index === from + 1 || index === newest + 1;
     const isAllowed = isNext || isAllowedRepeat({ last, index, attempt }, { history, attempts });
     if (!isAllowed) throw new Error(describeStep({ last, index, attempt }, { subscription, history }));
@@ -69,7 +69,7 @@ interface Expected {
   readonly indexes: ReadonlyMap<string, number>;
 }
 
-/** Index of the first event that arrived. No event sent after the subscribe call is missing. */
+/** Returns the index of the first event that arrived. Checks that no event sent after the subscribe call is missing before it. */
 function expectStart(
   { receiver, subscribedAt, filter }: WatchedSubscription,
   { history, expected, indexes }: Expected,

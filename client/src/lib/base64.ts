@@ -1,4 +1,4 @@
-/** Bytes that one call of `fromCharCode` takes: its arguments are on the stack. */
+/** Bytes for one call of `fromCharCode`; few, because its arguments go on the stack. */
 const sliceBytes = 8192;
 
 /** Standard Base64 with padding. */

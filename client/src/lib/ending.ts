@@ -1,8 +1,8 @@
 import { onAbort } from "./on-abort.ts";
 
 /**
- * A signal that a timer or the caller's signal can abort. `AbortSignal.any` is not used: Node 20 may collect what it returns as garbage, and then the caller's
- * signal ends nothing.
+ * A signal that a timer or the caller's signal can abort. It does not use `AbortSignal.any`: Node 20 may garbage-collect the signal that this returns, and
+ * then the caller's signal has no effect.
  */
 export class Ending {
   readonly #controller = new AbortController();
@@ -22,7 +22,7 @@ export class Ending {
     this.#controller.abort(reason);
   }
 
-  /** Aborts after `ms`, instead of an earlier timer. */
+  /** Aborts after `ms` with the reason that `toReason` returns. Replaces an earlier timer. */
   abortAfter(ms: number, toReason: () => unknown): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.abort(toReason()), ms);
@@ -32,7 +32,7 @@ export class Ending {
     clearTimeout(this.#timer);
   }
 
-  /** The result of a task, however long that ignores the signal. @throws what the task throws; the reason of the signal once it is aborted. */
+  /** Resolves with the task, or rejects once the signal is aborted, even if the task ignores the signal. @throws the task's error; the signal's reason. */
   race<Result>(task: Promise<Result>): Promise<Result> {
     const { signal } = this;
     return new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
-/** What waits for each signal. */
+/** Actions to run when each signal is aborted. */
 const actionsBySignal = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Runs an action once the signal is aborted, until the function that it returns forgets it. A signal has one listener for all actions: Node warns of more
- * than ten, and many calls may share a signal.
+ * Runs an action when the signal is aborted. The returned function cancels the action. A signal gets one listener for all actions: many calls may share a
+ * signal, and Node warns about more than ten listeners.
  */
 export function onAbort(signal: AbortSignal, action: () => void): () => void {
   const actions = actionsBySignal.get(signal) ?? listenTo(signal);

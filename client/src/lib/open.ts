@@ -1,5 +1,6 @@
 /**
- * A type of an answer as a newer broker may give it: each union of texts may have other members, so a `switch` over one needs a default. Fields are read-only.
+ * The type of an answer that may come from a newer broker: each union of strings may get new members, so a `switch` over it needs a default. Fields are
+ * read-only.
  */
 export type Open<T> = T extends string
   ? string extends T

@@ -1,4 +1,4 @@
-import { findException, type HttpAnswer, type HttpDoor, mayPass, readAnswer, toUnanswered } from "../http-door.ts";
+import { findException, type HttpAnswer, type HttpDoor, isTransient, readAnswer, toUnanswered } from "../http-door.ts";
 import { Ending } from "../lib/ending.ts";
 import type { CallOptions } from "../options.ts";
 import { SteleError, toStrangeAnswer } from "../stele-error.ts";
@@ -6,15 +6,15 @@ import { type Frame, FrameParser, type FrameParserOptions } from "./frame-parser
 
 export interface ConnectionOptions extends CallOptions, FrameParserOptions {
   readonly url: string;
-  /** Id of the last frame of an earlier connection. */
+  /** Id of the last frame of the earlier connection, after which this one continues; undefined for the first. */
   readonly place: string | undefined;
 }
 
-/** Three heartbeats of a broker: a connection that brings nothing for so long is dead. */
+/** Three times the broker's heartbeat interval: a connection that is silent for longer is dead. */
 const silenceMsMax = 45_000;
 const contentType = "text/event-stream";
 
-/** One response of `/tail`. */
+/** The response to one request to `/tail`. */
 export class Connection {
   readonly #url: string;
   readonly #signal: AbortSignal | undefined;
@@ -44,7 +44,7 @@ export class Connection {
     }
   }
 
-  /** Undefined at the end. @throws SteleError if the connection breaks; the reason of the signal. */
+  /** The next frame, or undefined at the end of the response. @throws SteleError if the connection breaks; the reason of the signal. */
   async next(): Promise<Frame | undefined> {
     while (this.#at >= this.#frames.length) {
       const value = await this.#guarded(async () => (await this.#reader?.read())?.value);
@@ -72,12 +72,12 @@ export class Connection {
     }
     const reader = response.body.getReader();
     this.#reader = reader;
-    // Node 20 may forget the signal of a request once it is answered.
+    // Node 20 may forget a request's signal once the response begins.
     const cancel = (): void => void reader.cancel().catch(() => {});
     this.#ending.signal.addEventListener("abort", cancel, { once: true });
   }
 
-  /** Ends the connection if nothing comes for too long. */
+  /** Runs a task, and ends the connection if nothing comes for `silenceMsMax`. */
   async #guarded<Result>(task: () => Promise<Result>): Promise<Result> {
     this.#ending.abortAfter(
       silenceMsMax,
@@ -98,9 +98,9 @@ export class Connection {
   }
 }
 
-/** A tail changes nothing, so it may try again after any failure of a server, also one that the broker calls a defect: another node may serve it. */
+/** The error for a refused tail. A tail changes nothing, so it retries any server failure, even if the answer says otherwise: another node may serve it. */
 function toRefusal(answer: HttpAnswer, url: string): SteleError {
   const { status } = answer;
-  const retry = mayPass(status);
+  const retry = isTransient(status);
   return findException(retry ? { ...answer, retry } : answer) ?? toStrangeAnswer(url, `status ${status}`, { retry });
 }

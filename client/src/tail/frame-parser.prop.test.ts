@@ -30,7 +30,7 @@ test("reads the same frames however the stream is cut into chunks", () => {
   );
 });
 
-test("an id without data is a frame, and a comment is none", () => {
+test("reads an id without data as a frame, ignores comments and reports retry", () => {
   const waits: number[] = [];
   const parser = new FrameParser({ onRetryMs: (ms) => waits.push(ms) });
   expect(parser.push("retry: 1734\nid: @7\n\n:\n\nid: @8\n")).toEqual([{ id: "@7", name: "message", data: "" }]);

@@ -1,6 +1,6 @@
 import { SteleError } from "../stele-error.ts";
 
-/** One event of an SSE stream. `data` is empty where only the place moves. */
+/** One event of an SSE stream. `data` is empty in a frame that only moves the tail's place. */
 export interface Frame {
   readonly id: string | undefined;
   readonly name: string;
@@ -8,14 +8,14 @@ export interface Frame {
 }
 
 export interface FrameParserOptions {
-  /** Told the wait that the server asks for before a client comes back. */
+  /** Called with the pause before a reconnect that the server asks for. */
   readonly onRetryMs: (ms: number) => void;
 }
 
-/** Longest frame, in characters: a content of 32 MiB, which is more than a broker can be set to. */
+/** Longest frame: a content of 32 MiB in Base64 and more. A broker can be configured for at most 8 MiB. */
 export const frameCharactersMax = 64 * 1024 * 1024;
 
-/** Reads Server-Sent Events (WHATWG HTML, section 9.2.6) from chunks of text. What is not whole at the end is dropped. */
+/** Reads Server-Sent Events (WHATWG HTML, section 9.2.6) from chunks of text. An incomplete frame at the end is dropped. */
 export class FrameParser {
   readonly #options: FrameParserOptions;
   #line = "";

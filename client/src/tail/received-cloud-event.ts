@@ -1,7 +1,7 @@
 import { isRecord } from "../http-door.ts";
 import { SteleError } from "../stele-error.ts";
 
-/** A CloudEvent 1.0; docs/tail.md says what each attribute is. Other extensions of the event are attributes too. */
+/** A CloudEvent 1.0; docs/tail.md explains each attribute. */
 export interface CloudEventBody {
   readonly specversion: string;
   /** The eventId. */
@@ -17,7 +17,7 @@ export interface CloudEventBody {
   readonly [attribute: string]: unknown;
 }
 
-/** An event as a CloudEvent. `text` is its JSON as the broker sent it, whose numbers keep all their digits. */
+/** An event as a CloudEvent. `text` is the JSON that the broker sent. Numbers keep all their digits in it; `json()` may round them. */
 export class ReceivedCloudEvent {
   readonly text: string;
 
@@ -26,7 +26,7 @@ export class ReceivedCloudEvent {
   }
 
   json(): CloudEventBody {
-    return JSON.parse(this.text) as CloudEventBody; // Checked when it came.
+    return JSON.parse(this.text) as CloudEventBody; // toReceivedCloudEvent checked it.
   }
 }
 

@@ -3,7 +3,7 @@ import { isRecord } from "../http-door.ts";
 import { fromBase64 } from "../lib/base64.ts";
 import { SteleError } from "../stele-error.ts";
 
-/** An event as the interface has it; `content` is Base64, and the methods decode it. */
+/** An event as the broker sends it. `content` is Base64; the methods decode it. */
 export class ReceivedEvent implements EventBody {
   readonly topic: string;
   readonly content: string;
@@ -21,7 +21,7 @@ export class ReceivedEvent implements EventBody {
     return fromBase64(this.content);
   }
 
-  /** The content as UTF-8; bytes that are none become U+FFFD. */
+  /** The content as UTF-8 text; invalid bytes become U+FFFD. */
   text(): string {
     return new TextDecoder().decode(this.bytes());
   }

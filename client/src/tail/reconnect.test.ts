@@ -6,7 +6,7 @@ const headers = { "content-type": "text/event-stream" };
 const stream = (id: string): Response =>
   new Response(`id: ${id}\ndata: ${JSON.stringify({ ...event, eventId: id })}\n\n`, { headers });
 
-/** Reads a tail that is connected once, then gets this answer, and then is connected again. */
+/** Reads a tail that connects, then gets `answer`, then connects again. */
 async function readThrough(answer: () => Response): Promise<readonly string[]> {
   const answers = [() => stream("2cf24dba-1-1"), answer, () => stream("2cf24dba-2-2")];
   const fetch: typeof globalThis.fetch = async () => answers.shift()?.() ?? new Response(null, { status: 404 });
@@ -24,20 +24,24 @@ it.each([
   ["a proxy's JSON with 408", () => Response.json({ message: "Request Timeout" }, { status: 408 })],
   ["a proxy's JSON with 502", () => Response.json({ message: "Bad Gateway" }, { status: 502 })],
   [
-    "a defect of the broker, 500",
+    "the broker's status 500 with retry false",
     () =>
       Response.json(
         { code: 200000, message: "unknown error" },
         { status: 500, headers: { "stele-error-retry": "false" } },
       ),
   ],
-])("a tail that was connected comes back after %s", async (_what, answer) => {
+])("a tail that was connected reconnects after %s", async (_what, answer) => {
   expect(await readThrough(answer)).toEqual(["2cf24dba-1-1", "2cf24dba-2-2"]);
 });
 
 it.each([
-  ["403", () => Response.json({ code: 100702, message: "not allowed" }, { status: 403 }), { code: 100702 }],
+  [
+    "the broker's 403",
+    () => Response.json({ code: 100702, message: "not allowed" }, { status: 403 }),
+    { code: 100702 },
+  ],
   ["a proxy's JSON with 404", () => Response.json({ message: "Not Found" }, { status: 404 }), { code: undefined }],
-])("a tail that was connected ends with %s", async (_what, answer, error) => {
+])("a tail that was connected throws after %s", async (_what, answer, error) => {
   await expect(readThrough(answer)).rejects.toMatchObject({ ...error, retry: false });
 });

@@ -7,12 +7,12 @@ import { Connection } from "./connection.ts";
 import type { Frame } from "./frame-parser.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 
-/** The chain took events back: what came after this place may be gone, and what stands there now follows. */
+/** A reorg removed events: those that came after this place may be gone. The events that the chain has now after this place follow. */
 export interface Resync {
   readonly after: string;
 }
 
-/** A connection has ended or could not be made; the next try comes after `delayMs`. */
+/** A connection has ended or could not be made; the tail connects again after `delayMs`. */
 export interface Reconnect {
   readonly reason: string;
   readonly delayMs: number;
@@ -23,45 +23,45 @@ export interface SubscribeOptions extends CallOptions {
   readonly after?: string | Date | undefined;
   /** Only events with these values in their content; see docs/tail.md. */
   readonly filter?: string | undefined;
-  /** Called between the events. A client that keeps results by eventId drops those after that place. */
+  /** Called between events. A client that stores results by eventId drops the results after that place. */
   readonly onResync?: ((resync: Resync) => void) | undefined;
-  /** Called with each connection that is made, the first one included. */
+  /** Called after each connection is made, the first one included. */
   readonly onConnect?: (() => void) | undefined;
   readonly onReconnect?: ((reconnect: Reconnect) => void) | undefined;
-  /** Longest pause between two tries to come back, in milliseconds. 30,000 if left out. */
+  /** Longest pause before a reconnect, in milliseconds. 30,000 if left out. */
   readonly reconnectMsMax?: number | undefined;
 }
 
 export interface TailOptions<Item> extends SubscribeOptions {
   readonly topics: readonly string[];
-  /** Form of the events, as `/tail` names it. */
+  /** Form of the events; the parameter `format` of `/tail`. */
   readonly format?: "cloudevents";
-  /** Reads an event: the value of a frame, and its text. @throws SteleError if it is none. */
+  /** Makes an event of a frame's data: the parsed JSON, and its text. @throws SteleError if the data is no event. */
   readonly read: (value: unknown, text: string) => Item;
-  /** Tries of the first connection, beside the first. A tail that was connected once comes back for ever. */
+  /** Retries of the first connection. Once a tail was connected, it reconnects without limit. */
   readonly retries: number;
 }
 
 const reconnectMsMaxDefault = 30_000;
-/** Pause before the first try to come back, unless the broker says another. */
+/** Pause before the first reconnect, unless the broker asks for another. */
 const reconnectMsDefault = 1_000;
 
 /**
- * Events of topics, as they come. It reads only what its loop takes: a slow loop slows the connection, and no more than one chunk of the network waits in
- * memory. Use it in one loop at a time; a later loop goes on where the one before ended.
+ * Events of topics, as they come. A tail reads the network only as fast as its loop takes events: at most one chunk waits in memory. Use a tail in one loop
+ * at a time; a later loop continues where the earlier one ended.
  */
 export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   readonly #door: HttpDoor;
   readonly #options: TailOptions<Item>;
   #connection: Connection | undefined;
-  /** Of the caller's signal, and of `close`, from the first connection to the end of the loop. */
+  /** Aborted by the caller's signal and by `close`. Exists from the first connection to the end of the loop. */
   #ending: Ending | undefined;
   #isClosed = false;
   #place: string | undefined;
-  /** Read by `opened`, for the loop. */
+  /** A frame that `opened` read and the loop has not taken yet. */
   #peeked: Frame | undefined;
   #hasConnected = false;
-  /** In a row. */
+  /** Failed connections in a row. */
   #failures = 0;
   #reconnectMs = reconnectMsDefault;
   #endReason = "the connection ended";
@@ -71,12 +71,12 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     this.#options = options;
   }
 
-  /** Everything up to here was given to the loop: another tail goes on from it as `after`. Undefined before the first connection. */
+  /** The loop has got every event up to this place. Give it to another tail as `after` to continue. Undefined before the first connection. */
   get place(): string | undefined {
     return this.#place;
   }
 
-  /** Connects without a loop: it will get what is published after this. @throws SteleError; the reason of the signal. */
+  /** Connects before a loop starts, so that the loop gets every event published after this call. @throws SteleError; the reason of the signal. */
   async opened(): Promise<void> {
     if (this.#place !== undefined || this.#peeked !== undefined) return;
     const frame = await this.#nextOrEnd();
@@ -115,7 +115,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     this.#connection = undefined;
   }
 
-  /** Undefined once the tail is closed. */
+  /** The next frame; undefined once the tail is closed. */
   async #nextOrEnd(): Promise<Frame | undefined> {
     if (this.#isClosed) return undefined;
     this.#ending ??= new Ending(this.#options.signal);
@@ -182,7 +182,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     });
   }
 
-  /** Moves the place. Undefined for what is no event; a newer broker may send other notices. */
+  /** Moves the place. Returns the frame's event; undefined for other frames, also those that only a newer broker knows. */
   #take({ id, name, data }: Frame): Item | undefined {
     const event = name === "message" && data !== "" ? this.#options.read(parse(data), data) : undefined;
     if (id !== undefined) this.#place = id;
@@ -191,7 +191,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     return event;
   }
 
-  /** The broker tells each client another wait, so that they do not come back at once. */
+  /** The first pause is not random: the broker asks each client for a different one, so that they do not return at the same time. */
   #toDelayMs({ retryAfterMs = 0 }: SteleError): number {
     const { reconnectMsMax = reconnectMsMaxDefault } = this.#options;
     const ms =

@@ -3,7 +3,7 @@ import { bodyBytesMax, type NodeRequest, readFetchBody, readNodeBody } from "./r
 import { receive, type ReceiverOptions } from "./receiver.ts";
 import type { WebhookHeaders } from "./verify-webhook.ts";
 
-/** A handler for `node:http`, and for Express. In Express it goes before `express.json()`, which throws away the bytes that are signed. */
+/** A handler for `node:http`, and for Express. In Express, put it before `express.json()`, which discards the signed bytes. */
 export function toNodeHandler(options: ReceiverOptions): (request: NodeRequest, response: ServerResponse) => void {
   return (request, response) => {
     const { method = "", headers } = request;
@@ -13,7 +13,7 @@ export function toNodeHandler(options: ReceiverOptions): (request: NodeRequest, 
   };
 }
 
-/** What this plugin uses of a Fastify instance. */
+/** The part of a Fastify instance that `webhookPlugin` uses. */
 export interface FastifyLike {
   removeContentTypeParser(type: string): void;
   addContentTypeParser(
@@ -40,7 +40,7 @@ interface FastifyReplyLike {
   send(body: string): unknown;
 }
 
-/** A plugin for Fastify: `app.register(webhookPlugin, { path: "/hook", secret, onEvent })`. Its parser holds for this path only. */
+/** A plugin for Fastify: `app.register(webhookPlugin, { path: "/hook", secret, onEvent })`. Its body parser applies to this path only. */
 export async function webhookPlugin(
   app: FastifyLike,
   { path, ...options }: ReceiverOptions & { readonly path: string },
@@ -61,7 +61,7 @@ export async function webhookPlugin(
   app.route({ method: ["POST", "OPTIONS"], url: path, handler });
 }
 
-/** A handler for servers that speak `Request` and `Response`: Deno, Bun, workers. */
+/** A handler for servers that use `Request` and `Response`: Deno, Bun, workers. */
 export function toFetchHandler(options: ReceiverOptions): (request: Request) => Promise<Response> {
   return async (request) => {
     const { method, headers } = request;

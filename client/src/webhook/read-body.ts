@@ -1,17 +1,17 @@
 import type { IncomingMessage } from "node:http";
 
-/** Longest body that the handlers read: a content of 64 KiB as Base64 and its extensions, and much room for a broker that is set to more. */
+/** Longest body that the handlers read. It fits the default content of 64 KiB many times, for brokers that allow more. */
 export const bodyBytesMax = 8 * 1024 * 1024;
 
-/** A request of node, or of a framework on top of it that may have read the body. */
+/** A request of Node.js, whose body a framework may have read already. */
 export type NodeRequest = IncomingMessage & {
-  /** What `express.raw()` or `express.text()` has read. */
+  /** The body, if `express.raw()` or `express.text()` has read it. */
   readonly body?: unknown;
-  /** The bytes, where a framework keeps them beside the body that it parsed. */
+  /** The bytes, if a framework keeps them besides the parsed body. */
   readonly rawBody?: unknown;
 };
 
-/** The bytes that are signed are gone: something in front of the handler has read the body. It is a mistake of this server's program. */
+/** Something in front of the handler has read the body, so the signed bytes are gone: a mistake in this server's program. */
 export class BodyTaken extends Error {}
 
 /** Undefined for a body that is too long. @throws BodyTaken if a parser has read it already. */
@@ -24,7 +24,7 @@ export async function readNodeBody(request: NodeRequest): Promise<string | Uint8
   }
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // With its default, leaving the loop would close the connection before the answer.
+  // By default, leaving the loop would close the connection before the answer.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
     if (bytes > bodyBytesMax) {

@@ -9,13 +9,13 @@ export interface Webhook {
   /** The same for each repeat: the eventId, or the identifier of a batch or a ping. */
   readonly id: string;
   readonly subscriptionId: string;
-  /** In order: none of a ping, one, or those of a batch. A batch is accepted or repeated as a whole. */
+  /** In order. A ping has none. A batch is accepted or repeated as a whole. */
   readonly events: readonly ReceivedEvent[];
   /** Whether the subscription was made over JSON-RPC, so that the answer has to be a JSON-RPC response. */
   readonly isJsonRpc: boolean;
 }
 
-/** Reads the body of a callback whose signature is verified, in either form. @throws WebhookRefused; TypeError for CloudEvents. */
+/** Reads the body of a callback whose signature is verified, in the form of REST or of JSON-RPC. @throws WebhookRefused; TypeError for CloudEvents. */
 export function readWebhook(text: string, id: string): Webhook {
   const body = parse(text);
   if (isCloudEvents(body)) {
@@ -44,7 +44,7 @@ function readEvents(values: readonly unknown[]): readonly ReceivedEvent[] {
   }
 }
 
-/** One, or a batch of them. */
+/** Whether the body is a CloudEvent or a batch of CloudEvents. */
 function isCloudEvents(body: unknown): boolean {
   const first: unknown = Array.isArray(body) ? body[0] : body;
   return isRecord(first) && typeof first["specversion"] === "string";

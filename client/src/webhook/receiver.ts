@@ -6,21 +6,21 @@ import { WebhookRefused } from "./webhook-refused.ts";
 
 export interface ReceiverOptions extends Pick<VerifyWebhookOptions, "secret" | "toleranceS"> {
   /**
-   * Takes an event. The broker gets its answer once this resolves; if it throws, the broker sends the event again later. Events of a batch come one after
-   * another, and all of them again if one throws. An event may come twice, with the same eventId.
+   * Handles an event. If this resolves, the broker counts the event as delivered; if it throws, the broker sends the event again later. The events of a
+   * batch come one after another; if one throws, the whole batch comes again. An event may come twice, with the same eventId.
    */
   readonly onEvent: (event: ReceivedEvent, webhook: Webhook) => void | Promise<void>;
-  /** Told why a callback was not accepted. If left out, all but wrong signatures goes to `console.error`. */
+  /** Called with the reason why a callback was not accepted. If left out, every reason but WebhookRefused goes to `console.error`. */
   readonly onError?: ((error: unknown) => void) | undefined;
-  /** Brokers that may call, as they name themselves when they ask for consent; `*` for all. They are not told anything if this is left out. */
+  /** Brokers that may call, by the name in their request for consent; `*` for all. If left out, a request for consent gets status 405. */
   readonly allowedBrokers?: readonly string[] | undefined;
 }
 
-/** A request as each server has it. */
+/** A request, in the same form for every kind of server. */
 export interface ReceivedRequest {
   readonly method: string;
   readonly headers: WebhookHeaders;
-  /** Reads the bytes that are signed; undefined if they are too many. */
+  /** Reads the signed bytes; undefined if the body is too long. */
   readonly readBody: () => Promise<string | Uint8Array | undefined>;
 }
 
@@ -61,11 +61,11 @@ function report(error: unknown, { onError }: ReceiverOptions): void {
 }
 
 function warn(text: string, error: unknown): void {
-  // oxlint-disable-next-line no-console -- A mistake of the program that nobody handles would be seen nowhere else.
+  // oxlint-disable-next-line no-console -- Without `onError`, nothing else shows a mistake in the program.
   console.error(text, error);
 }
 
-/** Says what the sender or this server's programmer did wrong, and nothing of what `onEvent` threw. */
+/** The answer says what the sender or this server's programmer did wrong, but never shows what `onEvent` threw. */
 function toRefusal(error: unknown): ReceiverAnswer {
   if (error instanceof WebhookRefused) return { status: 401, headers: textType, body: `${error.message}\n` };
   if (error instanceof BodyTaken) return { status: 500, headers: textType, body: `${error.message}\n` };

@@ -25,13 +25,13 @@ describe("verifyWebhook", () => {
     ...["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcde"].map(
       (secret) => [secret, Buffer.from(secret)] as const,
     ),
-  ])("accepts what a broker signs with %s", async (secret, key) => {
+  ])("accepts a callback that is signed with the secret %s", async (secret, key) => {
     const webhook = await verifyWebhook(rest, sign(rest, key), { secret, now });
     expect(webhook).toMatchObject({ kind: "event", id: event.eventId, subscriptionId: "s", isJsonRpc: false });
     expect(webhook.events.map((one) => one.json())).toEqual([{}]);
   });
 
-  it("accepts the published vector of Standard Webhooks, but that its body is no callback", async () => {
+  it("accepts the signature of the Standard Webhooks test vector, and refuses its body", async () => {
     const headers = {
       "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
       "webhook-timestamp": "1614265330",
@@ -44,7 +44,7 @@ describe("verifyWebhook", () => {
     await expect(verified).rejects.toThrow("the body is no callback");
   });
 
-  it("reads the form of JSON-RPC, pings, and headers of fetch", async () => {
+  it("reads JSON-RPC callbacks, pings, and Headers objects", async () => {
     const headers = new Headers(sign(rpc, Buffer.from("k")));
     expect(await verifyWebhook(Buffer.from(rpc), headers, { secret: ["old", "k"], now })).toMatchObject({
       isJsonRpc: true,
@@ -74,14 +74,14 @@ describe("verifyWebhook", () => {
   it.each([
     ["a CloudEvent", { specversion: "1.0", id: "x" }],
     ["a batch of CloudEvents", [{ specversion: "1.0", id: "x" }]],
-  ])("verifies %s, and says how to read it", async (_form, value) => {
+  ])("verifies the signature of %s, and names the package that reads it", async (_form, value) => {
     const body = JSON.stringify(value);
     const headers = sign(body, Buffer.from("k"), "x");
     expect(await verifySignature(body, headers, { secret: "k", now })).toBe("x");
     await expect(verifyWebhook(body, headers, { secret: "k", now })).rejects.toThrow("package cloudevents");
   });
 
-  it("verifies Ed25519 by the public key, and no signature of the other kind", async () => {
+  it("verifies Ed25519 with the public key, and refuses an HMAC made with that key", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ed25519");
     const raw = publicKey.export({ format: "der", type: "spki" }).subarray(-32);
     const secret = `whpk_${raw.toString("base64")}`;
@@ -89,7 +89,7 @@ describe("verifyWebhook", () => {
     const signature = signWith(null, Buffer.from(head + rest), privateKey).toString("base64");
     const headers = { ...sign(rest, raw), "webhook-signature": `v1a,${signature}` };
     expect(await verifyWebhook(rest, headers, { secret, now })).toMatchObject({ kind: "event" });
-    // Whoever knows the public key could make a signature of HMAC with it.
+    // Anybody who knows the public key can make an HMAC with it.
     for (const key of [raw, Buffer.from(secret)]) {
       await expect(verifyWebhook(rest, sign(rest, key), { secret, now })).rejects.toThrow("does not match");
     }
@@ -100,7 +100,7 @@ describe("verifyWebhook", () => {
     ["whsk_AAAA", "public key whpk_"],
     ["whpk_AAAA", "32 bytes"],
     ["", "empty"],
-  ])("refuses to verify with %j", async (secret, reason) => {
+  ])("throws for the unusable secret %j", async (secret, reason) => {
     await expect(verifyWebhook(rest, sign(rest, Buffer.from("k")), { secret, now })).rejects.toThrow(reason);
   });
 
@@ -119,8 +119,8 @@ describe("verifyWebhook", () => {
     ["an empty signature", rest, { ...good, "webhook-signature": "v1," }, now, "does not match"],
     ["no signature", rest, { ...good, "webhook-signature": undefined }, now, "webhook-signature is missing"],
     ["an old callback", rest, good, now + 301_000, "clock"],
-    ["a callback of the future", rest, good, now - 301_000, "clock"],
-    ["a time that is none", rest, { ...good, "webhook-timestamp": "1e9" }, now, "not a number"],
+    ["a callback from the future", rest, good, now - 301_000, "clock"],
+    ["a timestamp that is no integer", rest, { ...good, "webhook-timestamp": "1e9" }, now, "not a number"],
   ])("refuses %s", async (...row) => {
     const [, body, headers, at, reason] = row;
     const verified = verifyWebhook(body, headers, { secret: "k", now: at });

@@ -2,17 +2,17 @@ import { fromBase64 } from "../lib/base64.ts";
 import { readWebhook, type Webhook } from "./read-webhook.ts";
 import { WebhookRefused } from "./webhook-refused.ts";
 
-/** Headers as node, Express and Fastify have them, or as `fetch` has them. */
+/** Headers of Node.js, Express and Fastify, or of `fetch`. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A secret, or the public key `whpk_…` of a secret `whsk_…`. With several, one is enough, so that a secret can be replaced. */
+/** A secret, or the public key `whpk_…` of a secret `whsk_…`. With several, a signature by one of them is enough, so that a secret can be replaced. */
 export type WebhookSecret = string | readonly string[];
 
 export interface VerifyWebhookOptions {
   readonly secret: WebhookSecret;
   /** How old, or how far in the future, a callback may be, in seconds. 300 if left out. */
   readonly toleranceS?: number | undefined;
-  /** Milliseconds since the epoch; the clock's if left out. */
+  /** Current time in milliseconds since 1970; `Date.now()` if left out. */
   readonly now?: number | undefined;
 }
 
@@ -70,7 +70,7 @@ export function findHeader(headers: WebhookHeaders, name: string): string | unde
   return typeof value === "string" ? value : value?.[0];
 }
 
-/** Compares in constant time, as `verify` does. */
+/** Whether one of the secrets verifies one of the signatures. `crypto.subtle.verify` compares in constant time. */
 async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   signatures: string,
@@ -88,7 +88,7 @@ async function isSigned(
   return false;
 }
 
-/** How a secret verifies, and which signatures: one of another kind never counts. */
+/** How a secret verifies signatures; only those with the prefix count. */
 interface Verifier {
   readonly prefix: string;
   readonly algorithm: { readonly name: string; readonly hash?: string };
@@ -97,7 +97,10 @@ interface Verifier {
 
 const publicKeyBytes = 32;
 
-/** The key of `whsec_<Base64>` is its decoded bytes, that of any other secret its UTF-8 bytes. @throws TypeError for a private key. */
+/**
+ * The key of `whsec_<Base64>` is the decoded bytes, and that of a plain secret its UTF-8 bytes.
+ * @throws TypeError for an empty secret, a private key, or a malformed public key.
+ */
 function toVerifier(secret: string): Verifier {
   if (secret === "") throw new TypeError("the secret is empty: everybody can sign with it");
   if (secret.startsWith("whsk_")) {
@@ -114,7 +117,7 @@ function toVerifier(secret: string): Verifier {
   return { prefix: "v1,", algorithm: { name: "HMAC", hash: "SHA-256" }, key };
 }
 
-/** No element if the text is no Base64 with padding. */
+/** The decoded bytes as the only element; none if the text is no Base64 with padding. */
 function findBase64(text: string): readonly Uint8Array<ArrayBuffer>[] {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? [fromBase64(text)] : [];
 }

@@ -1,4 +1,4 @@
-/** The callback is not one of the broker, or too old. Answer with status 401. */
+/** The callback does not come from the broker, or is too old. Answer with status 401. */
 export class WebhookRefused extends Error {
   constructor(message: string) {
     super(message);

@@ -7,7 +7,7 @@ export const chainNodes = readWords("chain-nodes");
 /** Names of the identity providers whose log-in works at this page's address; keys work everywhere. The broker writes them into the page. */
 export const logIns = readWords("log-ins");
 
-/** Where a log-in begins; it ends at the view that is shown now. */
+/** The address where a log-in begins. The log-in returns to the current view. */
 export function toLogInAddress(name: string): string {
   const view = `${location.pathname.slice(consolePath.length)}${location.search}`;
   return `${consolePath}/login/${name}?${new URLSearchParams({ view }).toString()}`;

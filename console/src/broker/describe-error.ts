@@ -1,7 +1,7 @@
 import { SteleError } from "@stele/client";
 
 const accessDenied = 100702;
-const nothingThere = 200001;
+const parameterInvalid = 200001;
 
 /** What went wrong, and what a person can do. */
 export function describeError(error: unknown): string {
@@ -12,7 +12,7 @@ export function describeError(error: unknown): string {
 
 function adviceFor(code: number | undefined, message: string): readonly string[] {
   if (code === accessDenied) return ["your key lacks the right to this; an operator can give it"];
-  if (code === nothingThere && message.includes("there is nothing at"))
+  if (code === parameterInvalid && message.includes("there is nothing at"))
     return ["operators' pages may be served at another port (adminPort): open the console there"];
   return [];
 }

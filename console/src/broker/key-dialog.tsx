@@ -3,7 +3,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { logIns, toLogInAddress } from "./addresses.ts";
 import { useSession, useSessionState } from "./session-context.tsx";
 
-/** Asks for a key, or a log-in by a provider, once the broker wants one. A key stays in this tab. */
+/** Asks for a key or a log-in by an identity provider, once the broker requires it. A key stays in this tab. */
 export function KeyDialog(): ReactNode {
   const session = useSession();
   const { isKeyWanted, hasKey } = useSessionState();
@@ -38,7 +38,7 @@ export function KeyDialog(): ReactNode {
   );
 }
 
-/** A log-in by a provider leaves the page, and comes back to its view. A key of the tab would count instead of it. */
+/** A log-in leaves the page, and returns to the current view. It drops the key of the tab, which would take precedence. */
 function LogInLinks(): ReactNode {
   const session = useSession();
   if (logIns.length === 0) return null;

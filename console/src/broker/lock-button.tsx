@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useSession, useSessionState } from "./session-context.tsx";
 import { isOffered, useRights } from "./use-rights.ts";
 
-/** A tab is read-only until somebody unlocks it, so that a look around changes nothing by a slip. */
+/** A tab is read-only until somebody unlocks it, so that nobody changes anything by accident while looking around. */
 export function LockButton(): ReactNode {
   const session = useSession();
   const { isUnlocked } = useSessionState();

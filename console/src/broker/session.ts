@@ -4,7 +4,7 @@ import { brokerUrl, consolePath } from "./addresses.ts";
 /** The broker's code for a credential that is missing or wrong. */
 const credentialRefused = 100701;
 
-/** Of this tab alone, and gone with it. Brokers under one origin have keys of their own. */
+/** Name of the key in the storage of this tab. It contains the path, because brokers under one origin have different keys. */
 const storageName = `stele-key:${consolePath}`;
 
 /** How often the client repeats a call before a person sees that it fails. */
@@ -13,13 +13,13 @@ const retries = 1;
 export interface SessionState {
   readonly stele: Stele;
   readonly hasKey: boolean;
-  /** Whether the broker wants another key than it got. */
+  /** Whether the broker refused a call because the key was missing or wrong. */
   readonly isKeyWanted: boolean;
   /** Whether a person has allowed changes in this tab. */
   readonly isUnlocked: boolean;
 }
 
-/** The calls of this tab, with the key that a person gave. */
+/** The client of this tab, with the key that a person entered. */
 export class Session {
   readonly #listeners = new Set<() => void>();
   #state = toState(sessionStorage.getItem(storageName) ?? undefined);
@@ -33,14 +33,14 @@ export class Session {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Every later call uses it; undefined forgets the one that there is. */
+  /** Sets the key for every later call; undefined forgets the key. */
   setKey(key: string | undefined): void {
     if (key === undefined) sessionStorage.removeItem(storageName);
     else sessionStorage.setItem(storageName, key);
     this.#change(toState(key));
   }
 
-  /** Begins anew with the same key: somebody else has logged in at this host. */
+  /** Makes a new client with the same key, and locks changes: somebody else has logged in at this host. */
   renew(): void {
     this.#change(toState(sessionStorage.getItem(storageName) ?? undefined));
   }
@@ -49,7 +49,7 @@ export class Session {
     this.#change({ ...this.#state, isUnlocked });
   }
 
-  /** Asks for a key if a call failed for want of one. */
+  /** Asks for a key if a call failed because the key was missing or wrong. */
   noteFailure(error: unknown): void {
     if (!(error instanceof SteleError) || error.code !== credentialRefused || this.#state.isKeyWanted) return;
     this.#change({ ...this.#state, isKeyWanted: true });

@@ -5,7 +5,7 @@ import { useSessionState, useStele } from "./session-context.tsx";
 /** Rights may change while a page is open. */
 const pollMs = 60_000;
 
-/** What the caller may do; undefined while it is not known. */
+/** What the caller may do; undefined until the broker has answered. */
 export function useRights(): Rights | undefined {
   const stele = useStele();
   const { data } = useQuery({
@@ -16,14 +16,14 @@ export function useRights(): Rights | undefined {
   return data;
 }
 
-/** Whether to show what needs a right. While rights are not known everything is shown: the broker refuses what is not allowed. */
+/** Whether to show a view or form that needs a right. Shows everything until the rights are known: the broker refuses what is not allowed. */
 export function isOffered(rights: Rights | undefined, action: string): boolean {
   if (rights === undefined) return true;
   const isServed = rights.serves.includes(action === "admin" ? "operators" : "clients");
   return isServed && rights.actions.includes(action);
 }
 
-/** Why changes are not made at present; undefined once somebody has unlocked them. */
+/** Why changes are disabled; undefined once somebody has unlocked them. */
 export function useLock(): string | undefined {
   return useSessionState().isUnlocked ? undefined : "Read-only: unlock changes first";
 }

@@ -14,7 +14,7 @@ const blocksShown = 20;
 /** Groups to choose from. */
 const groupsMax = 100;
 
-/** A group's blocks with their events, its skipped entries and its rollbacks. The address has the group and the block to begin at. */
+/** A group's blocks with their events, its skipped entries and its rollbacks. The URL names the group, and the block below which the list begins. */
 export function ChainPage(): ReactNode {
   const [search] = useSearchParams();
   const stele = useStele();
@@ -59,7 +59,7 @@ export function ChainPage(): ReactNode {
 
 interface BlocksCardProps {
   readonly groupId: string;
-  /** Undefined for the newest. */
+  /** Lists blocks below this number; undefined for the newest blocks. */
   readonly below: number | undefined;
 }
 

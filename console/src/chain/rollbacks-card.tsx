@@ -12,13 +12,13 @@ export interface SeenRollBack {
 export interface RollBacksCardProps {
   /** Since the index began. */
   readonly total: number;
-  /** Of the node that answers, newest first. */
+  /** Rollbacks that the answering node has seen, newest first. */
   readonly seen: readonly SeenRollBack[];
-  /** When they were asked for, in milliseconds since the epoch. */
+  /** When the rollbacks were read, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** How often the chain took back blocks, as a line of time and in words. */
+/** Rollbacks of the index, on a time line and in words. */
 export function RollBacksCard({ total, seen, now }: RollBacksCardProps): ReactNode {
   return (
     <section className="card" aria-label="Rollbacks">
@@ -48,7 +48,7 @@ function describe({ fromBlock, toBlock, events }: SeenRollBack): string {
 
 const [width, height] = [1000, 40];
 
-/** From the oldest to now; the deeper a rollback, the higher its mark. */
+/** A time line from the oldest rollback to now; the deeper a rollback, the higher its mark. */
 function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
   const times = seen.map(({ at }) => Date.parse(at));
   const start = Math.min(...times);

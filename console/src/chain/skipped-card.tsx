@@ -8,7 +8,7 @@ const pollMs = 5000;
 /** Skipped entries that the page shows. */
 const shownMax = 100;
 
-/** What others wrote on the chain that is no event: why it was skipped, and which account wrote it. */
+/** Entries on the chain that break the rules: why the index skipped each, and which account wrote it. */
 export function SkippedCard({ groupId }: { readonly groupId: string }): ReactNode {
   const stele = useStele();
   const { data, error } = useQuery({

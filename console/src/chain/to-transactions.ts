@@ -9,7 +9,7 @@ export interface Transaction<Batch> {
   readonly batches: readonly Batch[];
 }
 
-/** The batches of a block by the transaction that committed them, in the order of the chain. */
+/** Groups the batches of a block by the transaction that committed them, in the order of the chain. */
 export function toTransactions<Batch extends Placed>(batches: readonly Batch[]): readonly Transaction<Batch>[] {
   const byHash = new Map<string, Batch[]>();
   for (const batch of batches) {

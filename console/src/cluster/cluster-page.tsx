@@ -60,8 +60,9 @@ function GroupCard({ group }: { readonly group: Group }): ReactNode {
           "Head of the chain": headBlock === undefined ? undefined : `block ${formatCount(headBlock)}`,
           Indexed: `up to block ${formatCount(indexedBlock)}`,
           "Subscriptions delivered here": subscriptions === undefined ? undefined : formatCount(subscriptions),
-          "Held on all nodes": held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,
-          "Lag of the slowest": lag && describeLag(lag),
+          "Not delivered, on all nodes":
+            held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,
+          "Lag of the slowest subscription": lag && describeLag(lag),
           Rollbacks: formatCount(rollBacks),
           ...toChainFacts(group.chain),
         }}
@@ -89,6 +90,6 @@ function toChainFacts(chain: Group["chain"] = {}): Readonly<Record<string, React
 }
 
 function describeLag({ events, seconds }: NonNullable<Group["lag"]>): string {
-  const age = seconds === undefined ? "" : `, the oldest for ${formatDuration(seconds * secondMs)}`;
+  const age = seconds === undefined ? "" : `, the oldest has waited ${formatDuration(seconds * secondMs)}`;
   return events === 0 ? "none" : `${formatCounted(events, "event")}${age}`;
 }

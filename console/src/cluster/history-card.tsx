@@ -12,7 +12,7 @@ export function HistoryCard({ history }: { readonly history: readonly MemberChan
       <p className="quiet-text">The newest changes that the node that answers has seen since it started.</p>
       <ol className="attempts">
         {history.map((change, index) => (
-          // Several changes may have one time, and the list only grows at its beginning.
+          // The list grows at its beginning, so the distance from its end identifies a change; its time may not.
           <li key={history.length - index}>
             <Time iso={change.at} /> · {describeChange(change)}
           </li>

@@ -3,7 +3,7 @@ import { formatCount } from "../lib/format.ts";
 import { Time } from "../ui/time.tsx";
 import type { Node } from "./read-cluster.ts";
 
-/** The members, and what each does. */
+/** The nodes of the cluster, and what each does. */
 export function NodesCard({ nodes }: { readonly nodes: readonly Node[] }): ReactNode {
   return (
     <section className="card" aria-label="Nodes">

@@ -10,11 +10,11 @@ export type MemberChange = Awaited<ReturnType<Admin["nodeHistory"]>>[number];
 export interface Cluster {
   readonly groups: readonly Group[];
   readonly nodes: readonly Node[];
-  /** Changes that the node that answers has seen, newest first. */
+  /** Changes that the answering node has seen, newest first. */
   readonly history: readonly MemberChange[];
 }
 
-/** Rows of a table at most. */
+/** Most rows of a table. */
 const rowsMax = 200;
 
 export async function readCluster({ admin }: Stele, signal: AbortSignal): Promise<Cluster> {

@@ -5,14 +5,14 @@ import "uplot/dist/uPlot.min.css";
 
 export interface Line {
   readonly name: string;
-  /** Name of the custom property that has its colour. */
+  /** Name of the CSS custom property with the line's colour. */
   readonly colour: string;
   readonly values: readonly (number | null)[];
 }
 
 export interface ChartProps {
   readonly title: string;
-  /** Read out instead of the picture. */
+  /** Text that a screen reader reads instead of the picture. */
   readonly summary: string;
   /** Seconds since the epoch. */
   readonly times: readonly number[];
@@ -22,11 +22,11 @@ export interface ChartProps {
 
 const height = 190;
 const axisWidth = 64;
-/** Between two times of the axis, in pixels. */
+/** Distance between two times on the axis, in pixels. */
 const timeSpace = 90;
 const secondMs = 1000;
 
-/** A chart of the last hour, whose lines stay the same ones. The cursors of all charts of a page move together. */
+/** A chart of the last hour. Its values may change, but not its set of lines. The cursors of all charts of a page move together. */
 export function Chart({ title, summary, times, lines, format }: ChartProps): ReactNode {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
@@ -73,7 +73,7 @@ function toData({ times, lines }: Pick<Shown, "times" | "lines">): uPlot.Aligned
 
 function toOptions(element: HTMLElement, { lines, format }: Shown): uPlot.Options {
   const style = getComputedStyle(element);
-  // A canvas knows no custom properties, and none of the functions in them.
+  // A canvas resolves neither CSS custom properties nor the functions in their values.
   const colourOf = (name: string): string => resolveColour(element, style.getPropertyValue(name));
   const axis = {
     stroke: colourOf("--text-quiet"),
@@ -95,7 +95,7 @@ function toOptions(element: HTMLElement, { lines, format }: Shown): uPlot.Option
         label: name,
         stroke: colourOf(colour),
         width: 1.5,
-        // A value between two that are missing has no line.
+        // A value between two missing ones has no line, so it needs a point.
         points: {
           show: (plot: uPlot, series: number) => plot.data[series]?.some((value) => value === null) ?? false,
           size: 5,
@@ -106,7 +106,7 @@ function toOptions(element: HTMLElement, { lines, format }: Shown): uPlot.Option
   };
 }
 
-/** Null where the cursor is nowhere. */
+/** The time of day at the cursor; `seconds` is null while the cursor is outside the chart. */
 function toClock(seconds: number | null): string {
   return seconds === null ? "–" : formatClock(seconds * secondMs);
 }

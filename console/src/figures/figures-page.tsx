@@ -11,7 +11,7 @@ const pollMs = 5000;
 
 export type Figures = Awaited<ReturnType<Stele["admin"]["figures"]>>;
 
-/** The last hour of the node that answers. */
+/** Figures of the answering node for the last hour. */
 export function FiguresPage(): ReactNode {
   const stele = useStele();
   const { data, error } = useQuery({

@@ -18,7 +18,7 @@ const busy: Figure = {
   commitMs: { p50: 4, p95: 9.26, p99: 20 },
 };
 
-test("gives rates by the second, and no value where nothing was measured", () => {
+test("gives rates per second, and null where nothing was measured", () => {
   const { times, charts } = toCharts({ intervalMs: 5000, figures: [quiet, busy] });
   expect(times).toEqual([1_795_428_000, 1_795_428_005]);
   expect(charts.map(({ title, lines }) => [title, lines.map(({ values }) => values)])).toEqual([
@@ -56,7 +56,7 @@ test("summarises each chart in words, and says when nothing was measured", () =>
   const { charts } = toCharts({ intervalMs: 5000, figures: [busy, quiet] });
   expect(charts.map(({ summary }) => summary)).toEqual([
     "published 0/s, at most 1,200/s",
-    "half 4 ms, at most 4 ms; 95 % 9.26 ms, at most 9.26 ms; 99 % 20 ms, at most 20 ms",
+    "median 4 ms, at most 4 ms; 95 % 9.26 ms, at most 9.26 ms; 99 % 20 ms, at most 20 ms",
     "accepted 0/s, at most 0.6/s; failed 0/s, at most 0/s",
     "nothing was measured in the last hour",
     "behind 0, at most 0",

@@ -1,6 +1,6 @@
 import { formatCount } from "../lib/format.ts";
 
-/** What a chart needs of one interval. */
+/** The figures of one interval that the charts use. */
 export interface Figure {
   readonly at: string;
   readonly published: number;
@@ -49,7 +49,7 @@ export function toCharts({
   const seconds = intervalMs / secondMs;
   const rate = (pick: (figure: Figure) => number) => figures.map((figure) => pick(figure) / seconds);
   const percentiles = (pick: (figure: Figure) => Percentiles | undefined) => [
-    { name: "half", colour: "--good", values: figures.map((figure) => pick(figure)?.p50 ?? null) },
+    { name: "median", colour: "--good", values: figures.map((figure) => pick(figure)?.p50 ?? null) },
     { name: "95 %", colour: "--warning", values: figures.map((figure) => pick(figure)?.p95 ?? null) },
     { name: "99 %", colour: "--bad", values: figures.map((figure) => pick(figure)?.p99 ?? null) },
   ];
@@ -91,7 +91,7 @@ export function toCharts({
   };
 }
 
-/** In words, for those who do not see the picture. */
+/** The lines in words, for readers who do not see the picture. */
 function summarise({ lines, format }: Omit<ChartData, "summary">): string {
   const parts = lines.flatMap(({ name, values }) => {
     const known = values.filter((value) => value !== null);

@@ -7,7 +7,7 @@ import { type Content, readContent } from "./read-content.ts";
 
 type Form = "JSON" | "Text" | "Hex";
 
-/** Parts of a JSON text that get a colour; a longer one is shown plain, since each part is an element. */
+/** Most tokens of a JSON text that is shown in colour. A longer text is shown plain, because each token is a DOM element. */
 const colouredPartsMax = 4000;
 
 export function ContentView({ bytes }: { readonly bytes: Uint8Array }): ReactNode {
@@ -22,7 +22,7 @@ export function ContentView({ bytes }: { readonly bytes: Uint8Array }): ReactNod
   );
 }
 
-/** The one that says most comes first. */
+/** The forms that can show the content, the most readable first. */
 function formsOf({ text, isJson }: Content): readonly Form[] {
   return [...(isJson ? (["JSON"] as const) : []), ...(text === undefined ? [] : (["Text"] as const)), "Hex"];
 }
@@ -43,7 +43,7 @@ function Json({ text }: { readonly text: string }): ReactNode {
   const tokens = useMemo(() => layOutJson(text) ?? [], [text]);
   if (tokens.length > colouredPartsMax) return tokens.map((token) => token.text).join("");
   return tokens.map((token, index) => (
-    // oxlint-disable-next-line react/no-array-index-key -- The parts of one text never move.
+    // oxlint-disable-next-line react/no-array-index-key -- The tokens of one text never move.
     <span key={index} className={`json-${token.kind}`}>
       {token.text}
     </span>

@@ -11,6 +11,6 @@ test("shows sixteen bytes a line as hexdump -C does", () => {
   );
 });
 
-test("of nothing there is nothing", () => {
+test("returns an empty text for no bytes", () => {
   expect(toHexDump(new Uint8Array())).toBe("");
 });

@@ -10,16 +10,16 @@ import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { ContentView } from "./content-view.tsx";
 
-/** Positions of a block: a position is the block times this, plus the index of the event in it (docs/admin.md). */
+/** A position is the block number times this, plus the index of the event in its block (docs/admin.md). */
 const positionsPerBlock = 2 ** 20;
 
 export interface InspectorProps {
   readonly eventId: string;
-  /** The event, where it is at hand. */
+  /** The event, if the caller already has it. */
   readonly known?: ReceivedEvent | undefined;
 }
 
-/** One event: its content, its extensions, and where it is on the chain. A tail beside it renders often. */
+/** One event: its content, its extensions, and its place on the chain. Memoized, because a tail beside it renders often. */
 export const Inspector = memo(function Inspector({ eventId, known }: InspectorProps): ReactNode {
   const stele = useStele();
   const { data: event, error } = useQuery({
@@ -63,7 +63,7 @@ function Extensions({ extensions }: { readonly extensions: Readonly<Record<strin
   );
 }
 
-/** Everybody may read the event; its place within its block is for operators. */
+/** The eventId has the block and the sequence; only operators may read the place in the block. */
 function ChainPlace({ eventId }: { readonly eventId: string }): ReactNode {
   const stele = useStele();
   const { data } = useQuery({

@@ -18,17 +18,17 @@ test.each([
   expect(JSON.parse(textOf(json) ?? "")).toEqual(value);
 });
 
-test("indents each level, and leaves empty ones alone", () => {
+test("indents each level, and keeps empty objects and arrays on one line", () => {
   expect(textOf('{"a":[1,{"b":null}],"c":{},"d":[]}')).toBe(
     JSON.stringify({ a: [1, { b: null }], c: {}, d: [] }, null, 2),
   );
 });
 
-test("keeps all digits, and keys that come twice", () => {
+test("keeps all digits and repeated keys", () => {
   expect(textOf('{"n":12345678901234567890.10,"n":1E400}')).toBe('{\n  "n": 12345678901234567890.10,\n  "n": 1E400\n}');
 });
 
-test("tells keys, texts, numbers and words apart", () => {
+test("distinguishes keys, strings, numbers and words", () => {
   const tokens = layOutJson('{"k":"v","n":-1,"w":true}') ?? [];
   expect(tokens.filter(({ kind }) => kind !== "plain")).toEqual([
     { kind: "key", text: '"k"' },

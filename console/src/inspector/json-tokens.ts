@@ -7,8 +7,8 @@ const pattern = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const indent = "  ";
 
 /**
- * Lays out a JSON text with every value as it was published: a number keeps all its digits, which `JSON.parse` would round, and a key that comes twice is
- * there twice. Undefined if the text is no JSON.
+ * Lays out a JSON text with every value as it was published: a number keeps all its digits, which `JSON.parse` would round, and a repeated key stays
+ * repeated. Undefined if the text is no JSON.
  */
 export function layOutJson(text: string): readonly JsonToken[] | undefined {
   if (!isJson(text)) return undefined;
@@ -30,7 +30,7 @@ export function isJson(text: string): boolean {
 class Layout {
   readonly tokens: JsonToken[] = [];
   #depth = 0;
-  /** Brackets and spaces that have no colour, up to the next value. */
+  /** Brackets and spaces since the last value; they have no colour. */
   #plain = "";
 
   add(part: string, next: string | undefined): void {

@@ -20,10 +20,10 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Characters of Base64 that a row shows: three quarters as many bytes. */
+/** Characters of Base64 that a preview decodes, into three quarters as many bytes. */
 const previewCharacters = 320;
 
-/** How a content begins, in one line; it decodes no more than that. */
+/** The beginning of a content, in one line. Decodes only the beginning. */
 export function previewOf(base64: string): string {
   const head = base64.slice(0, previewCharacters);
   const bytes = Uint8Array.from(atob(head), (character) => character.charCodeAt(0));

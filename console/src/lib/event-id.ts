@@ -3,7 +3,7 @@ export interface EventPlace {
   readonly block: number;
 }
 
-/** The parts of an eventId, `2cf24dba-59-1124`; undefined if it is none. */
+/** Sequence and block of an eventId such as `2cf24dba-59-1124`; undefined for any other text. */
 export function parseEventId(eventId: string): EventPlace | undefined {
   const [, sequence, block] = /^[0-9a-f]{8}-(\d{1,16})-(\d{1,16})$/.exec(eventId) ?? [];
   return sequence === undefined || block === undefined

@@ -33,13 +33,13 @@ export function formatAgo(iso: string): string {
   return `${formatDuration(Math.max(Date.now() - Date.parse(iso), 0))} ago`;
 }
 
-/** `in 3 minutes`, as of now; `now` for what is past. */
+/** `in 3 minutes`, as of now; `now` for a past time. */
 export function formatIn(iso: string): string {
   const leftMs = Date.parse(iso) - Date.now();
   return leftMs <= 0 ? "now" : `in ${formatDuration(leftMs)}`;
 }
 
-/** `3 minutes`, in the largest unit that is whole at least once. */
+/** `3 minutes`: the largest unit that fits at least once, rounded down. */
 export function formatDuration(ms: number): string {
   for (const [unit, unitMs] of units) {
     if (ms >= unitMs) return formatCounted(Math.floor(ms / unitMs), unit);

@@ -9,6 +9,6 @@ test.each([
   [0, { items: [], hasMore: true }],
   [2, { items: [0, 1], hasMore: true }],
   [3, { items: [0, 1, 2], hasMore: false }],
-])("of three it takes %i, and says whether there are more", async (max, taken) => {
+])("takes up to %i of three items, and says whether there are more", async (max, taken) => {
   expect(await take(three(), max)).toEqual(taken);
 });

@@ -3,7 +3,7 @@ export interface Taken<Item> {
   readonly hasMore: boolean;
 }
 
-/** The first items of a list that is read page by page; later pages are not asked for. */
+/** The first `max` items of a list. To learn whether there are more, it reads one item further: ask for pages of `max + 1`. */
 export async function take<Item>(list: AsyncIterable<Item>, max: number): Promise<Taken<Item>> {
   const items: Item[] = [];
   for await (const item of list) {

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "react";
 
-/** How long a value stays as it is before it counts: somebody drags a slider over many. */
+/** How long a value must stay the same before it counts: a slider passes many values while somebody drags it. */
 const settledMs = 150;
 
-/** The value, once it has not changed for a moment. */
+/** The latest value that has not changed for `settledMs`. */
 export function useSettled<Value>(value: Value): Value {
   const [settled, settle] = useState(value);
   useEffect(() => {

@@ -12,7 +12,7 @@ function argumentsOf(command: string): readonly string[] {
 }
 
 describe("commands", () => {
-  it("curl gets every character as it was typed", () => {
+  it("pass every character through the shell to curl", () => {
     const { topic, content } = draft;
     expect(argumentsOf(toCommands(draft, options).curl)).toEqual([
       "http://127.0.0.1:8080/one/rest/publish",
@@ -25,7 +25,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("stele and mosquitto_pub do too, also contents that begin like a flag", () => {
+  it("pass a content that looks like a flag to stele and mosquitto_pub", () => {
     const dashes = { ...draft, content: "--help", isJson: false };
     expect(argumentsOf(toCommands(dashes, options).stele)).toEqual([
       "pub",
@@ -49,7 +49,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("the addresses of IPv6 lose their brackets for mosquitto_pub alone", () => {
+  it("drop the brackets of an IPv6 address for mosquitto_pub only", () => {
     const { mosquitto_pub: command, curl } = toCommands(draft, {
       ...options,
       url: "http://[::1]:8080",
@@ -59,14 +59,14 @@ describe("commands", () => {
     expect(curl).toContain("'http://[::1]:8080/rest/publish'");
   });
 
-  it("never has the key itself", () => {
+  it("read the key from the environment instead of containing it", () => {
     const withKey = toCommands(draft, { ...options, hasKey: true });
     expect(withKey.curl).toContain('"authorization: Bearer $STELE_KEY"');
     expect(withKey.TypeScript).toContain("key: process.env.STELE_KEY");
     expect(commandNames.every((name) => withKey[name].length > 0)).toBe(true);
   });
 
-  it("open and tail name the topic as their parameter needs it", () => {
+  it("encode the topic of open as a form field and that of tail as a URL parameter", () => {
     expect(argumentsOf(toOpenCommand("a b", options))).toEqual([
       "http://127.0.0.1:8080/one/rest/open",
       "--data-urlencode",

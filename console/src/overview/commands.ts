@@ -1,4 +1,4 @@
-/** What a publish form says. */
+/** The fields of the publish form. */
 export interface Draft {
   readonly topic: string;
   readonly content: string;
@@ -7,9 +7,9 @@ export interface Draft {
 
 export interface CommandOptions {
   readonly url: string;
-  /** Whether the broker asks for a key. Commands read it from the environment: a command line is no place for it. */
+  /** Whether the page has a key. Commands read the key from the environment, because others can see a command line. */
   readonly hasKey: boolean;
-  /** host:port of MQTT, where it is known. */
+  /** host:port of MQTT, if known. */
   readonly mqtt: string | undefined;
 }
 
@@ -77,7 +77,7 @@ function keyOf(hasKey: boolean): readonly string[] {
   return hasKey ? ['-H "authorization: Bearer $STELE_KEY"'] : [];
 }
 
-/** Nothing is special to a shell in single quotes but their end. */
+/** Between single quotes, a shell treats only the closing quote specially. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

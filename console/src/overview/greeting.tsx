@@ -10,7 +10,7 @@ import { toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
 const topic = "hello/world";
 const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined };
 
-/** What an empty broker shows: the commands that make it live, and the first event as soon as it is there. */
+/** First steps for an empty broker: commands to publish and to tail, then the first event as soon as it arrives. */
 export function Greeting(): ReactNode {
   const tail = useLiveTail(everything);
   const first = tail.events.at(0)?.event;
@@ -44,12 +44,12 @@ function Steps(): ReactNode {
     return [
       ["Open a topic", toOpenCommand(topic, options)],
       ["Publish an event", toCommands({ topic, content: "Hello, chain!", isJson: false }, options).curl],
-      ["Watch events come", toTailCommand("#", options)],
+      ["Watch events arrive", toTailCommand("#", options)],
     ] as const;
   }, [hasKey]);
   return (
     <>
-      <p>Three commands bring it to life. The form below does the first two as well.</p>
+      <p>Three commands publish an event and show it. The form below does the first two as well.</p>
       <ol className="steps">
         {steps.map(([name, command]) => (
           <li key={name}>

@@ -8,10 +8,10 @@ export interface Health {
   readonly reasons: readonly string[];
 }
 
-/** Blocks that an index may be behind without a word. */
+/** An index that is fewer blocks behind is not mentioned. */
 const blocksBehindMin = 3;
 
-/** What the health page says, as one would say it to a colleague. */
+/** The readiness of the broker in plain words. */
 export function describeHealth({ status, groups = [] }: Readiness): Health {
   const down = groups.filter(({ ready }) => !ready);
   const reasons = [

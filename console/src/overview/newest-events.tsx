@@ -9,7 +9,7 @@ import { ReceivedAt } from "../ui/time.tsx";
 const shownMax = 6;
 const everything = { topic: "#", after: undefined, filter: undefined };
 
-/** The last events since the page was opened. */
+/** The newest events that arrived since the page was opened. */
 export function NewestEvents(): ReactNode {
   const { events } = useLiveTail(everything);
   const newest = Array.from({ length: shownMax }, (_, index) => events.at(events.length - 1 - index));

@@ -8,7 +8,7 @@ export interface TemplateBarProps {
   readonly onPick: (draft: Draft) => void;
 }
 
-/** Begins a publish with a template. A link to the form as it is filled in makes another one. */
+/** Fills the form from a template. A link to the current draft serves as a further template. */
 export function TemplateBar({ draft, onPick }: TemplateBarProps): ReactNode {
   const pick = (name: string): void => {
     const found = templates.find((one) => one.name === name);

@@ -4,7 +4,7 @@ export interface Template extends Draft {
   readonly name: string;
 }
 
-/** What everybody begins with. */
+/** Templates that everybody gets. */
 export const templates: readonly Template[] = [
   { name: "A greeting", topic: "hello/world", content: "Hello, chain!", isJson: false },
   {
@@ -21,12 +21,12 @@ export const templates: readonly Template[] = [
   },
 ];
 
-/** A draft as the fragment of an address: a browser sends it to no server. Whoever bookmarks it has a template of their own. */
+/** A draft as a URL fragment, which a browser sends to no server. A bookmark of the URL is a template. */
 export function toFragment({ topic, content, isJson }: Draft): string {
   return `#${new URLSearchParams({ topic, content, ...(isJson ? { json: "true" } : {}) }).toString()}`;
 }
 
-/** The draft of an address; undefined where it has none. It only fills the form: a person still presses the button. */
+/** The draft in a URL fragment, or undefined. It only fills the form: a person still has to press the button. */
 export function readFragment(fragment: string): Draft | undefined {
   const values = new URLSearchParams(fragment.slice(1));
   const topic = values.get("topic");

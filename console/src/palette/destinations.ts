@@ -8,7 +8,7 @@ export interface Destination {
 
 const subscriptionId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Where a text may lead: what it is an identifier of first, then views that are called so, then the tail of it. */
+/** Destinations for a text: first the event or subscription with this identifier, then views with this name, then the topic. */
 export function findDestinations(text: string): readonly Destination[] {
   const wanted = text.trim();
   if (wanted === "") return views;

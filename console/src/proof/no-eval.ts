@@ -1,7 +1,7 @@
 import { config } from "zod";
 
-// The page's policy refuses code made from text, by which zod would check faster. A schema asks once, when it is made: this module comes before all of them.
+// The page's policy forbids eval, which zod would use to check faster. A schema reads this setting when it is made, so this module loads before all schemas.
 config({ jitless: true });
 
-// The hashes would try WebAssembly, which the policy refuses too, with a report. Without it they go straight to JavaScript.
+// The hash functions would try WebAssembly, which the policy also forbids and reports. Without WebAssembly they use JavaScript at once.
 Object.defineProperty(globalThis, "WebAssembly", { value: undefined });

@@ -14,7 +14,7 @@ import { chainNodes } from "../broker/addresses.ts";
 import { Verdict, type Verified } from "./verdict.tsx";
 import { readBlockHash, verify } from "./verify.ts";
 
-/** The proof of one event, verified in this page against a block hash that its reader trusts. */
+/** The proof of one event, verified in this page against a block hash that the reader trusts. */
 export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode {
   const stele = useStele();
   const { data: proof, error } = useQuery({
@@ -30,11 +30,11 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
   );
 }
 
-/** What the reader trusts, as it stands in the form. */
+/** What the reader trusts, as entered in the form. */
 interface Trust {
   readonly hash: string;
   readonly registry: string;
-  /** The node that gave the hash; undefined where the reader pasted it. */
+  /** The node that gave the hash; undefined if the reader pasted it. */
   readonly node: string | undefined;
 }
 
@@ -108,7 +108,7 @@ function Verification({ proof, eventId }: VerificationProps): ReactNode {
   );
 }
 
-/** The form with what was found for it. An outcome is of one hash and one registry: each edit drops it, also one that is still to come. */
+/** The form and the outcome of its verification. An outcome holds for one hash and one registry, so each edit drops it and aborts a request to a node. */
 function useVerification(proof: Proof, block: number) {
   const [trust, setTrust] = useState(nothingTrusted);
   const [outcome, setOutcome] = useState<Outcome>();
@@ -140,7 +140,7 @@ interface NodeButtonsProps {
   readonly onAsk: (url: string) => void;
 }
 
-/** Nodes that the operator lets the page ask. Whether to trust one is for the reader to say. */
+/** Nodes that the operator lets the page ask. The reader decides whether to trust them. */
 function NodeButtons({ onAsk }: NodeButtonsProps): ReactNode {
   if (chainNodes.length === 0) return null;
   return (

@@ -10,7 +10,7 @@ export interface ProofPathProps {
   readonly result: ProofResult | undefined;
 }
 
-/** The path as it is drawn: the event on top, the block at the bottom. */
+/** The path from the event on top to the block at the bottom. */
 export function ProofPath({ proof, result }: ProofPathProps): ReactNode {
   const details = toDetails(proof);
   return (
@@ -29,7 +29,7 @@ export function ProofPath({ proof, result }: ProofPathProps): ReactNode {
   );
 }
 
-/** What the proof has of each link. */
+/** A detail of the proof for each step of the path. */
 function toDetails({ event, batch, receipt, header, registry }: Proof): readonly string[] {
   return [
     event.eventId,

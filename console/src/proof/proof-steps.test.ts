@@ -4,7 +4,7 @@ import { toSteps } from "./proof-steps.ts";
 
 const statesOf = (result: ProofResult | undefined) => toSteps(result).map(({ state }) => state);
 
-test("before a verification nothing is known, and after a good one all is proven", () => {
+test("every step is unknown before a verification, and proven after a successful one", () => {
   expect(statesOf(undefined)).toEqual(Array(5).fill("unknown"));
   const verified = { status: "verified", event: {} } as ProofResult; // Only its status counts.
   expect(statesOf(verified)).toEqual(Array(5).fill("proven"));
@@ -18,7 +18,7 @@ test.each([
   ["batch", ["unknown", "refuted", "proven", "proven", "proven"]],
   ["event", ["refuted", "proven", "proven", "proven", "proven"]],
   ["publisher", ["refuted", "proven", "proven", "proven", "proven"]],
-] as const)("refuted at %s: earlier steps are proven, later ones are open", (step, states) => {
+] as const)("refuted at %s: steps checked before are proven, the others unknown", (step, states) => {
   const steps = toSteps({ status: "refuted", step, reason: "why" });
   expect(steps.map(({ state }) => state)).toEqual(states);
   expect(steps.filter(({ reason }) => reason === "why")).toHaveLength(1);

@@ -4,7 +4,7 @@ export type StepState = "proven" | "refuted" | "unknown";
 
 export interface Step {
   readonly name: string;
-  /** What the step ties to the one after it. */
+  /** What the step proves. */
   readonly claim: string;
   readonly state: StepState;
   /** Why it was refuted. */
@@ -16,35 +16,39 @@ type ProofStep = Extract<ProofResult, { readonly status: "refuted" }>["step"];
 interface Link {
   readonly name: string;
   readonly claim: string;
-  /** Steps of the verification that this link of the path stands for. */
+  /** Steps of the verification that prove this link. */
   readonly checks: readonly ProofStep[];
 }
 
-/** From the event to the block: each link is in the one after it. */
+/** From the event to the block: each link contains the one before it. */
 const links: readonly Link[] = [
   {
     name: "Event",
     claim: "its topic, number and identifier are what the batch says",
     checks: ["event", "topic", "publisher", "form"],
   },
-  { name: "Batch", claim: "the event stands in it, with this content and these extensions", checks: ["batch"] },
+  { name: "Batch", claim: "the batch contains the event, with this content and these extensions", checks: ["batch"] },
   {
     name: "Log of the registry",
-    claim: "the registry wrote down the batch's root, and who published it",
+    claim: "the registry logged the batch's root and its publisher",
     checks: ["log"],
   },
   {
     name: "Receipt of the transaction",
-    claim: "the log is in it, and it is in the block's tree of receipts",
+    claim: "the receipt contains the log, and the block's tree of receipts contains the receipt",
     checks: ["receipt"],
   },
-  { name: "Block", claim: "its header has the root of that tree, and the hash that you gave", checks: ["header"] },
+  {
+    name: "Block",
+    claim: "the block's header has the root of that tree, and the hash that you gave",
+    checks: ["header"],
+  },
 ];
 
-/** The order in which the verification goes: a step is proven if it comes before the one that failed. */
+/** The order in which the verification checks: a step is proven if it comes before the step that failed. */
 const order: readonly ProofStep[] = ["form", "header", "receipt", "log", "batch", "event", "topic", "publisher"];
 
-/** The path from the event to the block, with what a verification found; nothing is known before there was one. */
+/** The path from the event to the block, with the result of a verification. Without a result, every step is unknown. */
 export function toSteps(result: ProofResult | undefined): readonly Step[] {
   return links.map(({ name, claim, checks }) => {
     const state = stateOf(checks, result);

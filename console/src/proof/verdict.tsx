@@ -5,9 +5,9 @@ import { Facts } from "../ui/facts.tsx";
 import { Time } from "../ui/time.tsx";
 import type { Trusted } from "./verify.ts";
 
-/** What a verification found, with what it rests on. */
+/** The result of a verification, with the hash and the registry that it relies on. */
 export interface Verified extends Trusted {
-  /** The node that gave the hash; undefined where the reader pasted it. */
+  /** The node that gave the hash; undefined if the reader pasted it. */
   readonly node: string | undefined;
   readonly result: ProofResult;
 }
@@ -27,7 +27,7 @@ export function Verdict(verified: Verified): ReactNode {
   );
 }
 
-/** What the verdict rests on. */
+/** The hash and the registry that the verdict relies on. */
 function toGrounds({ blockHash, registry, node }: Verified): Readonly<Record<string, ReactNode>> {
   return {
     [node === undefined ? "Hash that you gave" : `Hash from ${node}`]: <span className="mono">{blockHash}</span>,
@@ -45,7 +45,7 @@ function Proven(verified: Verified & { readonly event: ProvenEvent }): ReactNode
           ...toGrounds(verified),
           Event: <span className="mono">{event.eventId}</span>,
           Topic: event.topic,
-          "Number in it": formatCount(event.sequence),
+          "Number in its topic": formatCount(event.sequence),
           Block: formatCount(event.blockNumber),
           "Time of the block": <Time iso={new Date(event.blockTimestamp * 1000).toISOString()} />,
           Publisher: <span className="mono">{event.publisher}</span>,

@@ -5,11 +5,11 @@ export { readBlockHash };
 
 export interface Trusted {
   readonly blockHash: string;
-  /** The registry whose events count; any one if left out. */
+  /** The registry whose events count; any registry if undefined. */
   readonly registry: string | undefined;
 }
 
-/** Verifies a proof in this page. @throws TypeError where what is to be trusted is no hash or address. */
+/** Verifies a proof in this page. @throws TypeError if `blockHash` is no hash or `registry` no address. */
 export function verify(proof: Proof, { blockHash, registry }: Trusted): ProofResult {
   return verifyProof(proof, blockHash, registry === undefined ? {} : { expectedRegistry: registry });
 }

@@ -50,7 +50,7 @@ interface OrdersForAllProps {
   readonly orders: Orders;
 }
 
-/** The same orders for all that the search finds, also for those that the table does not show. */
+/** Orders for all subscriptions that the search finds, also for those that the table does not show. */
 function OrdersForAll({ search, orders }: OrdersForAllProps): ReactNode {
   const found = readSearch(search);
   return (

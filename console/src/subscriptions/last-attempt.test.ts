@@ -6,16 +6,16 @@ const attempt = (outcome: string, at: string) => ({ outcome, at, eventId: "e", c
 const failing = { since: earlier, attempts: 1 };
 
 test.each([
-  ["a failed one", { lastAttempt: attempt("failed", later), failing }, ["failed", later]],
-  ["the acknowledgement, where this node knows none", { notifiedAt: later }, ["accepted", later]],
+  ["the failed one that this node knows", { lastAttempt: attempt("failed", later), failing }, ["failed", later]],
+  ["the acknowledgement if this node knows no attempt", { notifiedAt: later }, ["accepted", later]],
   [
-    "the acknowledgement at another node since then",
+    "a later acknowledgement at another node",
     { lastAttempt: attempt("failed", earlier), notifiedAt: later },
     ["accepted", later],
   ],
-  ["none before the first", {}, [undefined, undefined]],
-  ["none, where another node's receiver fails", { failing, notifiedAt: earlier }, [undefined, undefined]],
-] as const)("is %s", (_, item, expected) => {
+  ["unknown before the first", {}, [undefined, undefined]],
+  ["unknown while attempts of another node fail", { failing, notifiedAt: earlier }, [undefined, undefined]],
+] as const)("the last attempt is %s", (_, item, expected) => {
   const last = lastAttemptOf({ lastAttempt: undefined, failing: undefined, ...item });
   expect([last?.outcome, last?.at]).toEqual(expected);
 });

@@ -7,8 +7,8 @@ export interface LastAttempt {
 }
 
 /**
- * The last attempt that is known: a node keeps its own in memory. What it does not know was accepted, unless the receiver fails; the store has the time of
- * the last acknowledgement.
+ * The last known attempt. The answering node knows only its own attempts; the store has the time of the last acknowledgement. If that is later, another node
+ * made the last attempt. The receiver accepted it, unless the receiver is failing now.
  */
 export function lastAttemptOf(
   item: Pick<ListedSubscription, "lastAttempt" | "failing" | "notifiedAt">,

@@ -12,13 +12,13 @@ import { TimeLine } from "./time-line.tsx";
 export interface OrderDialogProps {
   readonly name: ConsoleOrder;
   readonly target: OrderTarget;
-  /** The subscription, or the search, as a person reads it. */
+  /** The subscription or the search, in words. */
   readonly subject: string;
   readonly onDone: (message: string) => void;
   readonly onClose: () => void;
 }
 
-/** Says what an order would concern, and gives it once that is confirmed. */
+/** Says how many events an order would affect, and gives the order once a person confirms. */
 export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDialogProps): ReactNode {
   const stele = useStele();
   const queries = useQueryClient();
@@ -37,7 +37,7 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
       onDone(`${orderTitles[name]}: done for ${formatCounted(outcome.subscriptions, "subscription")}.`);
     },
   });
-  // What is confirmed is what was counted.
+  // A person can confirm only the place whose events were counted.
   const isCounted = preview.data !== undefined && place === chosen;
   return (
     <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>

@@ -2,7 +2,7 @@ import { Stele } from "@stele/client";
 import { expect, test } from "vitest";
 import { describeOrder, giveOrder, ordersFor } from "./orders.ts";
 
-test("says what an order will do, and how many events it concerns", () => {
+test("says what an order will do to how many events", () => {
   expect(describeOrder("pause", 1)).toMatch(/^1 event waits, and will be held/);
   expect(describeOrder("resume", 1200)).toMatch(/^1,200 events wait, and will be delivered in order/);
   expect(describeOrder("retry", 0)).toMatch(/^0 events wait\. The next attempt/);
@@ -10,12 +10,12 @@ test("says what an order will do, and how many events it concerns", () => {
   expect(describeOrder("replay", 1)).toMatch(/^1 event will be delivered again/);
 });
 
-test("an unknown state takes no order", () => {
+test("offers resume, skip and replay for a paused subscription, and nothing for an unknown state", () => {
   expect(ordersFor("paused")).toEqual(["resume", "skip", "replay"]);
   expect(ordersFor("of a newer version")).toEqual([]);
 });
 
-test("sums up every page, and names each refusal once", async () => {
+test("adds up the results of every page, and lists each refusal once", async () => {
   const refused = { code: 100507, detail: "it is locked" };
   const pages = [
     {
@@ -49,7 +49,7 @@ test.each([
   ["skip", "OFFSET_LAST", { to: "OFFSET_LAST" }],
   ["replay", 7, { from: 7 }],
   ["pause", "OFFSET_LAST", {}],
-] as const)("%s names its place %j as %j", async (name, place, body) => {
+] as const)("%s with the place %j sends the body %j", async (name, place, body) => {
   const bodies: unknown[] = [];
   const stele = new Stele({
     url: "http://broker",

@@ -19,7 +19,7 @@ export const orderTitles: Readonly<Record<ConsoleOrder, string>> = {
   replay: "Replay",
 };
 
-/** Which orders a subscription takes in its state. */
+/** The orders that a subscription accepts in a state; none for an unknown state. */
 export function ordersFor(state: string): readonly ConsoleOrder[] {
   switch (state) {
     case "active":
@@ -36,7 +36,7 @@ export function ordersFor(state: string): readonly ConsoleOrder[] {
 export interface OrderOutcome {
   readonly subscriptions: number;
   readonly events: number;
-  /** Why some were refused, each reason once. */
+  /** Why the broker refused the order for some subscriptions, each reason once. */
   readonly refusals: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export interface GivenOrder {
   readonly place?: Place | undefined;
 }
 
-/** Gives an order, and sums up what it concerned. */
+/** Gives an order, and adds up its results. */
 export async function giveOrder(stele: Stele, order: GivenOrder, signal?: AbortSignal): Promise<OrderOutcome> {
   const { name, target, dryRun, place } = order;
   const refusals = new Set<string>();
@@ -67,7 +67,7 @@ function toBounds(name: ConsoleOrder, place: Place | undefined) {
   return name === "replay" ? { from: place } : {};
 }
 
-/** What an order will do, said before it is given. */
+/** The effect of an order in words, shown before a person gives it. */
 export function describeOrder(name: ConsoleOrder, events: number): string {
   if (isPlaceOrder(name)) return `${formatCounted(events, "event")}${effects[name]}`;
   const waiting = formatCounted(events, "event");

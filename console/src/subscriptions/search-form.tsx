@@ -2,7 +2,7 @@ import type { FormEvent, ReactNode } from "react";
 
 export interface SearchFormProps {
   readonly onSearch: (search: URLSearchParams) => void;
-  /** Fields with names; those that are left empty are left out of the search. */
+  /** Named fields; the search leaves out the empty ones. */
   readonly children: ReactNode;
 }
 
@@ -48,7 +48,7 @@ export function CountField({ label, name, search }: FieldProps): ReactNode {
 }
 
 export interface ChoiceFieldProps extends FieldProps {
-  /** Each value with its words. */
+  /** Each value with the text to show. */
   readonly choices: Readonly<Record<string, string>>;
 }
 

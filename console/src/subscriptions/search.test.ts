@@ -9,7 +9,7 @@ test.each([
     { prefix: "a/", host: "h:1", lagMin: 0 },
     "subscriptions: topic begins with a/, receiver at h:1, at least 0 waiting",
   ],
-])("the search %j is for %j", (text, target, words) => {
+])("reads the search %j as the target %j", (text, target, words) => {
   const search = readSearch(new URLSearchParams(text));
   expect(toTarget(search)).toEqual(target);
   expect(describeSearch(search)).toBe(words);

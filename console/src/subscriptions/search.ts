@@ -1,7 +1,7 @@
 import type { OrderTarget, Stele, SubscriptionSearch } from "@stele/client";
 import { take, type Taken } from "../lib/take.ts";
 
-/** Rows that a list shows; who needs others narrows the search. */
+/** Rows that a list shows; a narrower search shows others. */
 export const shownMax = 200;
 
 type Subscriptions = ReturnType<Stele["admin"]["subscriptions"]>;
@@ -25,12 +25,12 @@ export function readSearch(search: URLSearchParams): SubscriptionSearch {
   };
 }
 
-/** What an order for all that a search finds is given to: a search for nothing in particular says so. */
+/** The target of an order for all that a search finds. A search without conditions becomes `all`. */
 export function toTarget(search: SubscriptionSearch): OrderTarget {
   return Object.values(search).every((value) => value === undefined) ? { all: true } : search;
 }
 
-/** A search as one would say it: `paused, topic begins with orders`. */
+/** A search in words: `subscriptions: paused, topic begins with orders`. */
 export function describeSearch({ state, prefix, host, lagMin }: SubscriptionSearch): string {
   const parts = [
     state,

@@ -84,7 +84,7 @@ function SessionRow({ item }: { readonly item: ListedSession }): ReactNode {
   );
 }
 
-/** A session may have a thousand filters. */
+/** Filters of a session that a row shows; a session may have a thousand. */
 const filtersShownMax = 8;
 
 function describeFilters(topics: readonly string[]): string {

@@ -5,6 +5,6 @@ test.each([
   ["list=sessions", {}],
   ["kind=MQTT&connected=false", { kind: "MQTT", connected: false }],
   ["connected=true&owner=key:a&lagMin=0", { connected: true, owner: "key:a", lagMin: 0 }],
-])("the search %j is for %j", (text, search) => {
+])("reads the search %j as %j", (text, search) => {
   expect(readSessionSearch(new URLSearchParams(text))).toEqual(search);
 });

@@ -7,7 +7,7 @@ import { SessionList } from "./session-list.tsx";
 
 const lists = ["Callbacks", "Sessions"] as const;
 
-/** Who gets events: callback subscriptions, and sessions beside them. The address has the list and the search. */
+/** Two lists of who gets events: callback subscriptions and sessions. The URL has the selected list and the search. */
 export function SubscriptionsPage(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const selected = search.get("list") === "sessions" ? "Sessions" : "Callbacks";

@@ -10,11 +10,11 @@ import { countParts, findSpan, parsePlace, stepsMax, type TimeSpan, toPlace } fr
 export interface TimeLineProps {
   readonly name: PlaceOrder;
   readonly target: OrderTarget;
-  /** Undefined for the next event alone, which a skip may mean. */
+  /** Called with undefined if a skip is for the next event alone. */
   readonly onChoose: (place: Place | undefined) => void;
 }
 
-/** Where a skip ends or a replay begins: chosen on a line of time, or named. */
+/** Chooses where a skip ends or a replay begins, on a time line or by an exact place. */
 export function TimeLine(props: TimeLineProps): ReactNode {
   const stele = useStele();
   const { data: span, error } = useQuery({
@@ -82,7 +82,7 @@ function Line({ name, target, span, onChoose }: TimeLineProps & { readonly span:
   );
 }
 
-/** The first event is behind the cursor, so the beginning of a skip's line stands for what comes next. */
+/** A skip cannot end at the first event, which the cursor has passed: the start of its line means the next event. */
 function isNextAlone(name: PlaceOrder, step: number): boolean {
   return name === "skip" && step === 0;
 }
@@ -95,7 +95,7 @@ function describeStep(span: TimeSpan, step: number): string {
 
 const barHeight = 36;
 
-/** How many events lie where. Only of one subscription: for many, each count would be a search. */
+/** How many events are in each part of the line. Only for one subscription: for many, each count would be a search. */
 function EventBars({ name, target, span }: Pick<TimeLineProps, "name" | "target"> & { readonly span: TimeSpan }) {
   const stele = useStele();
   const { data } = useQuery({

@@ -15,7 +15,7 @@ export const stepsMax = 1000;
 /** Parts of a time line whose events are counted. */
 const partsCounted = 24;
 
-/** From the opening of the oldest topic that is concerned until now. */
+/** From the opening of the oldest topic that the target matches until now. */
 export async function findSpan(stele: Stele, target: OrderTarget, signal: AbortSignal): Promise<TimeSpan> {
   const to = Date.now();
   const { groupId, topic } =
@@ -27,7 +27,7 @@ export async function findSpan(stele: Stele, target: OrderTarget, signal: AbortS
 
 const everything = { groupId: undefined, topic: "#" };
 
-/** The place at a step: the ends of the line are those of the events. */
+/** The place at a step. The ends of the line are the first and the last event. */
 export function toPlace({ from, to }: TimeSpan, step: number): Place {
   if (step <= 0) return "OFFSET_FIRST";
   if (step >= stepsMax) return "OFFSET_LAST";
@@ -40,7 +40,7 @@ export function parsePlace(text: string): Place {
   return /^\d{1,15}$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
-/** Events in each part of the time line that the order would concern, from counts without an effect. */
+/** The number of events in each part of the time line that the order would affect, from dry runs. */
 export async function countParts(
   stele: Stele,
   { name, target, span }: { readonly name: PlaceOrder; readonly target: OrderTarget; readonly span: TimeSpan },
@@ -54,7 +54,7 @@ export async function countParts(
   return counts.slice(1).map((count, index) => Math.abs(count - (counts[index] ?? 0)));
 }
 
-/** None where the order is refused: the place lies on the other side of the cursor. */
+/** 0 if the broker refuses the order, because the place is on the other side of the cursor. */
 async function countFrom(
   stele: Stele,
   order: { readonly name: PlaceOrder; readonly target: OrderTarget; readonly place: Place },

@@ -7,12 +7,12 @@ import { type ConsoleOrder, orderTitles } from "./orders.ts";
 interface Asked {
   readonly name: ConsoleOrder;
   readonly target: OrderTarget;
-  /** The target, as a person reads it. */
+  /** The target, in words. */
   readonly subject: string;
 }
 
 export interface Orders {
-  /** Asks before it gives the order. */
+  /** Opens a dialog, which asks before it gives the order. */
   readonly ask: (asked: Asked) => void;
   /** The dialog, and the outcome of the last order. */
   readonly view: ReactNode;

@@ -5,7 +5,7 @@ import { Ago } from "../ui/time.tsx";
 export interface WaitingProps {
   /** Events that wait. */
   readonly lag: number;
-  /** Since when the oldest of them does; undefined where the broker does not say. */
+  /** Since when the oldest event waits; undefined if the broker does not say. */
   readonly since: string | undefined;
 }
 

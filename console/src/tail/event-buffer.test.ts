@@ -20,7 +20,7 @@ test("keeps the newest events, and their numbers", () => {
   expect(buffer.find("2cf24dba-7-7")).toBeUndefined();
 });
 
-test("bounds the contents together, but keeps one event of any length", () => {
+test("limits the total length of the contents, but keeps one event of any length", () => {
   const buffer = new EventBuffer({ eventsMax: 100, charactersMax: 10 });
   for (const sequence of [1, 2, 3]) buffer.add(toEvent(sequence), 0);
   expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);
@@ -28,7 +28,7 @@ test("bounds the contents together, but keeps one event of any length", () => {
   expect(idsOf(buffer)).toEqual(["2cf24dba-4-4"]);
 });
 
-test("drops the blocks that the chain took back, and counts their contents no more", () => {
+test("dropAfter removes the events of later blocks from the buffer and from the total length", () => {
   const buffer = new EventBuffer({ eventsMax: 4, charactersMax: 12 });
   for (const block of [5, 6, 7]) buffer.add(toEvent(block), 0);
   buffer.dropAfter(5);
@@ -37,7 +37,7 @@ test("drops the blocks that the chain took back, and counts their contents no mo
   expect(idsOf(buffer)).toEqual(["2cf24dba-5-5", "2cf24dba-6-8", "2cf24dba-7-9"]);
 });
 
-test("is empty once cleared, and goes on counting", () => {
+test("is empty after clear, and continues to number events", () => {
   const buffer = new EventBuffer({ eventsMax: 4, charactersMax: 12 });
   buffer.add(toEvent(1), 0);
   buffer.clear();

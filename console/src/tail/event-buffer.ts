@@ -15,14 +15,14 @@ export interface BufferBounds {
   readonly charactersMax: number;
 }
 
-/** Dropped events stay in the array until they are as many as this part of what is kept. */
+/** Dropped events stay in the array until there are more than `eventsMax` divided by this. */
 const spareDivisor = 4;
 
-/** The newest events of a tail, within bounds: the oldest go first. */
+/** The newest events of a tail, within bounds: a new event displaces the oldest. */
 export class EventBuffer {
   readonly #bounds: BufferBounds;
   #events: TailedEvent[] = [];
-  /** Where the oldest that is kept stands: an array cannot drop its head cheaply. */
+  /** Index of the oldest event that is kept. Removing the head of an array would be slow. */
   #start = 0;
   #characters = 0;
   #added = 0;
@@ -53,7 +53,7 @@ export class EventBuffer {
     if (this.#start * spareDivisor > this.#bounds.eventsMax) this.#compact();
   }
 
-  /** Drops the events of later blocks: the chain took them back. */
+  /** Drops the events of later blocks, which a reorg removed. */
   dropAfter(block: number): void {
     this.#compact();
     this.#events = this.#events.filter(({ event }) => (parseEventId(event.eventId)?.block ?? 0) <= block);

@@ -15,12 +15,12 @@ export interface EventRowsProps {
   readonly onSelect: (eventId: string) => void;
 }
 
-/** The kept events, the newest last. It renders what is visible, and stays at the end until somebody scrolls up. */
+/** The kept events, the newest last. Renders only the visible rows, and stays at the end until somebody scrolls up. */
 export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
   const [isFollowing, setFollowing] = useState(true);
   const { events } = tail;
-  // oxlint-disable-next-line react/incompatible-library -- No compiler memoizes what it returns.
+  // oxlint-disable-next-line react/incompatible-library -- No compiler memoizes the virtualizer's results.
   const virtualizer = useVirtualizer({
     count: events.length,
     getScrollElement: () => scroller.current,
@@ -68,7 +68,7 @@ export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNo
   );
 }
 
-/** Keeps the end in sight, or the rows that somebody reads where they are while older ones are dropped. */
+/** While following, keeps the newest row in sight. Otherwise keeps the visible rows in place while older ones are dropped. */
 function useStillRows(
   scroller: RefObject<HTMLDivElement | null>,
   { events, isFollowing }: { readonly events: EventBuffer; readonly isFollowing: boolean },
@@ -80,8 +80,8 @@ function useStillRows(
     readonly count: number;
     readonly isFollowing: boolean;
   }>(undefined);
-  // Without dependencies: React may call this component, discard what it renders as no state has changed, and keep the dependencies of that call. They may be
-  // newer than what is shown, since events come in between.
+  // Has no dependency list: React may render this component, discard the result because no state has changed, and still keep the dependencies of that render.
+  // They may be newer than the rows on the screen, since events arrive in between.
   useLayoutEffect(() => {
     const before = previous.current;
     previous.current = { first, count, isFollowing };
@@ -119,6 +119,6 @@ function Row({ item, offset, isSelected, onSelect }: RowProps): ReactNode {
 
 function Waiting({ tail }: { readonly tail: LiveTail }): ReactNode {
   return tail.status.name === "failed" ? null : (
-    <p className="waiting quiet-text">No event yet: new ones below {tail.query.topic} appear here.</p>
+    <p className="waiting quiet-text">No event yet: new events of {tail.query.topic} appear here.</p>
   );
 }

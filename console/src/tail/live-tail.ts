@@ -20,8 +20,8 @@ export type TailStatus =
   | { readonly name: "failed"; readonly error: unknown };
 
 /**
- * A tail that a person can pause: it closes its connection and remembers its place, and goes on from there. So nothing is missed, and a page that is paused
- * costs the broker nothing.
+ * A tail that a person can pause. A paused tail closes its connection and remembers its place; later it continues from there. So it misses no event, and
+ * costs the broker nothing while it is paused.
  */
 export class LiveTail {
   readonly query: TailQuery;
@@ -30,7 +30,7 @@ export class LiveTail {
   readonly #listeners = new Set<() => void>();
   #version = 0;
   #status: TailStatus = { name: "paused" };
-  /** Everything up to here is in the buffer, or was dropped from it. */
+  /** The buffer has received every event up to this place. */
   #place: string | undefined;
   #connection: AbortController | undefined;
   #isPausing = false;
@@ -50,21 +50,21 @@ export class LiveTail {
     return this.#place;
   }
 
-  /** The latest place to which the chain went back. */
+  /** The latest reorg that the broker reported. */
   get resync(): Resync | undefined {
     return this.#resync;
   }
 
-  /** Changes with everything that is shown. */
+  /** Changes whenever the events or the status have changed. */
   readonly version = (): number => this.#version;
 
-  /** Listeners are called once a frame at most: a thousand events a second are no thousand renderings. */
+  /** Calls listeners at most once a frame, so that a thousand events a second do not cause a thousand renderings. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
 
-  /** Starts, or goes on after the last event. */
+  /** Starts, or continues after the last event. */
   resume(): void {
     this.#isPausing = false;
     if (this.#connection !== undefined) return;
@@ -72,7 +72,7 @@ export class LiveTail {
     void this.#run(this.#connection.signal);
   }
 
-  /** Takes effect at once, but for a tail whose start is not known yet: it ends as soon as it is. */
+  /** Takes effect at once. If the tail's start is not known yet, it pauses as soon as the start is known. */
   pause(): void {
     if (this.#connection === undefined) return;
     this.#isPausing = true;
@@ -103,7 +103,7 @@ export class LiveTail {
       signal,
       onConnect: () => show({ name: "live" }),
       onReconnect: ({ reason }: Reconnect) => show({ name: "reconnecting", reason }),
-      onResync: (resync) => this.#takeBack(resync),
+      onResync: (resync) => this.#rollBack(resync),
     });
     try {
       await this.#read(tail);
@@ -125,7 +125,7 @@ export class LiveTail {
     }
   }
 
-  #takeBack(resync: Resync): void {
+  #rollBack(resync: Resync): void {
     const block = blockOfPlace(resync.after);
     if (block !== undefined) this.events.dropAfter(block);
     this.#place = resync.after;

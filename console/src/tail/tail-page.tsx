@@ -12,7 +12,7 @@ import { useLiveTail } from "./use-live-tail.ts";
 
 const everything = "#";
 
-/** Events as they come. The address has the pattern, the filter, the start and the event that is looked at. */
+/** Events as they come. The URL has the pattern, the filter, the start and the selected event. */
 export function TailPage(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const query = readQuery(search);

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { useSession, useStele } from "../broker/session-context.tsx";
 import { LiveTail, type TailQuery } from "./live-tail.ts";
 
-/** A tail that runs while it is shown. Another query, or another key, begins another one. */
+/** A tail that runs while its component is shown. A change of the query or the key starts a new tail. */
 export function useLiveTail({ topic, after, filter }: TailQuery): LiveTail {
   const session = useSession();
   const stele = useStele();

@@ -5,7 +5,7 @@ const shownMs = 1500;
 export interface CopyButtonProps {
   readonly text: string;
   readonly label?: string;
-  /** What it copies, where several buttons have the same label. */
+  /** What the button copies, for screen readers, if several buttons have the same label. */
   readonly of?: string;
 }
 
@@ -24,7 +24,7 @@ export function CopyButton({ text, label = "Copy", of }: CopyButtonProps): React
   );
 }
 
-/** Browsers lend the clipboard to secure pages alone: over plain HTTP a selection is copied instead. */
+/** Browsers give only secure pages access to the clipboard. Over plain HTTP, this copies a selection instead. */
 async function copyText(text: string): Promise<void> {
   if (window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = Object.assign(document.createElement("textarea"), { value: text });

@@ -7,7 +7,7 @@ export interface DialogProps {
   readonly onClose: () => void;
 }
 
-/** A modal dialog: the browser keeps the focus in it, and gives it back at the end. */
+/** A modal dialog: the browser keeps the focus in the dialog, and restores the focus when the dialog closes. */
 export function Dialog({ title, children, onClose }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();

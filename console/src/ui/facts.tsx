@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** Names and values; what is undefined is left out. */
+/** Names and values; an undefined value is left out. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, ReactNode>> }): ReactNode {
   const known = Object.entries(facts).filter(([, value]) => value !== undefined);
   return (

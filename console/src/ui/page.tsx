@@ -3,13 +3,13 @@ import { type ReactNode, useEffect } from "react";
 export interface PageProps {
   readonly title: string;
   readonly children: ReactNode;
-  /** Beside the title. */
+  /** Buttons or links beside the title. */
   readonly actions?: ReactNode;
-  /** Whether it fills the window, and scrolls inside. */
+  /** Whether the page fills the window, and scrolls inside. */
   readonly isFull?: boolean;
 }
 
-/** A view with its title, also that of the browser's tab. */
+/** A view with its title, which the browser's tab shows too. */
 export function Page({ title, children, actions, isFull = false }: PageProps): ReactNode {
   useEffect(() => {
     document.title = `${title} · Stele`;

@@ -5,13 +5,13 @@ export interface TabsProps<Name extends string> {
   readonly names: readonly Name[];
   readonly selected: Name;
   readonly onSelect: (name: Name) => void;
-  /** The panel of the selected one. */
+  /** The panel of the selected tab. */
   readonly children: ReactNode;
 }
 
 const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Tabs as the ARIA practices have them: one stop of the Tab key, arrows move between them. */
+/** Tabs as in the ARIA practices: the Tab key stops once, and arrow keys move between the tabs. */
 export function Tabs<Name extends string>(props: TabsProps<Name>): ReactNode {
   const { label, names, selected, onSelect, children } = props;
   const id = useId();

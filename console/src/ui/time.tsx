@@ -18,7 +18,7 @@ export function Ago({ iso }: { readonly iso: string }): ReactNode {
   );
 }
 
-/** How long it takes until then, as of the rendering. */
+/** How long until then, as of the rendering. */
 export function Until({ iso }: { readonly iso: string }): ReactNode {
   return (
     <time dateTime={iso} title={iso}>
@@ -27,7 +27,7 @@ export function Until({ iso }: { readonly iso: string }): ReactNode {
   );
 }
 
-/** When this page got an event. A tail does not say when its block was made. */
+/** When this page received an event. A tail does not give the time of the event's block. */
 export function ReceivedAt({ ms }: { readonly ms: number }): ReactNode {
   const iso = new Date(ms).toISOString();
   return (

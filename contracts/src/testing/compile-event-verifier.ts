@@ -14,7 +14,7 @@ interface Compiled {
   >;
 }
 
-/** Compiles sol/testing/EventVerifier.sol with OpenZeppelin's contracts as they are installed. */
+/** Compiles sol/testing/EventVerifier.sol with the installed OpenZeppelin contracts. */
 export function compileEventVerifier(): { readonly abi: Abi; readonly bytecode: Hex } {
   const content = readFileSync(new URL(`../../sol/testing/${name}.sol`, import.meta.url), "utf8");
   const input = { language: "Solidity", sources: { [name]: { content } }, settings };

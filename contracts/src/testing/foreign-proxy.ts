@@ -1,7 +1,7 @@
 import { type Address, concatHex, getAddress } from "viem";
 import type { RegistryFixture } from "./registry-fixture.ts";
 
-/** Deploys a foreign proxy of the topics' implementation: the registry does not know it. */
+/** Deploys a proxy of the registry's topic implementation that the registry did not create. */
 export async function deployForeignProxy(
   fixture: RegistryFixture,
 ): Promise<{ proxy: Address; implementation: Address }> {

@@ -1,5 +1,5 @@
 import { topicRegistryCode } from "../artifacts.generated.ts";
 import { publishGas } from "../constants.ts";
 
-/** The registry as the embedded chain knows it. */
+/** The embedded chain's option `registryCode`: with it the chain runs `publish` by its own code. */
 export const registryCode = { ...topicRegistryCode, publishGas };

@@ -25,7 +25,7 @@ export const alice = mnemonicToAccount(mnemonic, { addressIndex: 0 });
 export const bob = mnemonicToAccount(mnemonic, { addressIndex: 1 });
 export const carol = mnemonicToAccount(mnemonic, { addressIndex: 2 });
 
-/** A batch as the registry takes it. */
+/** A batch as an argument of the registry's calls. */
 export interface Batch {
   readonly topic: Address;
   readonly count: number;
@@ -35,7 +35,7 @@ export interface Batch {
 
 const pollingIntervalMs = 5;
 
-/** More than any publish of the tests takes. With the exact gas that an estimate gives, the embedded chain interprets the contract. */
+/** Gas limit of each publish: more than any test needs. With only the estimated gas, the embedded chain would not run its own code for `publish`. */
 const publishGasMax = 10_000_000n;
 
 function createClient(transport: Transport) {
@@ -122,7 +122,7 @@ export class RegistryFixture {
     return this.client.readContract({ ...this.contract, functionName: "topicOf", args: [name] });
   }
 
-  /** The addresses that topics of these names will have. */
+  /** The address that a topic of this name has or will have. */
   addressOf(name: string): Address {
     const implementation = getContractAddress({ from: this.registry, nonce: 1n });
     const bytecode = concatHex([
@@ -150,14 +150,14 @@ export class RegistryFixture {
   }
 
   private async settle(hash: Hash): Promise<TransactionReceipt> {
-    // While viem looks for a replacement it can miss a new block, which may be the last one for now.
+    // While viem looks for a replacement transaction, it can miss a new block, and no other may follow.
     const receipt = await this.client.waitForTransactionReceipt({ hash, checkReplacement: false });
     if (receipt.status !== "success") throw new Error(`transaction ${hash} was reverted`);
     return receipt;
   }
 }
 
-/** Fees of every transaction. Fixed, because a price that follows the chain's own advice climbs with each transaction. */
+/** Fees of every transaction. The price is fixed, because the price that the chain suggests climbs with each transaction. */
 export const legacy = { chain: null, type: "legacy", gasPrice: 10n } as const;
 
 async function deploy(client: ReturnType<typeof createClient>, bytecode: Hex) {
@@ -167,7 +167,7 @@ async function deploy(client: ReturnType<typeof createClient>, bytecode: Hex) {
   return { address: getAddress(address) };
 }
 
-/** What a suite receives: the registry of the current test. */
+/** Returns the registry of the current test. */
 export type GetFixture = () => RegistryFixture;
 
 /** The logs of a transaction, in order, as the event's name and its arguments. @throws Error for a log of another contract. */

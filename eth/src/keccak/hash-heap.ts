@@ -15,12 +15,12 @@ interface Memory {
 export const hashBytes = 32;
 const pageBytes = 65_536;
 
-/** Bytes whose ranges are hashed in place, so that hashing many allocates no object for each. */
+/** Memory that hashes ranges of itself in place: many hashes need no object each. */
 export interface HashHeap {
   readonly kind: "wasm" | "script";
-  /** Where the caller's bytes begin. */
+  /** Offset of the first byte that callers may use. */
   readonly start: number;
-  /** Makes room for `length` bytes after `start` and keeps the content. Returns the heap, which is a new object if it had to grow. */
+  /** Makes room for `bytes` bytes from `start` on and keeps the content. Returns the whole memory, as a new array if it had to grow. */
   reserve(bytes: number): Uint8Array;
   /** Writes the Keccak-256 of the `length` bytes at `at` to the 32 bytes at `out`. The output may overlap the input. */
   hash(at: number, length: number, out: number): void;

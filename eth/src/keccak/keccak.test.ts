@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { toHex } from "../bytes.ts";
 import { keccak256 } from "./keccak.ts";
 
-// Around the 136 bytes that the sponge takes at once.
-it.each([0, 1, 135, 136, 137, 272, 1_000])("hashes %i bytes, whole and in parts", (length) => {
+// Lengths around the 136 bytes that the sponge absorbs at once.
+it.each([0, 1, 135, 136, 137, 272, 1_000])("keccak256 hashes %i bytes like viem, in one part and in two", (length) => {
   const bytes = Uint8Array.from({ length }, (_, index) => index % 251);
   const expected = reference(bytes);
   const cut = Math.floor(length / 3);

@@ -7,7 +7,7 @@ import { hashBytes, hashHeap } from "./hash-heap.ts";
 /** A Keccak-256 implementation. */
 export interface Keccak {
   readonly implementation: "native" | "noble";
-  /** Hashes the parts one after another. */
+  /** Hashes the concatenated parts. */
   readonly hash: (...parts: readonly Uint8Array[]) => Buffer;
 }
 
@@ -24,16 +24,16 @@ type Addon = typeof createKeccak;
 const rateBits = 1_088;
 const capacityBits = 512;
 /**
- * Longest input that goes through the heap of WebAssembly, which then keeps so much memory. The addon takes four calls and a new buffer for each hash,
- * over a microsecond; from some hundred kilobytes on both take as long.
+ * Longest input, in bytes, that is hashed in WebAssembly; the heap keeps that much memory. The addon's four calls and new buffer cost over a
+ * microsecond a hash. From some hundred kilobytes on, both take the same time.
  */
 const shortBytesMax = 16_384;
 
 /** The native addon; undefined if it cannot be loaded. */
 export function loadNativeKeccak(): Keccak | undefined {
-  const addon = loadAddon("keccak/bindings.js") as Addon | undefined; // The stream keeps its sponge in this field.
+  const addon = loadAddon("keccak/bindings.js") as Addon | undefined; // The binding has the interface of the package's main file.
   if (addon === undefined) return undefined;
-  const sponge = (addon("keccak256") as unknown as { readonly _state: Sponge })._state;
+  const sponge = (addon("keccak256") as unknown as { readonly _state: Sponge })._state; // The stream's private sponge.
   return {
     implementation: "native",
     hash: (...parts) => {
@@ -60,15 +60,15 @@ export const keccak: Keccak = loadNativeKeccak() ?? nobleKeccak;
 
 const hasFastHeap = hashHeap.kind === "wasm";
 
-/** Keccak-256 of the parts one after another: in WebAssembly if it is one short part, otherwise by the native addon if it can be loaded. */
+/** Keccak-256 of the concatenated parts. Hashes a single short part in WebAssembly, and other input with the native addon if it loads. */
 export function keccak256(first: Uint8Array, ...others: readonly Uint8Array[]): Buffer {
   if (!hasFastHeap || others.length > 0 || first.length > shortBytesMax) return keccak.hash(first, ...others);
-  const digest = Buffer.allocUnsafeSlow(hashBytes); // from the pool, a hash that is kept would keep 8 KiB
+  const digest = Buffer.allocUnsafeSlow(hashBytes); // A slice of Buffer's pool would keep 8 KiB alive with each hash.
   hashShort(first, digest, 0);
   return digest;
 }
 
-/** Writes the Keccak-256 of `bytes` to the 32 bytes of `target` at `at`: a buffer for each hash takes as long as hashing 100 bytes. */
+/** Writes the Keccak-256 of `bytes` to the 32 bytes of `target` at `at`. This saves a new buffer, which costs as much time as hashing 100 bytes. */
 export function keccakInto(target: Uint8Array, at: number, bytes: Uint8Array): void {
   if (hasFastHeap && bytes.length <= shortBytesMax) hashShort(bytes, target, at);
   else target.set(keccak.hash(bytes), at);

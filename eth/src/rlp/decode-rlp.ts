@@ -3,10 +3,10 @@ import { MalformedError } from "../malformed-error.ts";
 import type { RlpItem } from "./encode-rlp.ts";
 import { RlpReader } from "./rlp-reader.ts";
 
-/** Deepest nesting of lists that is decoded. */
+/** Maximum nesting depth of lists that `decodeRlp` accepts. */
 const depthMax = 32;
 
-/** Decodes one item that fills `encoded`. Byte strings are views of it. @throws MalformedError unless it is canonical. */
+/** Decodes the one item that fills `encoded`. Its byte strings are views of `encoded`. @throws MalformedError unless the encoding is canonical. */
 export function decodeRlp(encoded: Uint8Array): RlpItem {
   const decoder = new Decoder(toBuffer(encoded));
   const item = decoder.read(0, { limit: encoded.length, depth: 0 });
@@ -14,8 +14,8 @@ export function decodeRlp(encoded: Uint8Array): RlpItem {
   return item;
 }
 
-interface Surrounding {
-  /** Where the list around the item ends. */
+interface ItemContext {
+  /** Where the list that contains the item ends, or the input if no list does. */
   readonly limit: number;
   readonly depth: number;
 }
@@ -29,12 +29,12 @@ class Decoder {
     this.#reader = new RlpReader(bytes);
   }
 
-  /** Where the last item ends. */
+  /** Where the item that was read last ends. */
   get end(): number {
     return this.#reader.end;
   }
 
-  read(at: number, { limit, depth }: Surrounding): RlpItem {
+  read(at: number, { limit, depth }: ItemContext): RlpItem {
     const reader = this.#reader;
     if (!reader.isList(at, limit)) {
       reader.string(at, limit);

@@ -1,11 +1,11 @@
 import { listBytes, RlpWriter, stringBytes } from "./rlp-writer.ts";
 
-/** What RLP encodes: byte strings and lists of them (Yellow Paper, appendix B). */
+/** A value that RLP can encode: a byte string or a list of such values (Yellow Paper, appendix B). */
 export type RlpItem = Uint8Array | readonly RlpItem[];
 
 const none = new Uint8Array(0);
 
-/** Encodes into one buffer that is allocated once: nested lists of large strings cost no copies. `prefix` goes before the item. */
+/** Encodes into one buffer, so that each string is copied once, however deep its list is nested. `prefix` goes before the item. */
 export function encodeRlp(item: RlpItem, prefix: Uint8Array = none): Buffer {
   if (item instanceof Uint8Array) return encodeString(item, prefix);
   const lists: number[] = [];
@@ -24,7 +24,7 @@ function encodeString(content: Uint8Array, prefix: Uint8Array): Buffer {
   return output;
 }
 
-/** How many bytes an item takes. The payloads of its lists, in the order in which the lists begin, go to `lists`: each is measured once. */
+/** Encoded size of an item. Adds the payload size of each of its lists to `lists`, in the order in which they begin, so that none is measured twice. */
 function measure(item: RlpItem, lists: number[]): number {
   if (item instanceof Uint8Array) return stringBytes(item);
   const place = lists.push(0) - 1;

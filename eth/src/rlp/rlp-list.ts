@@ -1,13 +1,13 @@
 import { MalformedError } from "../malformed-error.ts";
 import { RlpReader } from "./rlp-reader.ts";
 
-/** An offset in encoded bytes. */
+/** A range of encoded bytes. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Reads the items of the canonical RLP list that `bytes` consists of. @throws MalformedError if an item is not of the expected kind. */
+/** Reads the items of one canonical RLP list, which must fill `span`. @throws MalformedError if an item is not of the expected kind. */
 export class RlpList {
   readonly #bytes: Uint8Array;
   readonly #reader: RlpReader;
@@ -47,7 +47,7 @@ export class RlpList {
     return strings;
   }
 
-  /** Throws if there are more items. */
+  /** @throws MalformedError if there are more items. */
   close(): void {
     if (!this.isAtEnd) throw new MalformedError(`more items than expected, at byte ${this.#at}`);
   }
@@ -69,7 +69,7 @@ export function toSafeInteger(bytes: Uint8Array): number {
   return value;
 }
 
-/** Whether both have the same bytes; for code that also runs in browsers. */
+/** Whether both have the same bytes. Unlike `isSameBytes`, it also runs in browsers. */
 export function isSame(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, index) => byte === right[index]);
 }

@@ -7,7 +7,10 @@ const listBase = 0xc0;
 /** Maximum size of a length field, in bytes; four are enough for 4 GiB. */
 const lengthBytesMax = 4;
 
-/** Reads canonical RLP without copying. After each read, `start` to `end` is the payload of the item, and the next item begins at `end`. */
+/**
+ * Reads canonical RLP without copying. After each read, `start` to `end` is the payload of the item, and the next item begins at `end`.
+ * @throws MalformedError if the bytes are not canonical RLP or the item has the wrong kind.
+ */
 export class RlpReader {
   start = 0;
   end = 0;
@@ -17,7 +20,7 @@ export class RlpReader {
     this.#bytes = bytes;
   }
 
-  /** Whether the item at `at` is a list; something must be there before `limit`. */
+  /** Whether the item at `at` is a list; it must begin before `limit`. */
   isList(at: number, limit: number): boolean {
     return this.#byte(at, limit) >= listBase;
   }
@@ -48,7 +51,8 @@ export class RlpReader {
     const lengthBytes = Math.max(code - shortMax, 0);
     this.start = at + 1 + lengthBytes;
     this.end = this.start + (lengthBytes === 0 ? code : this.#length(at + 1, lengthBytes, limit));
-    if (this.end > limit) throw new MalformedError(`an item longer than what holds it, at byte ${at}`);
+    if (this.end > limit)
+      throw new MalformedError(`an item that reaches past the end of its list or of the bytes, at byte ${at}`);
   }
 
   #length(at: number, lengthBytes: number, limit: number): number {

@@ -22,12 +22,12 @@ export function textBytes(text: string): number {
   return headerBytes(length) + length;
 }
 
-/** Encoded size of `value` as an RLP integer, which has no leading zeros. */
+/** Encoded size of `value`, below 2^32, as an RLP integer, which has no leading zeros. */
 export function integerBytes(value: number): number {
   return value < stringBase ? 1 : 1 + significantBytes(value);
 }
 
-/** Writes RLP (Ethereum Yellow Paper, appendix B) into a buffer that the caller sized. */
+/** Writes RLP (Ethereum Yellow Paper, appendix B) into a buffer that the caller made large enough. */
 export class RlpWriter {
   readonly bytes: Uint8Array;
   /** Where the next item goes. */
@@ -54,6 +54,7 @@ export class RlpWriter {
     this.at += bytes;
   }
 
+  /** Writes `value`, which must be below 2^32. */
   integer(value: number): void {
     if (value === 0) this.#byte(stringBase);
     else if (value < stringBase) this.#byte(value);

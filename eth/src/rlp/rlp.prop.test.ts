@@ -16,11 +16,11 @@ function toComparable(value: RlpItem): unknown {
 }
 
 describe("RLP", () => {
-  it("encodes like the reference and decodes to the same value", () => {
+  it("encodes like @ethereumjs/rlp and decodes to the same value", () => {
     fc.assert(
       fc.property(item, (value) => {
         const encoded = encodeRlp(value);
-        expect(toHex(encoded)).toBe(toHex(RLP.encode(value as Uint8Array[]))); // the reference wants mutable lists
+        expect(toHex(encoded)).toBe(toHex(RLP.encode(value as Uint8Array[]))); // Its type wants mutable lists.
         expect(toComparable(decodeRlp(encoded))).toEqual(toComparable(value));
       }),
     );
@@ -46,13 +46,13 @@ describe("RLP", () => {
   });
 
   it.each([
-    ["a single byte with a length", "8105"],
+    ["a single byte with a header", "8105"],
     ["bytes after the value", "0505"],
     ["a value longer than the input", "8201"],
-    ["a long form for a short value", "b80100"],
+    ["a long header for a short value", "b80100"],
     ["a length with leading zeros", `b90038${"00".repeat(56)}`],
-    ["nothing", ""],
-    ["lists nested without end", "c1".repeat(100)],
+    ["empty input", ""],
+    ["lists that are nested too deep", "c1".repeat(100)],
   ])("refuses %s", (_name, hex) => {
     expect(() => decodeRlp(Buffer.from(hex, "hex"))).toThrow(MalformedError);
   });

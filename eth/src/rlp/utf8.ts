@@ -31,6 +31,6 @@ export function writeUtf8(
 
 function isPair(text: string, index: number, unit: number): boolean {
   if (unit < 0xd800 || unit > 0xdbff) return false;
-  const next = text.charCodeAt(index + 1); // NaN at the end of the text, which no surrogate check matches.
+  const next = text.charCodeAt(index + 1); // NaN at the end of the text: both comparisons are false.
   return next >= 0xdc00 && next <= 0xdfff;
 }

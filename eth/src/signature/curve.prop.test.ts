@@ -14,7 +14,7 @@ function toBytes(value: bigint): Uint8Array {
   return Uint8Array.from(Buffer.from(value.toString(16).padStart(64, "0"), "hex"));
 }
 
-/** The recovered key in hexadecimal, or "none": the implementations give different reasons. */
+/** The recovered key in hexadecimal, or "none" if `curve` throws: the implementations throw different errors. */
 function recoveredBy(curve: Curve | undefined, hash: Uint8Array, signed: CurveSignature): string {
   try {
     return Buffer.from(curve?.recover(hash, signed) ?? []).toString("hex");
@@ -23,8 +23,8 @@ function recoveredBy(curve: Curve | undefined, hash: Uint8Array, signed: CurveSi
   }
 }
 
-describe("the native addon and noble", () => {
-  it("are both there on a machine that tests", () => {
+describe("the native addons and noble", () => {
+  it("both load on a machine that runs the tests", () => {
     expect(native.curve?.implementation).toBe("native");
     expect(native.keccak?.implementation).toBe("native");
   });
@@ -44,7 +44,7 @@ describe("the native addon and noble", () => {
     );
   });
 
-  it("take and refuse the same private keys", () => {
+  it("accept and refuse the same private keys", () => {
     const edges = [0n, 1n, order - 1n, order, order + 1n, 2n ** 256n - 1n].map(toBytes);
     const anyKey = fc.oneof(bytes(32), fc.constantFrom(...edges), fc.uint8Array({ maxLength: 40 }));
     fc.assert(
@@ -54,7 +54,7 @@ describe("the native addon and noble", () => {
     );
   });
 
-  it("give the same hash for any parts", () => {
+  it("give the same Keccak-256 for any number of parts", () => {
     const parts = fc.array(fc.uint8Array({ maxLength: 700, size: "max" }), { maxLength: 4 });
     fc.assert(
       fc.property(parts, (given) => {
@@ -76,7 +76,7 @@ describe("the native addon and noble", () => {
     );
   });
 
-  it("recover the same key, or none, from bytes that may be no signature", () => {
+  it("recover the same key from random bytes as signature, or both throw", () => {
     const edge = fc.constantFrom(0, 1, 0xff).map((byte) => new Uint8Array(32).fill(byte));
     const half = fc.oneof(bytes(32), edge);
     fc.assert(

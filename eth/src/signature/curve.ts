@@ -6,7 +6,7 @@ import { loadAddon } from "../load-addon.ts";
 export interface CurveSignature {
   /** 32 bytes of `r`, then 32 bytes of `s`. */
   readonly signature: Uint8Array;
-  /** Parity of the point's `y`. */
+  /** Recovery identifier: parity of the `y` of the point whose `x` is `r`. */
   readonly recid: number;
 }
 
@@ -14,7 +14,7 @@ export interface CurveSignature {
 export interface Curve {
   readonly implementation: "native" | "noble";
   isPrivateKey(key: Uint8Array): boolean;
-  /** 64 bytes. */
+  /** The public key as 64 bytes, without a leading byte for its form. */
   toPublicKey(privateKey: Uint8Array): Uint8Array;
   sign(hash: Uint8Array, privateKey: Uint8Array): CurveSignature;
   /** The 64 bytes of the public key that signed the hash. Throws if no such key exists. */
@@ -25,7 +25,7 @@ type Addon = typeof secp256k1;
 
 /** libsecp256k1; undefined if its addon cannot be loaded. */
 export function loadNativeCurve(): Curve | undefined {
-  const addon = loadAddon("secp256k1/bindings.js") as Addon | undefined; // The main file has the same interface.
+  const addon = loadAddon("secp256k1/bindings.js") as Addon | undefined; // The binding has the interface of the package's main file.
   return (
     addon && {
       implementation: "native",

@@ -10,7 +10,7 @@ export class Signer {
   readonly address: Hex;
   readonly #privateKey: Uint8Array;
 
-  /** @throws TypeError if the key is none. */
+  /** @throws TypeError if `privateKey` is not a secp256k1 private key. */
   constructor(privateKey: Uint8Array) {
     if (!curve.isPrivateKey(privateKey)) {
       throw new TypeError("the signer's key is not a secp256k1 private key of 32 bytes");

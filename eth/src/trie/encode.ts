@@ -4,16 +4,16 @@ import { encodeRlp, type RlpItem } from "../rlp/encode-rlp.ts";
 import type { ChildNode, TrieNode } from "./node.ts";
 import { packPath } from "./path.ts";
 
-/** What stands for a child inside its parent: a hash, or the child itself when it is shorter than a hash. */
+/** The form of a child inside its parent: its hash, or the whole child if its encoding is shorter than a hash. */
 type Reference = RlpItem;
 
-/** Receives each node that is stored by itself, under its path from the root. */
+/** Receives each separately stored node, with its path from the root. */
 export type NodeSink = (path: string, encoded: Uint8Array) => void;
 
-/** Longest node that its parent holds itself; a longer one is referred to by its hash. */
+/** Longest node, in bytes, that its parent contains whole. Of a longer node the parent has the hash. */
 export const INLINE_BYTES_MAX = 31;
 
-/** Encodes a trie from its root down, gives each node that stands alone to `sink`, and returns the root hash. */
+/** Encodes a trie, gives each separately stored node to `sink`, and returns the root hash. */
 export function encodeTrie(root: TrieNode, sink: NodeSink): Uint8Array {
   const encoded = encodeRlp(toItems(root, "", sink));
   sink("", encoded);
@@ -40,7 +40,7 @@ function toReference(node: ChildNode, path: string, sink: NodeSink): Reference {
   return keccak256(encoded);
 }
 
-/** A path as a string of characters 0 to 15, so that it can be a map key and can be cut cheaply. */
+/** A path as a string with one character (code 0 to 15) per nibble: it can be a map's key and is cheap to cut. */
 export function toPathString(path: Uint8Array): string {
   return String.fromCharCode(...path);
 }

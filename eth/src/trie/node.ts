@@ -3,7 +3,7 @@ import { decodeRlp } from "../rlp/decode-rlp.ts";
 import type { RlpItem } from "../rlp/encode-rlp.ts";
 import { unpackPath } from "./path.ts";
 
-/** A child that is stored by itself: only its hash stands in the parent. */
+/** A separately stored child: its parent has only the hash. */
 export interface HashNode {
   readonly kind: "hash";
   readonly hash: Uint8Array;

@@ -4,9 +4,9 @@ import { expect, it } from "vitest";
 import { toHex } from "../bytes.ts";
 import { emptyTrieRoot, OrderedTrie } from "./ordered-trie.ts";
 
-// 128 and 256 are where the keys take a header and a second byte.
+// From index 128 on, the RLP key has a header; from 256 on, a second byte.
 it.each([1, 2, 16, 17, 127, 128, 129, 257, 300])(
-  "a trie of %i values has the reference's root and proves each",
+  "a trie of %i values has the root of @ethereumjs/mpt and proves each value",
   async (count) => {
     const values = Array.from({ length: count }, (_, index) => new Uint8Array(40 + (index % 7)).fill(index + 1));
     const reference = await createMPT();
@@ -20,6 +20,6 @@ it.each([1, 2, 16, 17, 127, 128, 129, 257, 300])(
   },
 );
 
-it("a trie without values has the empty root", () => {
+it("a trie without values has emptyTrieRoot", () => {
   expect(new OrderedTrie([]).root).toEqual(emptyTrieRoot);
 });

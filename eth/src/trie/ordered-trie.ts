@@ -9,7 +9,7 @@ import { buildTrie } from "./update.ts";
 /** Root of a trie with nothing in it: keccak256(RLP("")). */
 export const emptyTrieRoot: Uint8Array = keccak256(Uint8Array.of(0x80));
 
-/** Root of the trie from index to value, as blocks have it for transactions and receipts. Nodes go to `sink`. */
+/** Root of the trie from index to value, as in a block's header for transactions and receipts. `sink` receives the nodes. */
 export function orderedRoot(values: readonly Uint8Array[], sink?: NodeSink): Uint8Array {
   const entries = values.map((value, index) => ({ nibbles: toNibbles(keyOf(index)), value }));
   return buildTrie(entries, sink) ?? emptyTrieRoot;

@@ -1,4 +1,4 @@
-/** Half-bytes of a key, high half first. */
+/** Nibbles (half-bytes) of a key, the high half of each byte first. */
 export function toNibbles(key: Uint8Array): Uint8Array {
   const nibbles = new Uint8Array(key.length * 2);
   for (let index = 0; index < key.length; index += 1) {
@@ -30,7 +30,7 @@ export function unpackPath(packed: Uint8Array): { readonly path: Uint8Array; rea
   return { isLeaf: flag >= 2, path: nibbles.subarray(isOdd ? 1 : 2) };
 }
 
-/** How many half-bytes two paths have in common. */
+/** Length of the common prefix of two paths, in nibbles. */
 export function sharedLength(left: Uint8Array, right: Uint8Array): number {
   const end = Math.min(left.length, right.length);
   let length = 0;

@@ -9,7 +9,7 @@ export function readTrie(read: NodeReader, key: Uint8Array): Uint8Array | undefi
   return walk(read, key, () => undefined);
 }
 
-/** The encoded nodes from the root to a key, as `eth_getProof` gives them; for an absent key, as far as they go. */
+/** The encoded nodes from the root to a key, as `eth_getProof` returns them; for an absent key, the nodes that prove its absence. */
 export function proveTrie(read: NodeReader, key: Uint8Array): Uint8Array[] {
   const proof: Uint8Array[] = [];
   walk(read, key, (encoded) => proof.push(encoded));

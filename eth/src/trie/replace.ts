@@ -9,18 +9,18 @@ import { groupByNibble, type TrieChange } from "./update.ts";
 const EMPTY_STRING = 0x80;
 const HASH_PREFIX = EMPTY_STRING + HASH_BYTES;
 const LIST_OFFSET = 0xc0;
-/** Longest payload whose length stands in the first byte of its RLP, in bytes. */
+/** Longest payload, in bytes, whose length fits into the first byte of its RLP. */
 const SHORT_BYTES_MAX = 55;
 const BRANCH_CHILDREN = BRANCH_ITEMS - 1;
-/** Branches whose children's paths are kept, about 1 KiB each. */
+/** Maximum number of branches whose child paths are cached, about 1 KiB a branch. */
 const branchPathsMax = 8_192;
 
-/** As `NodeReader`, with nodes as latin1. */
+/** A `NodeReader` that returns nodes as latin1 text. */
 export type NodeTextReader = (path: string, hash?: Uint8Array) => string | undefined;
 
 /**
- * Puts other values under keys that a trie has: each node on the way is copied and gets other hashes, without being decoded. Undefined
- * where a key is absent or goes, or where a node is held by its parent: then it takes `updateTrie`. Nodes come and go as latin1, as caches keep them.
+ * Replaces the values of existing keys. It copies the nodes on their paths and exchanges the hashes in the copies, without decoding a node.
+ * Undefined if a change adds or removes a key, or meets a node that its parent contains whole: use `updateTrie` then. Nodes are latin1 text, as in the caches.
  */
 export function replaceInTrie(
   read: NodeTextReader,
@@ -39,7 +39,7 @@ export interface TrieReplacement {
   readonly root: Uint8Array;
   /** Stored nodes that changed, by path. */
   readonly nodes: Map<string, string>;
-  /** What stood under those paths, and no others. */
+  /** The earlier nodes at exactly those paths. */
   readonly before: Map<string, string>;
 }
 
@@ -54,7 +54,7 @@ class Replacement {
     this.#prefixLength = prefixLength;
   }
 
-  /** The node under a path as it is afterwards. */
+  /** The node at a path after the changes; undefined if they need `updateTrie`. */
   replace({ path, changes, hash }: Place): Uint8Array | undefined {
     const before = this.#read(path, hash);
     if (before === undefined) return undefined;
@@ -70,7 +70,7 @@ class Replacement {
     return after;
   }
 
-  /** Changes the node in place: it is a copy. */
+  /** Changes `node`, which is a copy. */
   #replaceInBranch(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const depth = path.length - this.#prefixLength;
     const [first] = changes;
@@ -87,7 +87,7 @@ class Replacement {
     return node;
   }
 
-  /** Changes the node in place, except a leaf, which it rebuilds. */
+  /** Changes `node`, which is a copy; builds a leaf anew. */
   #replaceInPath(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const from = path.length - this.#prefixLength;
     const packedAt = headerLength(node, 0);
@@ -104,7 +104,7 @@ class Replacement {
     return this.#replaceChild(node, contentAt, place) ? node : undefined;
   }
 
-  /** Whether the hash that stands at `at` could be exchanged. */
+  /** Changes the child whose hash is at `at` in its parent, and that hash; false if this needs `updateTrie`. */
   #replaceChild(parent: Buffer, at: number, { path, changes }: Place): boolean {
     if (parent[at] !== HASH_PREFIX) return false;
     const hash = parent.subarray(at + 1, at + 1 + HASH_BYTES);
@@ -118,11 +118,11 @@ class Replacement {
 interface Place {
   readonly path: string;
   readonly changes: readonly TrieChange[];
-  /** As the parent names it; undefined for the root. */
+  /** The node's hash in its parent; undefined for the root. */
   readonly hash?: Uint8Array;
 }
 
-/** The leaf with the same path, which is given as it is encoded. */
+/** A leaf with the new value; `path` is the encoded path of the old leaf. Undefined if the value is removed or the leaf too short to be stored separately. */
 function replaceLeaf(path: Uint8Array, { value }: TrieChange): Buffer | undefined {
   if (value === undefined) return undefined;
   const payload = path.length + stringBytes(value);
@@ -137,16 +137,16 @@ function replaceLeaf(path: Uint8Array, { value }: TrieChange): Buffer | undefine
 
 interface PackedPath {
   readonly node: Buffer;
-  /** Where the hex-prefix encoding begins. */
+  /** Offset of the path's hex-prefix encoding in `node`. */
   readonly packed: number;
-  /** How far the key goes with the path. */
+  /** Where the node's path ends in the key, in nibbles. */
   readonly to: number;
 }
 
-/** Whether the path of a node stands in a key from `from` on. */
+/** Whether a key has the node's path at nibbles `from` to `to`. */
 function hasPath(nibbles: Uint8Array, from: number, { node, packed, to }: PackedPath): boolean {
   if (to > nibbles.length) return false;
-  // The half-byte of the path that stands first; the other half of the first byte is the flag.
+  // Index of the path's first nibble in the packed path. Nibble 0 is the flag, and nibble 1 padding if the length is even.
   let half = isOdd(node, packed) ? 1 : 2;
   for (let at = from; at < to; at += 1, half += 1) {
     const byte = node[packed + (half >> 1)] ?? 0;
@@ -168,7 +168,7 @@ function isBranch(node: Buffer): boolean {
   return itemEnd(node, itemEnd(node, headerLength(node, 0))) < node.length;
 }
 
-/** Where a child of a branch stands. */
+/** Offset of a child in its branch. */
 function childAt(node: Buffer, index: number): number {
   let at = headerLength(node, 0);
   for (let skipped = 0; skipped < index && skipped < BRANCH_CHILDREN; skipped += 1) {
@@ -180,7 +180,7 @@ function childAt(node: Buffer, index: number): number {
   return at;
 }
 
-/** Paths of children by the path of their branch. To make a path, and hash it in each map that has it, takes longer than to hash its node. */
+/** Paths of children by the path of their branch. Making a path string, and hashing it for each map, takes longer than hashing the node. */
 const childPaths = new Map<string, (string | undefined)[]>();
 
 function toChildPath(path: string, nibble: number): string {
@@ -192,7 +192,7 @@ function toChildPath(path: string, nibble: number): string {
   return child;
 }
 
-/** Forgets all once there are too many: those in use come back. */
+/** Clears a full cache; the paths in use come back. */
 function addBranch(path: string): (string | undefined)[] {
   if (childPaths.size >= branchPathsMax) childPaths.clear();
   const children = Array.from<string | undefined>({ length: BRANCH_CHILDREN });

@@ -10,7 +10,7 @@ import { proveTrie, readTrie } from "./read.ts";
 import { replaceInTrie, type TrieReplacement } from "./replace.ts";
 import { buildTrie, type TrieUpdate, updateTrie } from "./update.ts";
 
-// Few and short keys, so that changes meet: splits, merges and embedded nodes all happen.
+// Few and short keys share paths, so that splits, merges and nodes inside their parents all happen.
 const key = fc.oneof(
   fc.uint8Array({ minLength: 2, maxLength: 2 }).map((bytes) => bytes.map((byte) => byte & 0x11)),
   fc.uint8Array({ minLength: 2, maxLength: 2 }),
@@ -28,7 +28,7 @@ const history = fc.array(batch, { minLength: 1, maxLength: 8 });
 
 type Change = readonly [Uint8Array, Uint8Array | undefined];
 
-/** What an update changes, and what those places had before. */
+/** The root and the changed nodes of an update, each with its earlier form. */
 function toPlainUpdate({ root, nodes, before }: TrieUpdate) {
   const changed = Array.from(nodes, ([path, node]) => [
     path,
@@ -77,7 +77,7 @@ function entry(each: number, fill: number): Change {
 }
 
 describe("updateTrie", () => {
-  it("has a shorter way to the same where values replace others", () => {
+  it("gives the same update as replaceInTrie where that applies", () => {
     let replacements = 0;
     fc.assert(
       fc.property(
@@ -98,7 +98,7 @@ describe("updateTrie", () => {
     expect(replacements).toBeGreaterThan(100);
   });
 
-  it("has the reference's root after every batch, keeps no unneeded node, and proves its content", async () => {
+  it("has the root of @ethereumjs/mpt after every batch, keeps no unneeded node, and proves the content", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (batches) => {
         const stored = new Stored();
@@ -127,7 +127,7 @@ describe("updateTrie", () => {
   });
 });
 
-/** Where nodes stand in a trie that is built at once from what is left. */
+/** Paths of the nodes of a trie that is built at once from the remaining entries. */
 function expectedPaths(entries: readonly Change[]): string[] {
   const paths: string[] = [];
   buildTrie(

@@ -2,33 +2,33 @@ import { encodeTrie, type NodeSink, toPathString } from "./encode.ts";
 import { type ChildNode, decodeNode, type ExtensionNode, type TrieNode } from "./node.ts";
 import { sharedLength } from "./path.ts";
 
-/** One change of a trie: a value, or undefined where the key is to go. Keys all have the same length, or none is the start of another. */
+/** Sets a key's value, or removes the key if the value is undefined. No key may be the prefix of another. */
 export interface TrieChange {
   readonly nibbles: Uint8Array;
   readonly value: Uint8Array | undefined;
 }
 
-/** Gives the node stored under a path, which has the hash; the root where there is none. Undefined when nothing is there. */
+/** Returns the encoded node at a path; undefined if none is stored. `hash` is the node's hash in its parent; undefined for the root. */
 export type NodeReader = (path: string, hash?: Uint8Array) => Uint8Array | undefined;
 
 export interface TrieUpdate {
-  /** Undefined when nothing is left. */
+  /** Undefined if the trie is empty now. */
   readonly root: Uint8Array | undefined;
-  /** Stored nodes that changed, by path; undefined where one is gone. */
+  /** Stored nodes that changed, by path; undefined for a removed node. */
   readonly nodes: ReadonlyMap<string, Uint8Array | undefined>;
-  /** What stood under those paths; nothing where a node is new. */
+  /** The nodes that were read, by path: the earlier form of each changed node that is not new. */
   readonly before: ReadonlyMap<string, Uint8Array>;
 }
 
 const BRANCH_CHILDREN = 16;
 
-/** Applies changes to the trie behind `read`. */
+/** Applies changes to the trie whose nodes `read` returns. */
 export function updateTrie(read: NodeReader, changes: readonly TrieChange[]): TrieUpdate {
   const updater = new TrieUpdater(read);
   return updater.run(changes);
 }
 
-/** The root of a trie that has just these entries; undefined when there are none. Nodes go to `sink`. */
+/** The root hash of a trie of these entries; undefined if there are none. `sink` receives the nodes. */
 export function buildTrie(entries: readonly TrieChange[], sink: NodeSink = () => undefined): Uint8Array | undefined {
   const root = buildNode(entries, 0);
   return root === undefined ? undefined : encodeTrie(root, sink);
@@ -53,7 +53,7 @@ class TrieUpdater {
     return { root, nodes, before };
   }
 
-  /** A node that was read and comes out the same is no change. */
+  /** Adds a node to the changed ones, unless it has the bytes that were read at its path. */
   #keep(nodes: Map<string, Uint8Array | undefined>, path: string, encoded: Uint8Array): void {
     const before = this.#loaded.get(path);
     if (before !== undefined && Buffer.compare(before, encoded) === 0) nodes.delete(path);
@@ -124,7 +124,7 @@ class TrieUpdater {
   }
 }
 
-/** The children of the branch that stands where an extension is cut. */
+/** The children of the branch that takes the place of nibble `at` of an extension's path. */
 function splitExtension(node: ExtensionNode, at: number): (ChildNode | undefined)[] {
   const children: (ChildNode | undefined)[] = Array.from({ length: BRANCH_CHILDREN });
   const rest = node.path.subarray(at + 1);
@@ -157,7 +157,7 @@ function buildNode(entries: readonly TrieChange[], depth: number): TrieNode | un
   return withPrefix(first.nibbles.subarray(depth, depth + shared), { kind: "branch", children });
 }
 
-/** Changes by the half-byte of their keys at a depth. */
+/** Groups changes by nibble `at` of their keys. */
 export function groupByNibble(changes: readonly TrieChange[], at: number): Map<number, TrieChange[]> {
   const groups = new Map<number, TrieChange[]>();
   for (const change of changes) {

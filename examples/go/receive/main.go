@@ -22,7 +22,7 @@ const (
 	tolerance    = 5 * time.Minute
 )
 
-// isSigned reports whether one of the signatures is that of the body, now.
+// isSigned reports whether the timestamp is recent and one of the signatures is that of the body.
 func isSigned(header http.Header, body, key []byte) bool {
 	stamp := header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)

@@ -1,4 +1,4 @@
-// Command tail prints events as they come, and comes back after a lost connection: go run ./tail PATTERN [AFTER]
+// Command tail prints events as they come, and reconnects after a lost connection: go run ./tail PATTERN [AFTER]
 package main
 
 import (
@@ -20,11 +20,11 @@ type line struct {
 	EventID string
 	Topic   string
 	Content []byte // encoding/json decodes the Base64.
-	// The chain took events back: those after this place come again.
+	// A reorg removed events: those after this place come again.
 	Resync *struct{ After string }
 }
 
-// watched puts off the end of a connection with each byte that it reads.
+// watched postpones the end of a silent connection with each read.
 type watched struct {
 	io.Reader
 	end *time.Timer

@@ -25,7 +25,7 @@ interface Report {
 const percentiles = ["p50", "p90", "p99", "max"] as const;
 type Percentile = (typeof percentiles)[number];
 
-/** Publishes of one command that run at once. */
+/** Maximum of `--concurrency`: publishes of one `stele bench` that run at once. */
 const concurrencyMax = 1_000;
 const progressMs = 1_000;
 
@@ -68,7 +68,7 @@ export function defineBench(program: Command, io: CliIo): void {
   });
 }
 
-/** Publishes a number of events, each worker one after the other. */
+/** Publishes a number of events with several workers; each worker publishes one event at a time. */
 class Run {
   #failed = 0;
   #firstFailure: SteleError | undefined;

@@ -14,7 +14,7 @@ interface AddFlags {
   readonly key?: true;
 }
 
-/** A context as it is printed: never with its key. */
+/** A context as the command prints it, without its key. */
 interface ContextRow {
   readonly name: string;
   readonly isCurrent: boolean;
@@ -24,7 +24,7 @@ interface ContextRow {
   readonly hasKey: boolean;
 }
 
-/** A subcommand that changes the contexts, and then shows them. */
+/** A subcommand that may change the contexts, and then lists them. */
 interface Change<Flags> {
   readonly usage: string;
   readonly summary: string;
@@ -93,9 +93,9 @@ function defineChange<Flags>(
 function addFlags(command: Command): Command {
   return command
     .requiredOption("-u, --url <url>", "base URL of the broker")
-    .option("--admin-url <url>", "base URL of its pages for operators, if they have a port of their own")
-    .option("-g, --group <id>", "group of calls that name none")
-    .option("--key", "read the key from stdin, so that no history keeps it");
+    .option("--admin-url <url>", "base URL of the broker's pages for operators, if they have their own port")
+    .option("-g, --group <id>", "group of calls that name no group")
+    .option("--key", "read the key from stdin, so that the shell's history does not contain it");
 }
 
 async function addContext(

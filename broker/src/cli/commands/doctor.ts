@@ -15,7 +15,7 @@ interface DoctorFlags {
   readonly config?: string;
 }
 
-/** Clocks that are further apart make tokens, signatures and times of the tail wrong. */
+/** A larger difference of the clocks breaks tokens, signatures and tails that start at a time. */
 const clockSkewMsMax = 5_000;
 const columns: readonly Column<Finding>[] = [
   { title: "CHECK", of: ({ check }) => check },
@@ -32,10 +32,7 @@ export function defineDoctor(program: Command, io: CliIo): void {
     flags: (command) =>
       command
         .option("--config <file>", "config file of a broker on this machine, to check it with its environment")
-        .option(
-          "--data-dir <folder>",
-          "data folder on this machine, to look at its disk; that of the config unless given",
-        ),
+        .option("--data-dir <folder>", "data folder on this machine, to check its disk (default: that of the config)"),
     run: async (session, { flags }) => {
       const findings: Finding[] = [];
       for await (const finding of examine(session, flags)) findings.push(finding);
@@ -62,10 +59,10 @@ async function* examine(
   yield* await examinePorts({ listeners, settings, url, signal });
   yield await tried({ check: "topics", detail: "the broker lists topics" }, () => stele.list({ signal }));
   yield await tried({ check: "tail", detail: "events can be watched" }, () => openAndClose(stele, signal));
-  yield await tried(adminTrial, () => stele.admin.nodes({ signal }).next());
+  yield await tried(adminProbe, () => stele.admin.nodes({ signal }).next());
 }
 
-/** The folder of the settings, once a broker has made it. */
+/** The data folder of the settings, if a broker has created it. */
 function findFolder(settings: CheckedSettings | undefined): string | undefined {
   return settings !== undefined && existsSync(settings.dataDir) ? settings.dataDir : undefined;
 }
@@ -76,7 +73,7 @@ async function openAndClose(stele: Stele, signal: AbortSignal): Promise<void> {
   tail.close();
 }
 
-/** Whether something answers, and what its clock says. */
+/** Checks whether the address answers, and whether its clock agrees with ours. */
 async function examineAddress(url: string, signal: AbortSignal): Promise<readonly Finding[]> {
   try {
     const askedAt = Date.now();
@@ -95,7 +92,7 @@ async function examineAddress(url: string, signal: AbortSignal): Promise<readonl
   }
 }
 
-/** The broker wrote the header between the two times; it has whole seconds. */
+/** The broker wrote the Date header between the two times, in whole seconds. */
 function examineClock(
   date: string | null,
   { askedAt, answeredAt }: { readonly askedAt: number; readonly answeredAt: number },
@@ -139,25 +136,27 @@ async function examineGroups(stele: Stele, signal: AbortSignal): Promise<Examine
   }
 }
 
-interface Trial {
+/** A call to try, and the findings that it can give. */
+interface Probe {
   readonly check: string;
-  /** What it says of success. */
+  /** The finding's detail on success. */
   readonly detail: string;
+  /** The finding's status on failure; `failed` unless given. */
   readonly otherwise?: Finding["status"];
-  /** What it says if the broker has nothing at the address. */
+  /** Detail and advice if the broker serves nothing at the address. */
   readonly absent?: Pick<Finding, "detail" | "advice">;
 }
 
-/** Most callers need no pages for operators. */
-const adminTrial: Trial = {
+/** Only a warning on failure: most callers do not need the admin API. */
+const adminProbe: Probe = {
   check: "admin",
   detail: "this caller may use the admin API",
   otherwise: "warning",
   absent: { detail: "there is no admin API at this address", advice: "name the operators' port with --admin-url" },
 };
 
-async function tried(trial: Trial, task: () => Promise<unknown>): Promise<Finding> {
-  const { check, detail, otherwise = "failed", absent } = trial;
+async function tried(probe: Probe, task: () => Promise<unknown>): Promise<Finding> {
+  const { check, detail, otherwise = "failed", absent } = probe;
   try {
     await task();
     return { check, status: "ok", detail };
@@ -175,7 +174,7 @@ function toFinding(check: string, error: unknown, status: Finding["status"]): Fi
 
 const credentialRefused = 100701;
 const accessDenied = 100702;
-/** A broker answers so at an address where it has nothing. */
+/** The broker's error code at an address where it serves nothing. */
 const parameterInvalid = 200001;
 
 function toAdvice({ code, hints }: SteleError): string | undefined {

@@ -18,17 +18,17 @@ interface ListenFlags {
   readonly count?: number;
 }
 
-/** A callback that was made. */
+/** The result of one callback. */
 interface Forwarded {
   readonly eventId: string;
   readonly topic: string;
   readonly status?: number;
-  /** Why there is no answer. */
+  /** Why no answer came. */
   readonly error?: string;
   readonly ms: number;
 }
 
-/** How long a receiver may take for its answer, as a broker's default. */
+/** Time limit for a receiver's answer; the default of a broker's `callbackTimeoutMs`. */
 const answerTimeoutMs = 15_000;
 const secretBytes = 24;
 
@@ -43,15 +43,15 @@ export function defineListen(program: Command, io: CliIo): void {
   define<ListenFlags>(program, io, {
     usage: "listen <topics...>",
     summary:
-      "Calls a receiver on this machine for each event, as the broker calls a subscription: signed, in order, but once.",
+      "Calls a receiver for each event, signed and in order like a broker's callbacks, but makes one attempt only.",
     examples: ["stele listen 'orders/#' --forward http://localhost:3000/hook"],
     flags: (command) =>
       command
         .requiredOption("--forward <url>", "address of the receiver")
-        .option("--secret-file <file>", "file with the secret that signs the callbacks; a random one unless given")
+        .option("--secret-file <file>", "file with the secret that signs the callbacks (default: a random secret)")
         .option("--after <place>", "start after an eventId, OFFSET_FIRST, or a time (ISO 8601)")
         .addOption(sinceOption())
-        .option("-n, --count <number>", "end after so many events, at least one", parseCount),
+        .option("-n, --count <number>", "end after this many events, at least one", parseCount),
     run: async (session, { words, flags }) => {
       const { output } = session;
       const { forward, secretFile, after, since, count } = flags;
@@ -84,7 +84,7 @@ interface Receiver {
   readonly subscriptionId: string;
 }
 
-/** The request that docs/callbacks.md describes. Never throws. */
+/** Sends the request that docs/callbacks.md describes. Never throws. */
 async function call({ forward, secret, subscriptionId }: Receiver, event: ReceivedEvent): Promise<Forwarded> {
   const body = Buffer.from(JSON.stringify({ subscriptionId, event }));
   const timestampSeconds = Math.floor(Date.now() / 1000);
@@ -107,12 +107,12 @@ async function call({ forward, secret, subscriptionId }: Receiver, event: Receiv
   }
 }
 
-/** Any status of success, as a broker takes it. */
+/** Whether the status is one of success (2xx), as a broker decides it. */
 function isAccepted({ status = 0 }: Forwarded): boolean {
   return status >= 200 && status < 300;
 }
 
-/** `fetch` hides the failure of the network in the cause of its own error. */
+/** `fetch` puts a network failure into the cause of its own error. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "no answer";
   if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;

@@ -20,12 +20,12 @@ interface PubFlags {
   readonly template?: true;
 }
 
-/** An outcome as it is printed. */
+/** An outcome as the command prints it. */
 interface OutcomeRow {
   readonly topic: string;
   readonly eventId?: string;
   readonly error?: Pick<SteleError, "code" | "message" | "retry" | "wasRefused">;
-  /** The key of an event that may be on the chain or not: with it, a person can repeat the event. */
+  /** The publish key of an event that may be on the chain or not. With this key, the user can repeat the publish without a duplicate. */
   readonly once?: string | undefined;
 }
 
@@ -59,12 +59,18 @@ export function definePub(program: Command, io: CliIo): void {
       command
         .option("--ext <key=value>", "extension of each event; may be repeated", collectPair)
         .option("--open", "open the topic first")
-        .option("--once [key]", "publish exactly once, however often it is tried; the key is random unless given")
+        .option(
+          "--once [key]",
+          "publish each event exactly once, however often the command tries (default key: random)",
+        )
         .option("--whole", "publish all of stdin as one event")
-        .option("--cloudevents", "each line of stdin is a CloudEvent; its subject is the topic unless one is given")
-        .option("--count <number>", "publish the content so many times, at least once", parseCount, 1)
+        .option(
+          "--cloudevents",
+          "each line of stdin is a CloudEvent; its subject is the topic if the command names none",
+        )
+        .option("--count <number>", "publish the content this many times, at least once", parseCount, 1)
         .option("--template", "put {{index}} (from 1), {{uuid}} and {{time}} (ISO 8601) into the content")
-        .option("--extension-prefix <prefix>", "how the broker's extensions begin, for --cloudevents", "svc-"),
+        .option("--extension-prefix <prefix>", "prefix of the broker's extensions, for --cloudevents", "svc-"),
     run: async ({ stele, output, signal }, { words: [topic, content], flags }) => {
       checkCall({ topic, content }, flags);
       if (flags.open && topic !== undefined) await stele.open(topic, { signal });
@@ -93,7 +99,7 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
   }
 }
 
-/** Lines that came together stay together: a slow producer waits for no other line. */
+/** Groups lines by the chunk of stdin in which they end, so that a line of a slow producer does not wait for further lines. */
 async function* toPublications(
   { topic = "", content }: Words,
   flags: PubFlags,
@@ -113,10 +119,10 @@ async function* toPublications(
   }
 }
 
-/** Events of one request. */
+/** Repeated events in one request. */
 const repeatedAtOnce = 100;
 
-/** The content as often as it was asked for, in requests of some. */
+/** The content `count` times, in groups of one request each. */
 function* repeat(
   content: string,
   { count, template }: PubFlags,
@@ -142,7 +148,7 @@ interface Outcome {
   readonly key: string | undefined;
 }
 
-/** Random keys are made here: the client does not say them. */
+/** Makes the random keys itself, because the client does not return those that it makes. */
 async function* publishAll(
   stele: Stele,
   groups: AsyncIterable<readonly Publication[]>,
@@ -156,7 +162,7 @@ async function* publishAll(
   }
 }
 
-/** The rows of outcomes, and how many failed. */
+/** The outcomes as rows. Counts the failed ones. */
 class Rows implements AsyncIterable<OutcomeRow> {
   readonly #outcomes: AsyncIterable<Outcome>;
   #count = 0;

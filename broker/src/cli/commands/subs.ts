@@ -25,7 +25,7 @@ interface OrderFlags extends SearchFlags {
   readonly event?: string;
 }
 
-/** What the tables show of a subscription. */
+/** The fields of a subscription that the tables show. */
 interface Subscription {
   readonly id: string;
   readonly topic: string;
@@ -50,21 +50,21 @@ const failingField: Column<Subscription> = {
   of: ({ failing }) => (failing === undefined ? undefined : `since ${failing.since}, ${failing.attempts} attempts`),
 };
 
-/** Orders that need no more than a place; the admin API has `change` and `test` besides. */
-type MovingOrder = Exclude<Order["name"], "change" | "test">;
+/** The orders of these commands. The admin API also has `change` and `test`. */
+type OrderName = Exclude<Order["name"], "change" | "test">;
 
-const orders: Readonly<Record<MovingOrder, string>> = {
+const orders: Readonly<Record<OrderName, string>> = {
   pause: "Holds subscriptions until they are resumed.",
-  resume: "Delivers again from where a subscription stands.",
+  resume: "Delivers again from the cursor of a subscription.",
   retry: "Makes the next attempt at once; also resumes what the broker suspended.",
-  skip: "Skips the next event of a subscription, or all up to one.",
+  skip: "Skips the next event of a subscription, or all events up to one.",
   replay: "Delivers again from an event on.",
   redeliver: "Delivers dead letters again, and removes those that are accepted.",
   discard: "Removes dead letters: their events are not delivered any more.",
 };
 
 export function defineSubs(program: Command, io: CliIo): void {
-  const subs = program.command("subs").description("Shows and moves callback subscriptions, by the admin API.");
+  const subs = program.command("subs").description("Shows and controls callback subscriptions, by the admin API.");
   define<SearchFlags>(subs, io, {
     usage: "list",
     summary: "Lists callback subscriptions with their lag.",
@@ -82,7 +82,7 @@ export function defineSubs(program: Command, io: CliIo): void {
   });
   define(subs, io, {
     usage: "dead-letters <id>",
-    summary: "Lists the events that a receiver did not accept in all attempts; not those that an order skipped.",
+    summary: "Lists the events that the broker skipped because all attempts failed; not those that an order skipped.",
     examples: ["stele subs dead-letters 0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11"],
     run: async ({ stele, output, signal }, { words: [id = ""] }) =>
       void (await output.rows(stele.admin.deadLetters(id, { signal }), [
@@ -92,13 +92,13 @@ export function defineSubs(program: Command, io: CliIo): void {
         { title: "REASON", of: ({ reason }) => reason },
       ])),
   });
-  for (const [name, summary] of Object.entries(orders)) defineOrder(subs, io, { name: name as MovingOrder, summary });
+  for (const [name, summary] of Object.entries(orders)) defineOrder(subs, io, { name: name as OrderName, summary });
 }
 
 function defineOrder(
   subs: Command,
   io: CliIo,
-  { name, summary }: { readonly name: MovingOrder; readonly summary: string },
+  { name, summary }: { readonly name: OrderName; readonly summary: string },
 ): void {
   define<OrderFlags>(subs, io, {
     usage: `${name} [ids...]`,
@@ -109,11 +109,12 @@ function defineOrder(
     ],
     flags: (command) => {
       if (name === "skip") command.option("--to <place>", "skip up to this event: an eventId, a sequence or a time");
-      if (name === "redeliver" || name === "discard") command.option("--event <eventId>", "that of one event only");
+      if (name === "redeliver" || name === "discard")
+        command.option("--event <eventId>", "only the dead letter of this event");
       if (name === "replay") command.requiredOption("--from <place>", "OFFSET_FIRST, an eventId, a sequence or a time");
       return addSearchFlags(command)
         .option("--all", "all subscriptions")
-        .option("--dry-run", "change nothing, and say how many events it would concern");
+        .option("--dry-run", "change nothing, and print how many events the order would affect");
     },
     run: async ({ stele, output, signal }, { words, flags }) => {
       const { dryRun, to, from, event: eventId } = flags;
@@ -138,7 +139,7 @@ function defineOrder(
   });
 }
 
-function placeExample(name: MovingOrder): string {
+function placeExample(name: OrderName): string {
   return name === "replay" ? " --from OFFSET_FIRST" : "";
 }
 
@@ -147,12 +148,12 @@ function addSearchFlags(command: Command): Command {
     .option("--state <state>", "active, suspended, paused, locked or damaged")
     .option("--kind <kind>", "RESTful or JsonRPC")
     .option("--topic <topic>", "topic or pattern, as it was subscribed to")
-    .option("--prefix <prefix>", "how the topic begins")
+    .option("--prefix <prefix>", "beginning of the topic")
     .option("--host <host>", "host of the url, with its port")
-    .option("--owner <owner>", "who made it")
+    .option("--owner <owner>", "principal that subscribed")
     .option("--node <address>", "node that delivers it")
-    .option("--lag-min <events>", "at least so many events wait", parseCount)
-    .option("--failing-for <time>", "the receiver has failed for so long: 90s, 10m, 12h, 2d", parseDuration);
+    .option("--lag-min <events>", "at least this many events wait", parseCount)
+    .option("--failing-for <time>", "the receiver has failed for at least this long: 90s, 10m, 12h, 2d", parseDuration);
 }
 
 function toSearch({ failingFor, ...flags }: SearchFlags & { readonly group?: string | undefined }): SubscriptionSearch {
@@ -160,7 +161,7 @@ function toSearch({ failingFor, ...flags }: SearchFlags & { readonly group?: str
   return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin: failingFor };
 }
 
-/** Subscriptions by identifier, or by a search. Nothing means all only if somebody says so. */
+/** Subscriptions by identifier or by a search. Without either, `--all` must confirm that all are meant. */
 function toTargets(ids: readonly string[], flags: OrderFlags): readonly OrderTarget[] {
   const search = toSearch(flags);
   const isSearch = Object.values(search).some((value) => value !== undefined);
@@ -171,7 +172,7 @@ function toTargets(ids: readonly string[], flags: OrderFlags): readonly OrderTar
   throw new UsageError("give identifiers, a search such as --host, or --all");
 }
 
-/** A number is a sequence. */
+/** A text of digits becomes a number, which the API reads as a sequence. */
 function toPlace(text: string | undefined): string | number | undefined {
   return text !== undefined && /^\d{1,11}$/.test(text) ? Number(text) : text;
 }

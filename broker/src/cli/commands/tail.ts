@@ -24,7 +24,7 @@ const eventColumns: readonly Column<ReceivedEvent>[] = [
   { title: "CONTENT", of: (event) => event.text() },
 ];
 
-/** A CloudEvent with its text. */
+/** A CloudEvent and its JSON text. */
 interface CloudEventRow {
   readonly event: CloudEventBody;
   readonly text: string;
@@ -39,7 +39,7 @@ const cloudEventColumns: readonly Column<CloudEventRow>[] = [
 export function defineTail(program: Command, io: CliIo): void {
   define<TailFlags>(program, io, {
     usage: "tail <topics...>",
-    summary: "Shows events as they come, until Ctrl-C. A connection that ends comes back without a gap.",
+    summary: "Shows events as they come, until Ctrl-C. Reconnects without a gap.",
     examples: [
       "stele tail 'orders/#'",
       "stele tail orders/new --after OFFSET_FIRST -o ndjson | jq -r .eventId",
@@ -61,7 +61,7 @@ export function defineTail(program: Command, io: CliIo): void {
           "--template <text>",
           "print this for each event, with {{topic}}, {{eventId}}, {{sequence}}, {{content}}",
         )
-        .option("-n, --count <number>", "end after so many events, at least one", parseCount),
+        .option("-n, --count <number>", "end after this many events, at least one", parseCount),
     run: async (session, { words, flags: { after, since, filter, count, format, template, output } }) => {
       if (template !== undefined && (format !== "interface" || output !== "table")) {
         throw new UsageError("--template excludes --format and -o");
@@ -86,7 +86,7 @@ async function showCloudEvents(session: Session, options: TailOptions, count: nu
   await session.output.rows(rows(), cloudEventColumns, { isLive: true, toJson: ({ text }) => text });
 }
 
-/** The template is checked before it connects. */
+/** Checks the template before it connects. */
 async function fillFor(
   session: Session,
   options: TailOptions,

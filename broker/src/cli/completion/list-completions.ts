@@ -2,24 +2,24 @@ import type { Command, Option } from "commander";
 import { type BrokerCommand, brokerCommands } from "../broker-commands.ts";
 import type { SettingFlag } from "../broker-settings.ts";
 
-/** A word in the place of the names of the contexts, which a shell asks for when it completes. */
+/** Placeholder for the names of the contexts, which the shell looks up when it completes. */
 export const contextNames = "<contexts>";
 
-/** A line for a shell: the names of the contexts. */
+/** Shell command that prints the names of the contexts. */
 export const listContexts = "stele context list 2>/dev/null </dev/null | sed '1d;s/ .*//'";
 
-/** What may follow the words of a command. All texts are ours: letters, digits and hyphens. */
+/** What may follow a command on the command line. No text needs quoting: all are our own letters, digits and hyphens. */
 export interface Completion {
-  /** Names of the command and those above it: empty for the program itself. */
+  /** Names of the command's parents and of the command itself; empty for the program. */
   readonly path: readonly string[];
-  /** Names of the commands below it. */
+  /** Names of the subcommands. */
   readonly commands: readonly string[];
   readonly words: readonly string[];
-  /** What may follow a flag with a value: nothing for one that takes any value. */
+  /** The values of each flag that takes one; empty for a flag that takes any value. */
   readonly values: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Completions of the program and of all its commands; `settings` are the flags of those that work on the settings of a broker. */
+/** Completions of the program and of all its commands. `settings` are the flags for the settings of a broker. */
 export function listCompletions(program: Command, settings: readonly SettingFlag[]): readonly Completion[] {
   return listBelow(program, { path: [], settings });
 }
@@ -39,7 +39,7 @@ function listBelow(command: Command, { path, settings }: Place): readonly Comple
   return [known, ...below];
 }
 
-/** The program without a command starts a broker, so it has the flags of both. */
+/** `stele` without a command starts a broker, so it completes its own flags and those of `stele start`. */
 function join(own: Completion, ofBroker: Completion): Completion {
   const words = [...new Set([...own.words, ...ofBroker.words])];
   return { ...own, words, values: new Map([...own.values, ...ofBroker.values]) };

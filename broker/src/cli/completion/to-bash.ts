@@ -1,6 +1,9 @@
 import { type Completion, contextNames, listContexts } from "./list-completions.ts";
 
-/** A function for bash, and for zsh, which takes the length of a part of a list only from an arithmetic expansion. It tries the longest command first. Where it offers nothing, the shell offers files. */
+/**
+ * A completion function for bash and zsh. It tries the longest command first. If it offers nothing, the shell offers files. Zsh needs the arithmetic
+ * expansion for the length of a slice.
+ */
 export function toBashFunction(completions: readonly Completion[]): string {
   const cases = completions.toSorted((left, right) => right.path.length - left.path.length).map(toCase);
   return [
@@ -27,7 +30,7 @@ function toCase({ path, words, values }: Completion): string {
   ].join("\n");
 }
 
-/** The flags that have the same values. */
+/** Groups the flags by their values. */
 function namesByChoices(values: Completion["values"]): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>();
   for (const [name, choices] of values) {

@@ -9,7 +9,7 @@ export function toFishLines(completion: Completion): string {
   return `${begin}${takesFiles ? "" : " -f"} -a ${toList(words)}\n${flags.join("")}`;
 }
 
-/** In the place of a command, and of none below it. */
+/** A condition that is true after the words of the command, unless a subcommand follows. */
 function toCondition({ path, commands }: Completion): string {
   if (path.length === 0) return "__fish_use_subcommand";
   const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
@@ -21,12 +21,12 @@ function toFlag(name: string): string {
   return name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`;
 }
 
-/** A flag that takes any value may name a file. */
+/** A flag that takes any value also completes files, which the value may name. */
 function toChoices(choices: readonly string[]): string {
   return choices.length === 0 ? " -r" : ` -x -a ${toList(choices)}`;
 }
 
-/** Fish carries out what stands in parentheses when it completes. */
+/** Fish runs the command in parentheses each time it completes. */
 function toList(words: readonly string[]): string {
   const text = words.join(" ").replace(contextNames, `(${listContexts})`);
   return `'${text.replaceAll("'", "\\'")}'`;

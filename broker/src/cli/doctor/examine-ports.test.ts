@@ -26,7 +26,7 @@ function settingsWith(...ports: readonly Place[]): CheckedSettings {
   return { dataDir: "", database: undefined, ports };
 }
 
-it("connects to what the broker names, and to nothing else", async () => {
+it("examines the MQTT port that the broker reports, and not its HTTP port", async () => {
   const listeners = [
     { name: "HTTP", address: "http://127.0.0.1:1" },
     { name: "MQTT", address: `mqtt://127.0.0.1:${port}` },
@@ -36,14 +36,14 @@ it("connects to what the broker names, and to nothing else", async () => {
   ]);
 });
 
-it("connects to the host of the broker's address for a listener on every address", async () => {
+it("connects to the host of the broker's URL if a listener is on every address", async () => {
   const listeners = [{ name: "MQTT", address: `mqtt://0.0.0.0:${port}` }];
   expect(await examine({ listeners })).toMatchObject([
     { status: "ok", detail: `port ${port} of 127.0.0.1 accepts connections` },
   ]);
 });
 
-it("says why nothing can connect, and what to do", async () => {
+it("reports a refused connection, with advice", async () => {
   const listeners = [{ name: "STOMP", address: "stomp://127.0.0.1:1" }];
   expect(await examine({ listeners })).toEqual([
     {
@@ -55,14 +55,14 @@ it("says why nothing can connect, and what to do", async () => {
   ]);
 });
 
-it("says that a port on loopback is for the broker's own machine", async () => {
+it("warns that a loopback port is for the broker's own machine, if the URL names another one", async () => {
   const listeners = [{ name: "MQTT", address: `mqtt://127.0.0.1:${port}` }];
   expect(await examine({ listeners, url: "http://broker.example" })).toMatchObject([
     { status: "warning", detail: expect.stringContaining("own machine only") },
   ]);
 });
 
-it("takes the ports of the settings if the broker does not tell its own", async () => {
+it("examines the ports of the settings if the broker does not report its listeners", async () => {
   const settings = settingsWith({ name: "MQTT", host: "127.0.0.1", port });
   expect(await examine({ settings })).toMatchObject([{ check: "port MQTT", status: "ok" }]);
 });
@@ -74,7 +74,7 @@ it("warns of a port of the settings that the broker does not serve", async () =>
   ]);
 });
 
-it("says what it cannot know, and that there is nothing", async () => {
+it("warns if the ports are unknown, and accepts a broker that serves none", async () => {
   expect(await examine({})).toMatchObject([{ check: "ports", status: "warning" }]);
   expect(await examine({ listeners: [] })).toMatchObject([{ check: "ports", status: "ok" }]);
 });

@@ -2,9 +2,9 @@ import type { Readiness } from "@stele/client";
 import type { CheckedSettings, Place } from "../broker-settings.ts";
 import { type Finding, findRefusal } from "./finding.ts";
 
-/** Where the MQTT and STOMP ports of a broker may be learned, and how to reach them. */
+/** Sources that may know the MQTT and STOMP ports of a broker, and how to reach them. */
 export interface PortSources {
-  /** What the broker says; undefined if it says it to its admins only. */
+  /** The listeners that the broker reports; undefined if it reports them only to admins. */
   readonly listeners: Readiness["listeners"];
   /** Settings of a broker on this machine. */
   readonly settings: CheckedSettings | undefined;
@@ -14,11 +14,11 @@ export interface PortSources {
 }
 
 const protocol = /^(mqtt|stomp)/;
-/** Addresses that stand for each one of the machine. */
+/** Wildcard addresses: a listener on one of them accepts connections to every address of its machine. */
 const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 const loopback = /^(127\.|::1$|localhost$)/;
 
-/** Whether the ports for MQTT and STOMP accept connections. */
+/** Checks whether the ports for MQTT and STOMP accept connections. */
 export async function examinePorts(sources: PortSources): Promise<readonly Finding[]> {
   const { listeners, settings } = sources;
   const served = listeners?.flatMap(toPlace);
@@ -51,7 +51,7 @@ async function examinePort({ name, host, port }: Place, { url, signal }: PortSou
   return { check, status: "failed", detail: `${detail}: ${refusal}`, advice };
 }
 
-/** A port that the settings name and the broker does not serve: it goes without a default port that is taken. */
+/** A port that the settings name but the broker does not serve. A broker starts without a default port that another program uses. */
 function toMissing({ name, port }: Place): Finding {
   const detail = `port ${port} is not served`;
   const advice = "free the port or set another one, and see the broker's log of its start";

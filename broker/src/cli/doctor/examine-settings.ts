@@ -5,10 +5,10 @@ import { type Finding, findRefusal } from "./finding.ts";
 
 /** Free space of the data folder below which the doctor warns, in bytes. */
 const freeBytesMin = 1024 ** 3;
-/** Variables of client commands: they say nothing of a broker on this machine. */
+/** Variables for client commands: they do not show that a broker is on this machine. */
 const clientVariables: ReadonlySet<string> = new Set(["STELE_URL", "STELE_KEY"]);
 
-/** What was found in the settings, and the settings if they are valid. */
+/** Findings about the settings, and the settings themselves if they are valid. */
 export interface ExaminedSettings {
   readonly findings: readonly Finding[];
   readonly settings: CheckedSettings | undefined;
@@ -45,14 +45,14 @@ async function examineDatabase({ database, dataDir }: CheckedSettings, signal: A
   return { check, status: "failed", detail: `${name}: ${refusal}`, advice };
 }
 
-/** Looks at the disk of a data folder. */
+/** Checks the free space on the disk of a data folder. */
 export function examineDisk(dataDir: string): Finding {
   try {
     const { bavail, bsize } = statfsSync(dataDir);
     const free = bavail * bsize;
     const detail = `${(free / 1024 ** 3).toFixed(1)} GiB are free in ${dataDir}`;
     if (free >= freeBytesMin) return { check: "disk", status: "ok", detail };
-    return { check: "disk", status: "warning", detail, advice: "make room: a broker whose disk is full ends" };
+    return { check: "disk", status: "warning", detail, advice: "free some space: a broker ends when its disk is full" };
   } catch {
     const advice = "name the broker's data folder";
     return { check: "disk", status: "failed", detail: `${dataDir} cannot be read`, advice };

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { describeNetworkFailure } from "../../lib/network-failure.ts";
 import type { Place } from "../broker-settings.ts";
 
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
   readonly check: string;
   readonly status: "ok" | "warning" | "failed";
@@ -11,10 +11,10 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-/** How long a connection may take, in milliseconds. */
+/** Time limit for connecting. */
 const connectTimeoutMs = 3_000;
 
-/** Why nothing can connect to a place; undefined if something can. @throws the reason of the signal. */
+/** Tries to connect. Returns why that failed, or undefined if it succeeded. @throws the reason of the signal. */
 export function findRefusal(
   { host, port }: Pick<Place, "host" | "port">,
   signal: AbortSignal,

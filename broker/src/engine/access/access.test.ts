@@ -7,7 +7,7 @@ import { type Action, allowAll, type Policy, type Scope } from "./policy.ts";
 
 type Asked = readonly [Action, Scope];
 
-/** What the policy was asked, and whom it refuses. */
+/** The questions that the policy was asked. */
 let asked: Asked[] = [];
 let isDenied: (action: Action, scope: Scope) => boolean = () => false;
 let mayReceive: Policy["mayReceive"] = () => true;
@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-/** What calls can change. */
+/** The head of the index and the subscriptions: what calls can change. */
 async function snapshot() {
   const head = await engine.store.findHead("1" as never); // The group of the engine under test.
   return { head, subscriptions: await engine.store.listSubscriptions() };
@@ -42,10 +42,10 @@ async function snapshot() {
 
 interface Row {
   readonly asks: readonly [Action, groupId: string | undefined, topic: string | undefined];
-  /** Each of these would do; the first is asked for again by name. */
+  /** Further rights that allow the call. */
   readonly others?: readonly Action[];
   readonly run: (broker: CalledBroker) => unknown;
-  /** The same with an input that is refused: the right is asked before. */
+  /** The same call with an invalid input: the right is checked first. */
   readonly runWrong?: (broker: CalledBroker) => unknown;
 }
 
@@ -56,7 +56,7 @@ const order = { url: "http://receiver/", format: "RESTful", offset: undefined, s
 const ignore = (): void => {};
 const tailed = { after: undefined, lastEventId: undefined, onConnected: ignore };
 
-/** Every call of the broker: one that is added has to be added here. */
+/** Every call of the broker that needs a right. The type demands a row for each new call. */
 const rows: {
   readonly [Name in Exclude<
     keyof Broker,
@@ -137,7 +137,7 @@ const rows: {
 
 const denied = expect.objectContaining({ code: 100_702, kind: "forbidden" });
 
-/** Also of a call that throws at once. */
+/** The error of a call, whether it throws or rejects. */
 async function failureOf(run: () => unknown): Promise<unknown> {
   try {
     await run();
@@ -153,17 +153,20 @@ describe("without the right", () => {
     isDenied = () => true;
   });
 
-  it.each(Object.entries(rows))("%s is refused with 100702, asks once, and changes nothing", async (_, row) => {
-    const [action, group, topic] = row.asks;
-    const before = await snapshot();
-    expect(await failureOf(() => row.run(engine.broker))).toEqual(denied);
-    await engine.clock.advance(1_000);
-    const scope = { groupId: group, topic };
-    const { others = [] } = row;
-    const tried = others.length === 0 ? [] : [action, ...others];
-    expect(asked).toEqual([...tried, action].map((one) => [one, scope]));
-    expect(await snapshot()).toEqual(before);
-  });
+  it.each(Object.entries(rows))(
+    "%s is refused with 100702, checks each right once, and changes nothing",
+    async (_, row) => {
+      const [action, group, topic] = row.asks;
+      const before = await snapshot();
+      expect(await failureOf(() => row.run(engine.broker))).toEqual(denied);
+      await engine.clock.advance(1_000);
+      const scope = { groupId: group, topic };
+      const { others = [] } = row;
+      const tried = others.length === 0 ? [] : [action, ...others];
+      expect(asked).toEqual([...tried, action].map((one) => [one, scope]));
+      expect(await snapshot()).toEqual(before);
+    },
+  );
 
   const wrong = Object.entries(rows).flatMap(([name, { runWrong }]) =>
     runWrong === undefined ? [] : ([[name, runWrong]] as const),
@@ -173,14 +176,14 @@ describe("without the right", () => {
   });
 });
 
-it("authorize asks for the right alone", () => {
+it("authorize throws without the right, and returns with the right", () => {
   isDenied = (action) => action === "chain";
   expect(() => engine.broker.authorize("chain")).toThrow("not allowed: chain");
   engine.broker.authorize("administer");
 });
 
 it.each(["getEvent", "getProof"] as const)(
-  "%s answers for an event of a topic that the caller may not read as for one that does not exist",
+  "%s answers 100303 for an event that the caller may not read, as for one that does not exist",
   async (name) => {
     isDenied = (action, { topic }) => action === "read" && topic === "a";
     const guessed = `00000000${eventId.slice(8)}`;
@@ -192,7 +195,7 @@ it.each(["getEvent", "getProof"] as const)(
 );
 
 it.each(["b", "$b"])(
-  "getProof is refused to whoever may not read the topic %j, of an event of the same block",
+  "getProof is refused to a caller who may not read the topic %j of another event in the block",
   async (other) => {
     await engine.broker.open({ topic: other, groupId });
     const calls = ["a", other].map((topic) => ({ topic, groupId, content, extensions: [] }));
@@ -209,19 +212,22 @@ it.each(["b", "$b"])(
   },
 );
 
-it("getProof is refused to whoever may not read every topic, also where the block has no other", async () => {
+it("getProof is refused to a caller who may not read every topic, even if the block has one topic", async () => {
   isDenied = (_, { topic }) => topic === "#";
   expect(await failureOf(() => engine.broker.getProof({ eventId, groupId }))).toEqual(denied);
 });
 
-it.each(["1", "2"])("health of the group %s, be there one or not, is refused without a right in it", async (one) => {
-  isDenied = (action) => action !== "health";
-  expect(await failureOf(() => engine.broker.health(one))).toEqual(denied);
-  expect(engine.broker.health()).toHaveLength(1);
-});
+it.each(["1", "2"])(
+  "health of the group %s is refused without a right in it, whether the group exists or not",
+  async (one) => {
+    isDenied = (action) => action !== "health";
+    expect(await failureOf(() => engine.broker.health(one))).toEqual(denied);
+    expect(engine.broker.health()).toHaveLength(1);
+  },
+);
 
 it.each(["inspect", "read", "publish", "subscribe"])(
-  "health of a group needs one right in it: %s will do",
+  "health of a group is answered to a caller with the right to %s in it",
   async (right) => {
     isDenied = (action, scope) => action !== "health" && (action !== right || scope.groupId === "3");
     expect(engine.broker.health("1")).toMatchObject([{ groupId: "1", ready: true }]);
@@ -230,14 +236,14 @@ it.each(["inspect", "read", "publish", "subscribe"])(
   },
 );
 
-it("list leaves out topics that begin with $ and that the caller may not read", async () => {
+it("list leaves out topics beginning with $ that the caller may not read", async () => {
   for (const topic of ["$own/a", "$other/a"]) await engine.broker.open({ topic, groupId });
   isDenied = (_, { topic }) => topic?.startsWith("$other") === true;
   const { topics } = await engine.broker.list({ pageIndex: 0, pageSize: 10, groupId });
   expect(topics.map(({ name }) => name).toSorted()).toEqual(["$own/a", "a"]);
 });
 
-it("an event reaches no subscriber that may not receive its topic, live or read from the store", async () => {
+it("a subscriber gets no event, live or stored, of a topic that it may not receive", async () => {
   mayReceive = (principal, scope) => {
     expect([principal, scope.groupId]).toEqual(["anonymous", "1"]);
     return scope.topic !== "a";

@@ -20,7 +20,7 @@ import type { Quotas } from "./quotas.ts";
 import { namesOf, namesOfOwner } from "./tenant.ts";
 import type { PublishCall } from "../broker.ts";
 
-/** What a call names: a group, which is the default one when left out, and a topic where it has one. */
+/** The group that a call names, by default the default group, and its topic if it has one. */
 export interface Named {
   readonly groupId: string | undefined;
   readonly topic?: string | undefined;
@@ -36,28 +36,28 @@ interface Asking {
 export interface Removable {
   readonly owner: string | undefined;
   readonly groupId: string;
-  /** Undefined where it is not known, because its row is damaged. */
+  /** Undefined if the row is damaged, so that the filter is unknown. */
   readonly filter: TopicFilter | undefined;
 }
 
-/** The whole broker. */
+/** The scope of a right on the whole broker. */
 const everything = { groupId: undefined, topic: undefined };
 
 export interface AccessParts {
   readonly policy: Policy;
   readonly defaultGroupId: GroupId;
-  /** Undefined where nothing is bounded. */
+  /** Undefined if there are no quotas. */
   readonly quotas?: Quotas | undefined;
-  /** Slows failed log-ins; left out where nobody logs in. */
+  /** Slows failed log-ins; left out if access is off. */
   readonly failed?: FailedLogIns | undefined;
-  /** Left out where nothing is written down. */
+  /** Left out without an audit log. */
   readonly trail?: AuditTrail | undefined;
 }
 
-/** Somebody who tries so much that no answer is due. */
+/** The principal of an address that failed so often that its log-in gets no answer. */
 const tooMany: Rejected = { kind: "rejected", reason: "too many failed log-ins come from the address", isClosed: true };
 
-/** The one place where rights are asked and what is used is counted. */
+/** The one place that checks rights and counts use against quotas. */
 export class Access {
   readonly #policy: Policy;
   readonly #defaultGroupId: GroupId;
@@ -73,7 +73,7 @@ export class Access {
     this.#quotas = quotas;
   }
 
-  /** Who gave a credential. Never throws: a wrong one is refused by {@link authorize} and {@link admit}. */
+  /** Finds the principal of a credential. Never throws: {@link authorize} and {@link admit} refuse a wrong one. */
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
     const found = this.#policy.authenticate(credential, origin.certificate);
     return found instanceof Promise
@@ -81,17 +81,17 @@ export class Access {
       : this.#judge(found, origin);
   }
 
-  /** Notes a log-in that failed before it gave a credential, as a wrong one. */
+  /** Treats a log-in that failed before it gave a credential like one with a wrong credential. */
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
     return this.#slow({ kind: "rejected", reason }, origin, reason);
   }
 
-  /** Whether a listener takes a new connection. */
+  /** Whether a listener accepts a new connection. */
   mayConnect(findAddress: () => string | undefined): boolean {
     return this.#failed?.mayConnect(findAddress) ?? true;
   }
 
-  /** Slows a principal that has no rights at all. */
+  /** Delays the answer if the principal has no rights at all. */
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
     const reason = this.#findFault(principal);
@@ -104,7 +104,7 @@ export class Access {
     return held?.then((isAnswered) => (isAnswered ? principal : tooMany)) ?? principal;
   }
 
-  /** Undefined also while nobody can be judged. */
+  /** Why the principal has no rights; undefined also while the policy cannot say. */
   #findFault(principal: Principal): string | undefined {
     try {
       return this.#policy.findFault(principal);
@@ -113,13 +113,13 @@ export class Access {
     }
   }
 
-  /** Without `named` the action concerns the whole broker. @throws BrokerError 100701, 100702, 200207. */
+  /** Checks a right, on the whole broker if `named` is left out. @throws BrokerError 100701, 100702, 200207. */
   authorize(caller: Caller, action: Action, named?: Named): void {
     const topic = named?.topic;
     this.#check(caller, named, { action, details: topic === undefined ? action : `${action} ${quote(topic)}` });
   }
 
-  /** Whether one of several rights is there. @throws BrokerError as {@link authorize}, of the first. */
+  /** Checks that the caller has one of several rights. @throws BrokerError as {@link authorize} does for the first. */
   authorizeAny(caller: Caller, actions: readonly [Action, ...Action[]], named: Named): void {
     const [first] = actions;
     const allowed = actions.find((action) => this.isAllowed(caller, action, named));
@@ -127,7 +127,7 @@ export class Access {
   }
 
   /**
-   * Callbacks outlast a token: they are made by what its principal may have without one. Where that does not contain the filter, nothing would be
+   * Checks the right to subscribe. Callbacks outlast a token, so its principal must also have this right by keys or lasting roles: else nothing would be
    * delivered. @throws BrokerError as {@link authorize}.
    */
   authorizeCallback(caller: Caller, named: Named & { readonly topic: string }): void {
@@ -140,17 +140,17 @@ export class Access {
     throw new BrokerError("accessDenied", { details: `callbacks outlast a token; ${remedy} to ${quote(named.topic)}` });
   }
 
-  /** Whether somebody who is admitted has a right. */
+  /** Whether an admitted caller has a right. */
   isAllowed(caller: Caller, action: Action, { groupId, topic }: Named): boolean {
     return this.#policy.allows(caller, action, { groupId: orDefaultGroup(groupId, this.#defaultGroupId), topic });
   }
 
-  /** Whether somebody who is admitted has a right to some topics at least. */
+  /** Whether an admitted caller has a right on at least some topics. */
   allowsSome(caller: Caller, action: RuleAction): boolean {
     return this.#policy.allows(caller, action === "admin" ? "administer" : action, everything);
   }
 
-  /** Whether the caller may be connected. @throws BrokerError 100701, 200207. */
+  /** Checks that the caller may connect. @throws BrokerError 100701, 200207. */
   admit({ principal }: Pick<Caller, "principal">): void {
     const fault = this.#policy.findFault(principal);
     if (fault !== undefined) throw new BrokerError("credentialRefused", { details: fault });
@@ -161,7 +161,7 @@ export class Access {
     this.#quotas?.countPublishes(caller, calls);
   }
 
-  /** Calls back in a later turn, to refuse then; false where it has to be done now. */
+  /** Calls `answer` later, to refuse then; returns false if the caller must refuse now. */
   holdRefusal(answer: () => void): boolean {
     return this.#quotas?.refusals.hold(answer) === true;
   }
@@ -171,55 +171,55 @@ export class Access {
     return this.#quotas?.countConnection(caller, session) ?? (() => {});
   }
 
-  /** What bounds what somebody may store of some things. */
+  /** The quotas on the `things` that an owner may store. */
   storedQuotas(owner: string | undefined, things: readonly StoredThing[]): readonly StoredQuota[] {
     return this.#quotas?.storedQuotas(toOwner(owner), things) ?? [];
   }
 
-  /** Returns what waits for the turn of a callback to a subscription, and is undefined where it may be made at once. */
+  /** Returns a function that waits for a callback's turn in the owner's quota; it returns undefined if the callback may be made at once. */
   callbackTurnOf({ principal }: Subscription): (signal: CancelSignal) => Promise<void> | undefined {
     const owner = toOwner(principal);
     return (signal) => this.#quotas?.callbackTurn(owner, signal);
   }
 
-  /** Why everybody is refused at the moment; undefined where nobody is for that. */
+  /** Why everybody is refused at the moment; undefined if callers are judged as usual. */
   findTrouble(): string | undefined {
     return this.#policy.findTrouble();
   }
 
-  /** What the operator has to see to; undefined for nothing. */
+  /** A warning to the operator; undefined if there is none. */
   findWarning(): string | undefined {
     const warnings = [this.#policy.findWarning(), this.#trail?.findTrouble()].filter((text) => text !== undefined);
     return warnings.length === 0 ? undefined : warnings.join("; ");
   }
 
-  /** Whether a connection of the principal may go on. */
+  /** Whether a connection of the principal may continue. */
   isAdmitted(principal: Principal): boolean {
     return this.#findFault(principal) === undefined;
   }
 
-  /** Whether the caller owns something, or may act as if it did. */
+  /** Whether the caller is the owner, or an admin. */
   owns(caller: Caller, owner: string | undefined): boolean {
     if (caller.principal.kind === "known" && caller.principal.id === owner) return true;
     return this.#policy.allows(caller, "administer", everything);
   }
 
-  /** @throws BrokerError 100702 unless the caller {@link owns} it. */
+  /** @throws BrokerError 100702 if {@link owns} is false. */
   checkOwner(caller: Caller, owner: string | undefined): void {
     if (!this.owns(caller, owner)) throw new BrokerError("accessDenied", { details: "it is somebody else's" });
   }
 
-  /** Whether the caller {@link owns} a subscription. @throws BrokerError 100702 where it does, and its rules let it end none with that filter. */
+  /** Whether the caller {@link owns} a subscription. @throws BrokerError 100702 if it does, but has no right to unsubscribe from the filter. */
   mayRemove(caller: Caller, { owner, groupId, filter }: Removable): boolean {
     if (!this.owns(caller, owner)) return false;
-    // The broker looked the filter up, so the refusal must not tell it.
+    // The caller did not name the filter, so the refusal must not reveal it.
     this.#check(caller, { groupId, topic: filter }, { action: "unsubscribe", details: "unsubscribe" });
     return true;
   }
 
   /**
-   * An identifier of a subscription that a caller named. Only who has a tenant and an admin can name one of a tenant: a tenant's clients choose theirs
-   * without regard to others. @throws BrokerError 100503, 100505.
+   * Parses the identifier of a subscription that a caller named. Only a tenant's principal or an admin can name a subscription of a tenant: tenants choose
+   * identifiers independently of one another. @throws BrokerError 100503, 100505.
    */
   parseSubscriptionId(caller: Caller, text: string): SubscriptionId {
     const { principal } = caller;
@@ -228,7 +228,7 @@ export class Access {
     return mayName ? parseAnySubscriptionId(text) : parseSubscriptionId(text);
   }
 
-  /** The identifier of a new subscription. */
+  /** The identifier of a new subscription, made from a UUID. */
   createSubscriptionId({ principal }: Pick<Caller, "principal">, uuid: string): SubscriptionId {
     return namesOf(principal)?.createId(uuid) ?? parseSubscriptionId(uuid);
   }
@@ -237,7 +237,7 @@ export class Access {
     return this.#policy.recall(owner as Owner); // It was stored as one.
   }
 
-  /** Whether the topics of events are such that the caller could name them: an event of another tenant does not exist for it. */
+  /** Returns a function: whether the caller can name a topic. Events of other topics, such as another tenant's, do not exist for it. */
   finderFor({ principal }: Pick<Caller, "principal">): (topic: TopicName) => boolean {
     const names = namesOf(principal);
     return names === undefined ? () => true : (topic) => names.isOwn(topic);
@@ -248,17 +248,17 @@ export class Access {
     return namesOfOwner(toOwner(principal));
   }
 
-  /** Returns the topics that may reach a subscription, and the filters with all that they match. */
+  /** Returns a function: whether all events of a topic, or of a filter, may reach a subscription. */
   receiverOf({ groupId, principal }: Subscription): (topic: TopicName | TopicFilter) => boolean {
     return this.#receiver(toOwner(principal), groupId);
   }
 
-  /** Whether the callbacks of a subscription may be made now. */
+  /** Whether the owner of a subscription still has the right to callbacks. */
   mayDeliver({ principal }: Subscription): boolean {
     return this.#policy.mayDeliver(toOwner(principal));
   }
 
-  /** @throws BrokerError 100702 unless the rules of its token, or of all its valid keys together, let a principal receive every event that matches a filter. */
+  /** @throws BrokerError 100702 unless the rules of the principal's token, or of its valid keys together, allow every event that matches the filter. */
   checkReceiver({ principal }: Pick<Caller, "principal">, groupId: GroupId, filter: TopicFilter): void {
     if (this.receiverFor(principal, groupId)(filter)) return;
     throw new BrokerError("accessDenied", {
@@ -266,7 +266,7 @@ export class Access {
     });
   }
 
-  /** Returns which topics of a group may reach a principal, and which filters with all that they match. */
+  /** Returns a function: whether all events of a topic, or of a filter, may reach a principal in a group. */
   receiverFor(principal: Principal, groupId: GroupId): (topic: TopicName | TopicFilter) => boolean {
     if (principal.kind !== "known" || principal.token === undefined) {
       return this.#receiver(ownerOf(principal), groupId);
@@ -289,8 +289,8 @@ export class Access {
   }
 
   /**
-   * No rule's filter covers a malformed name. A caller with the right to other names learns what is wrong with the name. @throws BrokerError as
-   * `parseTopicFilter`.
+   * No rule's filter covers a malformed name, so the right to it is always denied. If the caller has the right on other names, this says instead what is
+   * wrong with the name. @throws BrokerError as `parseTopicFilter`.
    */
   #checkForm(topic: string, { caller, action, groupId }: Asking): void {
     if (isTopicFilter(topic) || !this.#policy.allows(caller, action, { groupId, topic: undefined })) return;
@@ -302,10 +302,10 @@ export class Access {
   }
 }
 
-/** Takes a topic or a filter. */
+/** Whether all events of a topic, or of a filter, may be received. */
 type Receiver = (topic: string) => boolean;
 
-/** A tenant's `#` matches the topic that is called as the tenant itself is, which no client of it can name. */
+/** A tenant's filter `#` also matches the topic with the tenant's own name, which its clients cannot name and so must not receive. */
 function within(names: TenantNames | undefined, mayReceive: Receiver): Receiver {
   return names === undefined ? mayReceive : (topic) => names.isOwn(topic) && mayReceive(topic);
 }

@@ -66,7 +66,7 @@ const call = { ...topic, content: Buffer.from("x"), extensions: [] };
 const other = { topic: "b", groupId: undefined };
 const denied = { outcome: "refused", code: 100_702 };
 
-it("writes down who opens, closes, subscribes, changes and removes", async () => {
+it("writes a line for each open, subscribe, resubscribe, unsubscribe and close, without secrets", async () => {
   const caller = by("client");
   await calls.open(caller, topic);
   const order = { ...topic, url: "http://user:password@receiver/path?token=x", format: "RESTful" } as const;
@@ -87,7 +87,7 @@ it("writes down who opens, closes, subscribes, changes and removes", async () =>
   expect(JSON.stringify(log.lines)).not.toMatch(/password|token|whsec/);
 });
 
-it("writes down who is refused what, and nothing of a publish or a look that is served", async () => {
+it("writes each refusal, but no publish or read that succeeds", async () => {
   const caller = by("client", "JSON-RPC");
   await calls.open(caller, topic);
   await calls.exist(caller, topic);
@@ -116,7 +116,7 @@ it("writes down who is refused what, and nothing of a publish or a look that is 
   ]);
 });
 
-it("writes down the filters of a connection, and a publish that opens its topic", async () => {
+it("writes which filters a connection adds and removes, and that a publish opens its topic", async () => {
   const caller = by("client", "MQTT");
   const order: AttachOrder = {
     groupId: undefined,
@@ -149,7 +149,7 @@ it("writes down the filters of a connection, and a publish that opens its topic"
   ]);
 });
 
-it("writes down what an operator looks at, and no look at health", async () => {
+it("writes what an operator reads, except health", async () => {
   const caller = by("admin", "admin");
   calls.authorize(caller, "administer");
   await calls.listSkippedEntries(caller, { groupId: undefined, limit: undefined });
@@ -162,7 +162,7 @@ it("writes down what an operator looks at, and no look at health", async () => {
   ]);
 });
 
-it("writes down a wrong log-in with its address and without the credential", () => {
+it("writes a failed log-in with its address, without the credential", () => {
   const origin = { address: "192.0.2.1", protocol: "MQTT" } as const;
   void calls.authenticate("a password", origin);
   void calls.authenticate(formatKeyCredential({ id: ids.client, secret: "w".repeat(43) }), origin);
@@ -173,7 +173,7 @@ it("writes down a wrong log-in with its address and without the credential", () 
 
 const refuse = (caller: Caller): void => expect(() => calls.submit(caller, { ...call, ...other }, () => {})).toThrow();
 
-it("bounds the refusals of each principal, and says how many it left out", async () => {
+it("writes 20 refusals of one principal at once, and then how many it left out", async () => {
   const [noisy, quiet] = [by("client"), by("admin")];
   for (let index = 0; index < 1_000; index += 1) refuse(noisy);
   refuse(quiet);
@@ -185,7 +185,7 @@ it("bounds the refusals of each principal, and says how many it left out", async
   expect(log.lines).toHaveLength(22);
 });
 
-it("bounds the lines of calls that change nothing and of filters, and writes each change beside them", async () => {
+it("limits the lines of calls that change nothing and of filters, but writes every change", async () => {
   const caller = by("client", "MQTT");
   for (let index = 0; index < 1_000; index += 1) await calls.open(caller, topic);
   const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1 } as const;
@@ -207,20 +207,20 @@ it("bounds the lines of calls that change nothing and of filters, and writes eac
   expect(log.lines.at(-1)).toMatchObject({ outcome: "left out", count: 979 + 100 + 800 });
 });
 
-it("says at a stop how many refusals it left out", async () => {
+it("on stop, writes how many refusals it left out", async () => {
   for (let index = 0; index < 30; index += 1)
     void calls.authenticate("wrong", { address: "192.0.2.1", protocol: "STOMP" });
   await engine.stop();
   expect(log.lines.at(-1)).toMatchObject({ outcome: "left out", count: 10 });
 });
 
-it("shortens what a client wrote", () => {
+it("shortens a long topic that a client sent", () => {
   const long = { ...call, topic: "x".repeat(1_000_000) };
   expect(() => calls.submit(by("client"), long, () => {})).toThrow();
   expect(JSON.stringify(log.lines).length).toBeLessThan(2_000);
 });
 
-it("health says why lines are missing", () => {
+it("health warns when the audit log cannot be written", () => {
   expect(engine.running.groupHealth()).not.toMatchObject([{ warning: expect.anything() }]);
   log.trouble = "the audit log cannot be written: ENOSPC";
   expect(engine.running.groupHealth()).toMatchObject([{ ready: true, warning: log.trouble }]);

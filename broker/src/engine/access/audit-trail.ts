@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { type Caller, ownerOf, type Principal } from "./caller.ts";
 import { type LogInOrigin, toNetwork } from "./failed-log-ins.ts";
 
-/** What a call was about. */
+/** The things that a call names or changes. */
 export type AuditSubject = Pick<
   AuditLine,
   | "groupId"
@@ -28,35 +28,35 @@ export interface AuditedOrder<Result> {
   readonly caller: Caller;
   readonly action: string;
   readonly subject: AuditSubject;
-  /** What the line about its end says beside that; nothing if left out. */
+  /** Further fields for the line that is written when the order is done; none if left out. */
   readonly describe?: ((result: Result) => AuditSubject) | undefined;
 }
 
-/** Lines about refusals and looks of one principal or address that may come at once; each second brings one more. */
+/** Lines about refusals and reads that one principal or address may cause at once; it gets one more each second. */
 const linesOfOneMax = 20;
-/** The same of all together. */
+/** Lines about refusals and reads that all together may cause at once. */
 const linesMax = 200;
-/** What all may write each second beyond that. */
+/** Lines about refusals and reads that all together may cause each second beyond that. */
 const linesPerSecondMax = 50;
-/** Lines about filters of sessions that one principal may have at once. */
+/** Lines about filters of sessions that one principal may cause at once. */
 const filterLinesOfOneMax = 200;
-/** What it may have each second beyond that. */
+/** Lines about filters of sessions that one principal may cause each second beyond that. */
 const filterLinesOfOnePerSecondMax = 5;
-/** Lines about filters of sessions that all may have at once. */
+/** Lines about filters of sessions that all together may cause at once. */
 const filterLinesMax = 2_000;
-/** What all may have each second beyond that. */
+/** Lines about filters of sessions that all together may cause each second beyond that. */
 const filterLinesPerSecondMax = 100;
-/** Principals and addresses whose lines are counted. */
+/** Maximum number of principals and addresses whose lines are counted one by one. */
 const sourcesMax = 10_000;
-/** Longest time, in milliseconds, until a line says how many were left out. */
+/** Longest time, in milliseconds, before a line says how many lines were left out. */
 export const leftOutAfterMs = 10_000;
 /** Longest text of a field; a client may write megabytes. */
 const fieldCharactersMax = 256;
 
-/** The errors by which access refuses a caller. */
+/** The errors with which `Access` refuses a caller. */
 const refusals = ["credentialRefused", "accessDenied", "overQuota"] as const;
 
-/** Writes down who changed something, who was refused, and what operators looked at. */
+/** Writes to the audit log who changed something, who was refused, and what operators read. */
 export class AuditTrail {
   readonly #log: AuditLog;
   readonly #clock: Clock;
@@ -78,18 +78,18 @@ export class AuditTrail {
 
   async start(): Promise<void> {}
 
-  /** Says how many lines were left out, if any were. */
+  /** Writes how many lines were left out, if any were. */
   async stop(): Promise<void> {
     this.#cancel?.();
     this.#writeLeftOut();
   }
 
-  /** As `AuditLog.findTrouble` says. */
+  /** See `AuditLog.findTrouble`. */
   findTrouble(): string | undefined {
     return this.#log.findTrouble();
   }
 
-  /** Carries out an order, which is written down before it begins: if the broker dies, that line shows what may have been changed. */
+  /** Runs `task` and writes a line before it and one after it. If the broker dies meanwhile, the first line shows what may have changed. */
   async around<Result>(
     { caller, action, subject, describe }: AuditedOrder<Result>,
     task: () => Promise<Result>,
@@ -106,23 +106,23 @@ export class AuditTrail {
     }
   }
 
-  /** Something was changed in the store or on the chain. It costs a write there, so the lines are not bounded. */
+  /** Writes that something changed in the store or on the chain. Each change costs a write there, so these lines are not limited. */
   changed(caller: Caller, action: string, subject: AuditSubject): void {
     this.#write({ ...toSubject(caller), action, outcome: "done", ...subject });
   }
 
-  /** A connection has other filters. That costs its client nothing, so the lines are bounded. */
+  /** Writes that a connection changed its filters. That costs the client nothing, so these lines are limited. */
   filterChanged(caller: Caller, action: string, subject: AuditSubject): void {
     const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
     this.#writeSome(caller, line, this.#filterAllowances);
   }
 
-  /** Somebody looked at something, or asked for what was so before; bounded, as refusals are. */
+  /** Writes that somebody read something, or asked for a change that changed nothing; limited like refusals. */
   looked(caller: Caller, action: string, subject: AuditSubject = {}): void {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "done", ...subject });
   }
 
-  /** Records the failure of a call, if it is a refusal of the caller. */
+  /** Writes that a call failed, if that is a refusal of the caller. */
   failed(
     caller: Caller,
     { action, error }: { readonly action: string; readonly error: unknown },
@@ -133,7 +133,7 @@ export class AuditTrail {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "refused", ...subject, code, reason });
   }
 
-  /** A credential was wrong, or is not valid any more. */
+  /** Writes that a credential was wrong, or is no longer valid. */
   logInFailed(principal: Principal, { address, protocol }: LogInOrigin, reason: string): void {
     const who = toSubject({ principal, address, protocol });
     this.#writeSome({ principal, address }, { ...who, action: "log in", outcome: "refused", reason });
@@ -154,13 +154,13 @@ export class AuditTrail {
     this.#cancel = undefined;
     const count = this.#leftOut;
     this.#leftOut = 0;
-    const reason = "too many refusals, looks and changes of filters came at once";
+    const reason = "too many refusals, reads and changes of filters came at once";
     if (count > 0) this.#write({ action: "audit", outcome: "left out", count, reason });
   }
 
   #write(line: Omit<AuditLine, "time">): void {
     const entries = Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
-    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // The same fields.
+    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // It has the same fields.
   }
 }
 

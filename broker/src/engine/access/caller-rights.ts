@@ -1,10 +1,10 @@
 import type { RuleAction } from "../../domain/access-rule.ts";
 
-/** What a caller may do. A right may be to some topics alone: each call asks for the right to its own. */
+/** What a caller may do, on all topics or only on some: each call checks the right on its own topic. */
 export interface CallerRights {
-  /** The tenant, where there is one, a slash, and the name; undefined where nobody logs in. */
+  /** `tenant/name`, or the name alone without a tenant; undefined if access is off. */
   readonly principal: string | undefined;
-  /** When its credential ends, in milliseconds since the epoch; undefined for never. */
+  /** When the caller's credential expires, in milliseconds since the epoch; undefined for never. */
   readonly expiresAt: number | undefined;
   readonly actions: readonly RuleAction[];
 }

@@ -2,7 +2,7 @@ import type { BrokerError } from "@stele/wire";
 import type { ClientCertificate } from "./credential.ts";
 import type { RuleSet } from "./rule-set.ts";
 
-/** Who stands behind a call, as text that is stored with what they own. */
+/** The id of a principal, stored with everything that it owns. */
 export type Owner = string & { readonly __brand: "Owner" };
 
 /** Somebody who gave no credential. */
@@ -10,34 +10,34 @@ export interface Anonymous {
   readonly kind: "anonymous";
 }
 
-/** Somebody whose credential is none of this broker's. */
+/** Somebody whose credential this broker does not accept. */
 export interface Rejected {
   readonly kind: "rejected";
   readonly reason: string;
-  /** What to answer where it is not known whether the credential is right. */
+  /** The error to answer if the credential could not be checked. */
   readonly error?: BrokerError | undefined;
-  /** Whether its connection ends without an answer. */
+  /** Whether to end the connection without an answer. */
   readonly isClosed?: boolean | undefined;
 }
 
-/** By which key of which issuer a token was signed. */
+/** The issuer of a token, and the key that signed it. */
 export interface TokenMark {
   readonly issuer: string;
   readonly signer: string;
 }
 
-/** Somebody whose credential was right when it was given. Whether it still is, and what it allows, the policy knows. */
+/** Somebody whose credential was valid when it was given. The policy knows whether it still is. */
 export interface Known {
   readonly kind: "known";
-  /** Unique among all principals: the tenant, where there is one, a slash, and the name. */
+  /** Unique among all principals: `tenant/name`, or the name alone without a tenant. */
   readonly id: Owner;
   readonly tenant: string | undefined;
   readonly rules: RuleSet;
   /** Milliseconds since the epoch; undefined for never. */
   readonly expiresAt: number | undefined;
-  /** The key that was given; undefined for one that is remembered by what it owns. */
+  /** The key that the caller gave; undefined for a token, and for a principal that was found by what it owns. */
   readonly keyId: string | undefined;
-  /** Where a token was given. The rights are those of that token alone. */
+  /** The token that the caller gave, if any. Then the principal has only the rights of this token. */
   readonly token?: TokenMark | undefined;
 }
 
@@ -48,11 +48,11 @@ export type Principal = Anonymous | Rejected | Known;
 
 export const anonymous: Anonymous = { kind: "anonymous" };
 
-/** Owns what was made without a credential. No known principal has this id. */
-export const nobody = "anonymous" as Owner; // Not a tenant's, and refused as a name.
+/** Owner of everything that was created without a credential. No known principal has this id. */
+export const nobody = "anonymous" as Owner; // It has no tenant, and is reserved as a name.
 
 export function toOwnerId(name: string, tenant: string | undefined): Owner {
-  return (tenant === undefined ? name : `${tenant}/${name}`) as Owner; // What an owner is.
+  return (tenant === undefined ? name : `${tenant}/${name}`) as Owner; // The one function that composes an owner.
 }
 
 export function ownerOf(principal: Principal): Owner {
@@ -62,14 +62,14 @@ export function ownerOf(principal: Principal): Owner {
 /** How a call reached the broker. */
 export type Protocol = "REST" | "JSON-RPC" | "MQTT" | "STOMP" | "admin" | "chain" | "tail";
 
-/** Who calls, and from where. A listener makes one for each connection and principal, not for each call. */
+/** Who calls, and from where. A listener creates a caller for each connection and principal, not for each call. */
 export interface Caller {
   readonly principal: Principal;
-  /** IP address of the peer, as the listener sees it: behind a proxy, the proxy's. Undefined when the connection ended first. */
+  /** IP address of the peer, as the listener sees it: that of the proxy, if there is one. Undefined if the connection has ended. */
   readonly address: string | undefined;
   readonly protocol: Protocol;
-  /** What the client showed when it connected over TLS; undefined for none. */
+  /** The certificate that the client presented over TLS; undefined for none. */
   readonly certificate?: ClientCertificate | undefined;
-  /** Aborts when the connection has ended, so that nobody reads an answer any more. */
+  /** Aborts when the connection has ended, so that nobody reads an answer. */
   readonly signal: AbortSignal;
 }

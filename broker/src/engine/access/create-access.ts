@@ -16,11 +16,11 @@ import { RulesPolicy } from "./rules-policy.ts";
 import { type TokenOptions, TokenRing } from "./token-ring.ts";
 import { TopicQuota, type TopicQuotaOptions } from "./topic-quota.ts";
 
-/** Rights by keys, certificates and tokens; see {@link KeyRingParts}. */
+/** Options for access by keys, certificates and tokens; see {@link KeyRingParts}. */
 export interface KeyOptions extends Pick<KeyRingParts, "roles" | "certificates" | "sha256"> {
   readonly apiKeys: ApiKeys;
   readonly quotas?: QuotaTable | undefined;
-  /** Undefined where no token is accepted. */
+  /** Undefined if no tokens are accepted. */
   readonly tokens?: TokenOptions | undefined;
 }
 
@@ -28,11 +28,11 @@ export interface AccessOptions {
   readonly defaultGroupId: GroupId;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Who may do what; everybody may do everything if left out, and without `keys`. */
+  /** Decides who may do what if `keys` is undefined; left out, everybody may do everything. */
   readonly policy?: Policy | undefined;
-  /** Undefined where clients need no key. */
+  /** Undefined if access is off: clients need no credential. */
   readonly keys?: KeyOptions | undefined;
-  /** Takes lines about who did what; undefined for none. */
+  /** Gets a line for each thing that somebody did; undefined for none. */
   readonly auditLog?: AuditLog | undefined;
   /** Counts topics for quotas. */
   readonly store: TopicQuotaOptions["store"];
@@ -42,15 +42,15 @@ export interface AccessOptions {
 export interface CreatedAccess {
   readonly access: Access;
   readonly topicQuota: TopicQuota;
-  /** Undefined where nothing is written down. */
+  /** Undefined without an audit log. */
   readonly trail: AuditTrail | undefined;
   /** Undefined while access is off. */
   readonly roles: { readonly apiKeys: ApiKeys; readonly ring: KeyRing } | undefined;
-  /** To be started before the first call, and stopped. */
+  /** Start them before the first call, and stop them at the end. */
   readonly rings: readonly Ring[];
 }
 
-/** What knows callers by their credentials, or writes down what they do. */
+/** A part with a lifecycle: the key ring, the token ring or the audit trail. */
 interface Ring {
   start(): Promise<void>;
   stop(): Promise<void>;

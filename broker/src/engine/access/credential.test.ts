@@ -4,31 +4,31 @@ import { equalsInConstantTime, formatKeyCredential, parseKeyCredential } from ".
 const [id, secret] = ["0123456789abcdef", `${"s".repeat(41)}-_`];
 
 describe("a key", () => {
-  it("is read as it was written", () => {
+  it("is parsed as it was formatted", () => {
     expect(parseKeyCredential(formatKeyCredential({ id, secret }))).toEqual({ id, secret });
   });
 
   it.each([
-    ["", "no text"],
+    ["", "no characters"],
     [`stele_${id}_`, "no secret"],
     [`stele_${id}_${secret.slice(1)}`, "a shorter secret"],
     [`stele_${id}_${secret}x`, "a longer secret"],
-    [`stele_${id}_${secret.slice(1)}=`, "a character that is none of Base64 for URLs"],
+    [`stele_${id}_${secret.slice(1)}=`, "a character that is not in Base64 for URLs"],
     [`stele_${id.slice(1)}_${secret}`, "a shorter identifier"],
     [`stele_${id.toUpperCase()}_${secret}`, "an identifier in capitals"],
-    [` stele_${id}_${secret}`, "a space in front"],
-    [`stele_${id}_${secret}\n`, "a line break behind"],
+    [` stele_${id}_${secret}`, "a leading space"],
+    [`stele_${id}_${secret}\n`, "a trailing line break"],
     [`other_${id}_${secret}`, "another prefix"],
-  ])("%j is none: %s", (text) => {
+  ])("rejects %j, which has %s", (text) => {
     expect(parseKeyCredential(text)).toBeUndefined();
   });
 });
 
-describe("a comparison", () => {
+describe("equalsInConstantTime", () => {
   const digest = "0123456789abcdef".repeat(4);
   const differing = (index: number): string => `${digest.slice(0, index)}x${digest.slice(index + 1)}`;
 
-  it("tells each text of the same length that differs, and another length", () => {
+  it("returns false if any character or the length differs", () => {
     expect(equalsInConstantTime(digest, digest)).toBe(true);
     for (let index = 0; index < digest.length; index += 1) {
       expect(equalsInConstantTime(digest, differing(index)), String(index)).toBe(false);
@@ -38,7 +38,7 @@ describe("a comparison", () => {
     expect(equalsInConstantTime("", digest)).toBe(false);
   });
 
-  it("reads every character of both texts, wherever they differ", () => {
+  it("reads every character of both texts, wherever the first difference is", () => {
     const reads = [digest, differing(0), differing(31), differing(63)].map((text) => {
       const [left, right] = [new CountedText(digest), new CountedText(text)];
       equalsInConstantTime(left as never, right as never);
@@ -48,7 +48,7 @@ describe("a comparison", () => {
   });
 });
 
-/** Counts the characters that are read of it. */
+/** A text that counts reads of its characters. */
 class CountedText {
   readonly #text: string;
   readonly length: number;

@@ -4,18 +4,18 @@ export interface KeyCredential {
   readonly secret: string;
 }
 
-/** What a client showed when it connected over TLS. An authority that the listener trusts signed it. */
+/** The certificate that a client presented over TLS, signed by an authority that the listener trusts. */
 export interface ClientCertificate {
-  /** Its alternative names with their kinds, such as `DNS:shop.example`. */
+  /** The subject alternative names with their kinds, such as `DNS:shop.example`. */
   readonly names: readonly string[];
-  /** Milliseconds since the epoch. */
+  /** When it expires, in milliseconds since the epoch. */
   readonly validTo: number;
 }
 
-/** 16 hexadecimal digits, and 256 bits in Base64 for URLs. */
+/** The id has 16 hexadecimal digits; the secret is 256 bits in Base64 for URLs. */
 const keyPattern = /^stele_([0-9a-f]{16})_([0-9A-Za-z_-]{43})$/;
 
-/** Undefined for a text that is no key. */
+/** Undefined if the text is not a key. */
 export function parseKeyCredential(text: string): KeyCredential | undefined {
   const [, id, secret] = keyPattern.exec(text) ?? [];
   return id === undefined || secret === undefined ? undefined : { id, secret };

@@ -18,13 +18,13 @@ beforeEach(() => {
   lines = [];
   failed = new FailedLogIns({ clock, logger: { ...silentLogger, info: (_, fields) => lines.push(fields) } });
 });
-/** Undefined where it is answered at once. */
+/** Notes a failed log-in; undefined if it is answered at once. */
 const note = (address: string): Promise<boolean> | undefined => failed.note({ address, protocol: "MQTT" }, "wrong");
 function noteMany(address: string, count: number): void {
   for (let index = 0; index < count; index += 1) void note(address);
 }
 
-it("answers 20 at once, then each after a second, and one more at once with each second", async () => {
+it("answers 20 failures of an address at once, further ones after a second, and each second one more at once", async () => {
   for (let count = 0; count < 20; count += 1) expect(note("10.0.0.1")).toBeUndefined();
   const held = note("10.0.0.1");
   let answered: boolean | undefined;
@@ -37,17 +37,17 @@ it("answers 20 at once, then each after a second, and one more at once with each
   expect(note("10.0.0.1")).toBeInstanceOf(Promise);
 });
 
-it("slows no other address", () => {
+it("delays no answer to another address", () => {
   noteMany("10.0.0.1", 50);
   expect(note("10.0.0.2")).toBeUndefined();
 });
 
-it("closes the connections of those beyond what may wait", async () => {
+it("closes the connection if too many log-ins of the address wait", async () => {
   noteMany("10.0.0.1", 20 + heldPerAddressMax);
   expect(await note("10.0.0.1")).toBe(false);
 });
 
-it("closes the connections of those beyond what may wait of all addresses together", async () => {
+it("closes the connection if too many log-ins of all addresses wait", async () => {
   for (let index = 0; index < 20; index += 1) noteMany(`10.0.1.${index}`, 20 + heldPerAddressMax);
   noteMany("10.0.0.1", 20);
   expect(await note("10.0.0.1")).toBe(false);
@@ -59,14 +59,14 @@ const countTaken = (tries: number): number =>
   Array.from({ length: tries }, () => mayConnect("10.0.0.1")).filter((isTaken) => isTaken).length;
 
 describe("new connections", () => {
-  it("are all taken, and nobody's address is asked for, while no address has as many waiting as may wait", () => {
+  it("are all accepted, without a look at their addresses, while no address floods", () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax - 1);
     for (let count = 0; count < 2 * floodConnectionsMax; count += 1) {
       expect(failed.mayConnect(() => expect.fail("nobody floods"))).toBe(true);
     }
   });
 
-  it("of an address with so many are few, and all those of others are taken", async () => {
+  it("are limited to 100 a second for a flooding address, and not limited for others", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
     expect(countTaken(10_000)).toBe(floodConnectionsMax);
     expect([mayConnect("10.0.0.2"), mayConnect(undefined)]).toEqual([true, true]);
@@ -74,7 +74,7 @@ describe("new connections", () => {
     expect(countTaken(10_000)).toBe((floodConnectionsMax * heldMs) / 2_000);
   });
 
-  it("stay few while they come faster, also while fewer wait", async () => {
+  it("stay limited as long as they come faster than the limit, even if fewer log-ins wait", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
     expect(countTaken(1_000)).toBe(floodConnectionsMax);
     for (let time = 0; time < 5 * heldMs; time += heldMs / 2) {
@@ -83,7 +83,7 @@ describe("new connections", () => {
     }
   });
 
-  it("are all taken again once none was refused for a while", async () => {
+  it("are all accepted again once none was refused for a second", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
     await clock.advance(heldMs - 1);
     countTaken(floodConnectionsMax + 1);
@@ -93,14 +93,14 @@ describe("new connections", () => {
     expect(countTaken(1_000)).toBe(1_000);
   });
 
-  it("of a /64 of IPv6 count together", () => {
+  it("of one IPv6 /64 count as of one address", () => {
     noteMany("2001:db8:1:2::1", 20 + heldPerAddressMax);
     for (let count = 0; count < floodConnectionsMax; count += 1) mayConnect(`2001:db8:1:2::${count}`);
     expect([mayConnect("2001:db8:1:2::ffff"), mayConnect("2001:db8:1:3::1")]).toEqual([false, true]);
   });
 });
 
-it("counts a /64 of IPv6 as one address", () => {
+it("counts an IPv6 /64 as one address, but not loopback or IPv4 addresses", () => {
   for (let host = 1; host <= 20; host += 1) void note(`2001:db8:1:2::${host}`);
   expect(note("2001:db8:1:2:3:4:5:6")).toBeInstanceOf(Promise);
   expect(note("2001:db8:1:3::1")).toBeUndefined();
@@ -120,22 +120,22 @@ it.each([
   ["::ffff:10.0.0.9", "::ffff:10.0.0.9"],
   ["10.0.0.9", "10.0.0.9"],
   ["", ""],
-])("the network of %j is %j, wherever zeros are left out", (address, network) => {
+])("the network of %j is %j", (address, network) => {
   expect(toNetwork(address)).toBe(network);
 });
 
-it("counts a /64 of IPv6 whose last group is zero as one address", () => {
+it("counts an IPv6 /64 whose last group is zero as one address", () => {
   for (let host = 1; host <= 20; host += 1) void note(`2001:db8:1::${host}:1`);
   expect(note("2001:db8:1::3:5:6")).toBeInstanceOf(Promise);
 });
 
-it("remembers a bounded number of addresses", () => {
+it("forgets the address that was quiet for longest when too many others fail", () => {
   noteMany("10.0.0.1", 21);
   for (let index = 0; index < addressesMax; index += 1) void note(`host ${index}`);
   expect(note("10.0.0.1")).toBeUndefined();
 });
 
-it("logs a bounded number of lines, with the address, and counts those that it leaves out", async () => {
+it("logs 20 failures at once, and counts those that it omits", async () => {
   noteMany("10.0.0.1", 1_000);
   expect(lines).toHaveLength(20);
   expect(lines[0]).toEqual({ address: "10.0.0.1", protocol: "MQTT", reason: "wrong" });

@@ -4,27 +4,27 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Protocol } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
 
-/** Where a credential came from. HTTP serves several protocols, and asks before it knows which. */
+/** Where a credential came from. The HTTP listener checks credentials before it knows the protocol of a request. */
 export interface LogInOrigin {
   readonly address: string | undefined;
   readonly protocol: Protocol | "HTTP";
-  /** What the client showed. */
+  /** The client's certificate. */
   readonly certificate?: ClientCertificate | undefined;
 }
 
-/** Failed log-ins of one address that are answered at once; each second brings one more. */
+/** Failed log-ins of one address that are answered without delay; it gets one more each second. */
 const atOnceMax = 20;
-/** How long any further one waits for its answer, in milliseconds. */
+/** How long a further failed log-in waits for its answer, in milliseconds. */
 export const heldMs = 1_000;
 /** Failed log-ins of one address that wait at once; the connections of further ones are closed without an answer. */
 export const heldPerAddressMax = 100;
-/** The same of all addresses together. */
+/** Failed log-ins of all addresses that wait at once; the connections of further ones are closed without an answer. */
 const heldMax = 2_000;
-/** New connections of an address with so many waiting that may come at once, and each second; further ones are closed unread. */
+/** New connections of a flooding address that are accepted at once, and per second; further ones are closed unread. */
 export const floodConnectionsMax = 100;
-/** Addresses that are remembered; a further one takes the place of the one that was quiet for longest. */
+/** Addresses that are remembered; a further one replaces the one without a failed log-in for the longest time. */
 export const addressesMax = 10_000;
-/** Lines of the log about failed log-ins that may come at once; each second brings one more. */
+/** Log lines about failed log-ins that may come at once; one more is allowed each second. */
 const linesMax = 20;
 
 interface Address {
@@ -32,23 +32,23 @@ interface Address {
   held: number;
 }
 
-/** An address from which wrong credentials flood. */
+/** The state of an address that floods the broker with wrong credentials. */
 interface Flood {
-  /** Of new connections. */
+  /** Allowance of new connections. */
   readonly allowance: Allowance;
-  /** When a connection was refused last, in milliseconds of the monotonic clock; at first, when it began. */
+  /** When a connection was last refused, or else when the flood began, in milliseconds of the monotonic clock. */
   refusedAt: number;
 }
 
 /**
- * Slows whoever tries credentials: past a few, the answer to a wrong one comes late. A right one on a connection that is open is never slowed, so that nobody
- * can end the work of others who come from the same address. While an address floods, its new connections are few.
+ * Slows clients that guess credentials: after a few wrong ones from an address, answers to further wrong ones are delayed. A right credential on an open
+ * connection is never delayed, so that an attacker cannot block other clients at its address. While an address floods, few new connections of it are accepted.
  */
 export class FailedLogIns {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #addresses = new Map<string, Address>();
-  /** Each from the moment that an address has {@link heldPerAddressMax} waiting until none of its connections was refused for {@link heldMs}. */
+  /** A flood begins when an address has {@link heldPerAddressMax} log-ins waiting, and ends when none of its connections was refused for {@link heldMs}. */
   readonly #floods = new Map<string, Flood>();
   readonly #lines: Allowance;
   #held = 0;
@@ -60,7 +60,7 @@ export class FailedLogIns {
     this.#lines = new Allowance({ atOnce: linesMax, perSecond: 1 }, clock);
   }
 
-  /** Notes a failed log-in. Undefined where it is answered at once; else whether it is answered at all, once the time for that has come. */
+  /** Notes a failed log-in. Returns undefined to answer at once; else a promise that settles when to answer, with false for no answer. */
   note(origin: LogInOrigin, reason: string): Promise<boolean> | undefined {
     this.#log(origin, reason);
     const network = toNetwork(origin.address ?? "");
@@ -70,7 +70,7 @@ export class FailedLogIns {
     return this.#hold(network, address);
   }
 
-  /** Whether a new connection is taken: of an address from which wrong credentials flood, few are, and a refused one costs little. */
+  /** Whether to accept a new connection. Few of a flooding address are accepted; refusing the others is cheap. */
   mayConnect(findAddress: () => string | undefined): boolean {
     if (this.#floods.size === 0) return true;
     const flood = this.#floods.get(toNetwork(findAddress() ?? ""));
@@ -108,7 +108,7 @@ export class FailedLogIns {
     });
   }
 
-  /** The latest is last, so that the first is the one to forget. */
+  /** Moves the address to the end of the map, so that the first one is the oldest. */
   #find(network: string): Address {
     const known = this.#addresses.get(network);
     const address = known ?? { allowance: new Allowance({ atOnce: atOnceMax, perSecond: 1 }, this.#clock), held: 0 };
@@ -132,16 +132,16 @@ export class FailedLogIns {
   }
 }
 
-/** Groups of an IPv6 address, and how many of them name its network. */
+/** Number of groups of an IPv6 address, and of those that name its /64 network. */
 const groupsOfAddress = 8;
 const groupsOfNetwork = 4;
 
-/** Whoever has one address of IPv6 has all of its /64. `::` may stand for a part of the network as well. */
+/** The /64 network of an IPv6 address: its owner can use all of its addresses. Other addresses are returned unchanged. */
 export function toNetwork(address: string): string {
   if (!address.includes(":") || address.includes(".")) return address;
   const [front = [], back = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
   const zeros = Array.from({ length: Math.max(0, groupsOfAddress - front.length - back.length) }, () => "0");
   const network = [...front, ...zeros, ...back].slice(0, groupsOfNetwork);
-  // Loopback and unspecified addresses share a network with nobody else.
+  // The network of all zeros contains the loopback and unspecified addresses, which are distinct.
   return network.every((group) => group === "0") ? address : `${network.join(":")}::`;
 }

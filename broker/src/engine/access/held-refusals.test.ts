@@ -5,7 +5,7 @@ import { HeldRefusals, refusalHeldMsMax } from "./held-refusals.ts";
 const count = 100;
 const stepMs = 25;
 
-it("refusals of publishes that came at once are spread over the second half of their wait", async () => {
+it("spreads simultaneous refusals evenly over the second half of the longest wait", async () => {
   const clock = new VirtualClock();
   const refusals = new HeldRefusals(clock);
   let answered = 0;

@@ -1,15 +1,15 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** How long a publish over its quota waits for its refusal at least, in milliseconds. A client that tries again at once takes no more than that allows. */
+/** Shortest wait, in milliseconds, before a publish over its quota is refused. It bounds how often a client that retries at once can retry. */
 const refusalHeldMsMin = 250;
-/** How long it waits at most. */
+/** Longest wait before a publish over its quota is refused, in milliseconds. */
 export const refusalHeldMsMax = 500;
-/** Part of a whole by which each refusal waits longer than the one before, so that any number in a row is spread evenly: the golden ratio. */
+/** Each refusal waits this share of the range longer than the one before, modulo 1: multiples of the golden ratio are spread evenly. */
 const spread = 0.618_034;
-/** Refusals that wait at once, about 200 bytes each; further ones are answered at once. */
+/** Maximum number of refusals that wait, about 200 bytes each; further ones are answered at once. */
 const heldMax = 2_000;
 
-/** Answers refusals late, so that whoever tries again at once takes little time from others. */
+/** Delays refusals, so that a client that retries at once takes little time from others. */
 export class HeldRefusals {
   readonly #clock: Pick<Clock, "after">;
   #held = 0;
@@ -19,11 +19,11 @@ export class HeldRefusals {
     this.#clock = clock;
   }
 
-  /** Calls `answer` in a later turn. False where too many wait, and it will not be called. */
+  /** Calls `answer` later. Returns false, and never calls it, if too many refusals wait. */
   hold(answer: () => void): boolean {
     if (this.#held >= heldMax) return false;
     this.#held += 1;
-    // Those that came at once must not come at once again: others would wait behind all of them.
+    // Clients that were refused together must not retry together: other clients would wait for all of them.
     this.#share = (this.#share + spread) % 1;
     this.#clock.after(refusalHeldMsMin + this.#share * (refusalHeldMsMax - refusalHeldMsMin), () => {
       this.#held -= 1;

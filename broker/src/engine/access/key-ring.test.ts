@@ -31,10 +31,10 @@ const credentialOf = (id: string): string => formatKeyCredential({ id, secret: s
 
 let clock: VirtualClock;
 let table: MemoryApiKeys;
-let looks: (readonly Owner[])[];
+let checks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
-/** What a look waits for, once it has read. */
+/** If set, a read of the keys returns only after this promise. */
 let held: Promise<void> | undefined;
 /** The role whose row is damaged. */
 let damagedRole: string | undefined;
@@ -42,7 +42,7 @@ const damage = (role: StoredRole): StoredRole => (role.name === damagedRole ? { 
 beforeEach(async () => {
   clock = new VirtualClock();
   table = new MemoryApiKeys();
-  looks = [];
+  checks = [];
   isReadable = true;
   held = undefined;
   damagedRole = undefined;
@@ -66,7 +66,7 @@ beforeEach(async () => {
     { name: "DNS:other.example", principal: "other", roles: ["consumer"] },
   ];
   const time = new ForwardClock(clock);
-  const onChecked = (changed: ReadonlySet<Owner>): void => void looks.push([...changed]);
+  const onChecked = (changed: ReadonlySet<Owner>): void => void checks.push([...changed]);
   ring = new KeyRing({ apiKeys, roles, certificates, sha256, clock, time, logger: silentLogger, onChecked });
   await ring.start();
 });
@@ -74,7 +74,7 @@ afterEach(() => ring.stop());
 
 const faultOf = (credential: string | undefined): string | undefined => ring.findFault(ring.authenticate(credential));
 
-it("knows a key from the start, and gives all its callers one principal", () => {
+it("authenticates a key right after start, and gives all its callers the same principal", () => {
   const principal = ring.authenticate(credentialOf(ids[0]));
   expect(principal).toMatchObject({ kind: "known", id: "acme/billing", tenant: "acme", keyId: ids[0] });
   expect(ring.authenticate(credentialOf(ids[0]))).toBe(principal);
@@ -89,12 +89,12 @@ it.each([
   ["another key's secret", formatKeyCredential({ id: ids[0], secret: secretOf(ids[1]) }), "the credential is none"],
   ["a longer secret", `${credentialOf(ids[0])}x`, "the credential is none"],
   ["the stored digest", `stele_${ids[0]}_${sha256(secretOf(ids[0]))}`, "the credential is none"],
-  ["two lines", `${credentialOf(ids[0])}\n`, "the credential is none"],
+  ["a trailing line break", `${credentialOf(ids[0])}\n`, "the credential is none"],
 ])("refuses %s", (_, credential, fault) => {
   expect(faultOf(credential)).toContain(fault);
 });
 
-it("learns of a new key, and of a revoked one, within a second", async () => {
+it("accepts a new key and refuses a revoked one within a second", async () => {
   await table.insertApiKey(keyOf(ids[1]), 10);
   expect(faultOf(credentialOf(ids[1]))).toContain("none of this broker's");
   await clock.advance(keysReadEveryMs + 1);
@@ -104,25 +104,25 @@ it("learns of a new key, and of a revoked one, within a second", async () => {
   await clock.advance(keysReadEveryMs + 1);
   expect(ring.findFault(principal)).toBe("the key is revoked");
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
-  expect(looks.length).toBeGreaterThan(0);
+  expect(checks.length).toBeGreaterThan(0);
 });
 
-it("lets no look that began earlier undo what a later one has read", async () => {
+it("keeps the result of a later read when an earlier read ends after it", async () => {
   const { promise, resolve } = createDeferred<void>();
   await table.insertApiKey(keyOf(ids[1]), 10);
   held = promise;
-  const looked = ring.refresh();
+  const reading = ring.refresh();
   await clock.settle();
   held = undefined;
   await table.revokeApiKey(ids[1], clock.now());
-  const lookedAgain = ring.refresh();
+  const readingAgain = ring.refresh();
   await clock.settle();
   resolve();
-  await Promise.all([looked, lookedAgain]);
+  await Promise.all([reading, readingAgain]);
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is revoked");
 });
 
-it("refuses a key from the moment at which it expires", async () => {
+it("refuses a key from the moment it expires", async () => {
   await table.insertApiKey(keyOf(ids[1], { expiresAt: clock.now() + 10_000 }), 10);
   await clock.advance(9_999);
   expect(faultOf(credentialOf(ids[1]))).toBeUndefined();
@@ -130,7 +130,7 @@ it("refuses a key from the moment at which it expires", async () => {
   expect(faultOf(credentialOf(ids[1]))).toBe("the key is expired");
 });
 
-it("lets nobody in while it has not read the keys for long, and goes on afterwards", async () => {
+it("refuses everybody if it could not read the keys for 30 seconds, until it can read them again", async () => {
   isReadable = false;
   await clock.advance(keysStaleMsMax - 1_000);
   expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
@@ -141,7 +141,7 @@ it("lets nobody in while it has not read the keys for long, and goes on afterwar
   expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
 });
 
-it("calls a key expired also while it cannot read the keys", async () => {
+it("reports a key as expired even while it cannot read the keys", async () => {
   await table.insertApiKey(keyOf(ids[1], { expiresAt: clock.now() + keysStaleMsMax }), 10);
   await clock.advance(keysReadEveryMs + 1);
   isReadable = false;
@@ -154,7 +154,7 @@ describe("the keys of one owner", () => {
   const allows = (action: "publish" | "subscribe") =>
     ring.rulesOf(owner)?.allows(action, { groupId: "1", topic: "acme/x" });
 
-  it("give it what they allow together, and after a revocation what the others allow", async () => {
+  it("give the owner the union of their rights, without those of a revoked key", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"] }), 10);
     await clock.advance(keysReadEveryMs + 1);
     expect([allows("publish"), allows("subscribe")]).toEqual([true, true]);
@@ -176,7 +176,7 @@ describe("the keys of one owner", () => {
     expect(ring.findFault(remembered)).toBe("no key of its owner is valid any more");
   });
 
-  it("give it no more what only an expired one allowed, also after its rights were asked for before", async () => {
+  it("give the owner no rights of an expired key, even if its rights were asked for before the expiry", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"], expiresAt: clock.now() + 10_000 }), 10);
     await clock.advance(keysReadEveryMs + 1);
     expect([allows("publish"), allows("subscribe")]).toEqual([true, true]);
@@ -184,7 +184,7 @@ describe("the keys of one owner", () => {
     expect([allows("publish"), allows("subscribe")]).toEqual([true, false]);
   });
 
-  it("are none of the same name in another tenant, or without one", async () => {
+  it("are not those of a principal with the same name in another tenant, or without a tenant", async () => {
     await table.insertApiKey(keyOf(ids[1], { tenant: undefined }), 10);
     await table.insertApiKey(keyOf(ids[2], { tenant: "other" }), 10);
     await clock.advance(keysReadEveryMs + 1);
@@ -201,7 +201,7 @@ const put = async (name: string, rules: readonly AccessRule[]): Promise<void> =>
   await clock.advance(keysReadEveryMs + 1);
 };
 
-describe("a role of the store", () => {
+describe("a stored role", () => {
   const scope = { groupId: "1", topic: "acme/x" };
   const rightsOf = (principal: Principal): readonly string[] =>
     (["publish", "subscribe", "read"] as const).filter(
@@ -211,28 +211,28 @@ describe("a role of the store", () => {
   const owner = "acme/billing" as Owner; // As a key's principal has it.
   const lacking = "a key of its owner has a role that does not exist";
 
-  it("gives its rights to a key within a second, and takes them from whoever holds the principal", async () => {
+  it("changes the rights of its keys, and of principals already handed out, within a second", async () => {
     await table.putRole({ name: "stored", rules: allow("publish", "read") }, 10);
     await table.insertApiKey(keyOf(ids[1], { roles: ["stored"] }), 10);
     await clock.advance(keysReadEveryMs + 1);
     const held = ring.authenticate(credentialOf(ids[1]));
     expect(rightsOf(held)).toEqual(["publish", "read"]);
     expect(ring.rulesOf(owner)?.allows("read", scope), "by both keys of its owner").toBe(true);
-    looks.length = 0;
+    checks.length = 0;
     await put("stored", allow("subscribe"));
     expect([rightsOf(held), rightsNow()]).toEqual([["subscribe"], ["subscribe"]]);
-    expect(looks).toContainEqual([owner]);
+    expect(checks).toContainEqual([owner]);
     expect(ring.rulesOf(owner)?.allows("read", scope)).toBe(false);
     await table.deleteRole("stored");
     await clock.advance(keysReadEveryMs + 1);
     expect([rightsOf(held), ring.findFault(held)]).toEqual([[], lacking]);
     expect(ring.findWarning()).toContain(": stored");
-    expect(looks.at(-1)).toEqual([owner]);
+    expect(checks.at(-1)).toEqual([owner]);
     await put("stored", allow("read"));
     expect([rightsOf(held), ring.findFault(held), ring.findWarning()]).toEqual([["read"], undefined, undefined]);
   });
 
-  it("that is nowhere refuses all of its owner, since it may have been one that denies", async () => {
+  it("that does not exist refuses all keys of its owner, as it may have denied something", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "gone"] }), 10);
     await table.insertApiKey(keyOf(ids[2], { principal: "other" }), 10);
     await clock.advance(keysReadEveryMs + 1);
@@ -247,7 +247,7 @@ describe("a role of the store", () => {
     ]);
   });
 
-  it("that is nowhere refuses nobody any more once its key has expired", async () => {
+  it("that does not exist refuses nobody once its key has expired", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["gone"], expiresAt: clock.now() + 10_000 }), 10);
     await clock.advance(keysReadEveryMs + 1);
     expect(faultOf(credentialOf(ids[0]))).toBe(lacking);
@@ -255,7 +255,7 @@ describe("a role of the store", () => {
     expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
   });
 
-  it("that is damaged refuses its owners, is named, and counts again once it is put anew", async () => {
+  it("that is damaged refuses its owners and is named in a warning, until it is put again", async () => {
     damagedRole = "limits";
     await table.putRole({ name: "limits", rules: [{ effect: "deny", actions: ["read"] }] }, 10);
     await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "limits"] }), 10);
@@ -272,13 +272,13 @@ describe("a role of the store", () => {
     ]);
   });
 
-  it("does not count beside one of the config file with its name", async () => {
+  it("is ignored if the config file has a role with its name", async () => {
     await put("producer", allow("read"));
     expect(rightsOf(ring.authenticate(credentialOf(ids[0])))).toEqual(["publish"]);
     expect(ring.roles.find("producer")).toMatchObject({ source: "file", hidesStored: true });
   });
 
-  it("is read again at once where somebody asks for it", async () => {
+  it("is found right after a refresh", async () => {
     await table.putRole({ name: "producer-2", rules: allow("read") }, 10);
     expect(ring.roles.find("producer-2")).toBeUndefined();
     await ring.refresh();
@@ -289,7 +289,7 @@ describe("a role of the store", () => {
 const certificateOf = (...names: readonly string[]) => ({ names, validTo: clock.now() + 1_000 });
 
 describe("a client certificate", () => {
-  it("is its principal for as long as it is valid, and shares what keys of that principal own", async () => {
+  it("authenticates its principal until it expires, with the same owner as that principal's keys", async () => {
     const certificate = certificateOf("DNS:unknown.example", "DNS:shop.example");
     const principal = ring.authenticate(undefined, certificate);
     expect(principal).toMatchObject({ kind: "known", id: "acme/holder", tenant: "acme" });
@@ -306,11 +306,11 @@ describe("a client certificate", () => {
     ["without names", [], "no name of the certificate is configured"],
     ["of two principals", ["DNS:other.example", "DNS:shop.example"], "several names of the certificate are configured"],
     ["with one name twice", ["DNS:shop.example", "DNS:shop.example"], undefined],
-  ])("%s is judged by its names", (_, names, fault) => {
+  ])("%s %j gives the fault %j", (_, names, fault) => {
     expect(ring.findFault(ring.authenticate(undefined, certificateOf(...names)))).toBe(fault);
   });
 
-  it("does not count beside a credential", () => {
+  it("is ignored if the client gives a credential", () => {
     const certificate = certificateOf("DNS:shop.example");
     expect(ring.authenticate("wrong", certificate).kind).toBe("rejected");
     expect(ring.authenticate("stele_certificate DNS:shop.example_", certificate).kind).toBe("rejected");

@@ -13,30 +13,30 @@ import { type ClientCertificate, equalsInConstantTime, parseKeyCredential } from
 import { RoleTable, type RoleTableOptions } from "./role-table.ts";
 import { RuleSet } from "./rule-set.ts";
 
-/** Pause, in milliseconds, between two looks for changed keys. A key that is created or revoked counts everywhere after twice that. */
+/** Pause, in milliseconds, between two reads of changed keys. All nodes know a created or revoked key after at most twice that. */
 export const keysReadEveryMs = 400;
 
-/** Without a look that succeeds, in milliseconds, nobody is let in any more: keys may have been revoked since. */
+/** If no read succeeded for this time, in milliseconds, everybody is refused: keys may have been revoked since. */
 export const keysStaleMsMax = 30_000;
 
-/** Roles that a warning names. */
+/** Maximum number of roles that a warning names. */
 const rolesNamedMax = 5;
 
 export interface KeyRingParts extends RoleTableOptions {
   readonly apiKeys: Pick<ApiKeys, "start" | "stop" | "listApiKeys" | "readRoles">;
   /** SHA-256 of a text, in hexadecimal digits. */
   readonly sha256: (text: string) => string;
-  /** Who the holders of clients' certificates are, by their names. */
+  /** The principals of clients' certificates, with the names in those certificates. */
   readonly certificates?: readonly CertificateHolder[] | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The time that keys expire by. */
+  /** The time by which keys expire. */
   readonly time: Pick<ForwardClock, "now">;
-  /** Called after each look, with the owners of keys that changed or expired. */
+  /** Called after each read, with the owners of keys that changed or expired. */
   readonly onChecked: (changed: ReadonlySet<Owner>) => void;
 }
 
-/** What an entry of a certificate has in place of a key: no credential has this digest. */
+/** Key fields for the entry of a certificate. No credential has this digest. */
 const unissued = { digest: "", createdAt: 0, expiresAt: undefined, revokedAt: undefined, revision: 0 };
 
 interface Entry {
@@ -47,7 +47,7 @@ interface Entry {
 
 interface Union {
   readonly rules: RuleSet;
-  /** When the first of the keys that it unites expires, in milliseconds since the epoch. */
+  /** When the first of the united keys expires, in milliseconds since the epoch. */
   readonly validUntil: number;
 }
 
@@ -55,11 +55,11 @@ const unnamed = { kind: "rejected", reason: "no name of the certificate is confi
 const ambiguous = { kind: "rejected", reason: "several names of the certificate are configured" } as const;
 const wrong = { kind: "rejected", reason: "the credential is none of this broker's" } as const;
 
-/** Every key and role, in memory, at most a second behind the tables that all nodes and the command line share. */
+/** Every key and role in memory, at most a second behind the tables that the nodes and the command line write. */
 export class KeyRing {
   readonly roles: RoleTable;
   readonly #parts: KeyRingParts;
-  /** Of each connection the same principal at each call. */
+  /** The principal of each connection's certificate, so that each of its calls has the same one. */
   readonly #certified = new WeakMap<ClientCertificate, Principal>();
   readonly #entries = new Map<string, Entry>();
   readonly #byOwner = new Map<Owner, Set<string>>();
@@ -70,9 +70,9 @@ export class KeyRing {
   readonly #stopping = new AbortController();
   readonly #trouble: ReportedTrouble;
   #running: Promise<void> = Promise.resolve();
-  /** The look in progress: an older one must not end after a newer one. */
+  /** The read in progress. Reads run one after another, so that an older result never replaces a newer one. */
   #reading: Promise<void> = Promise.resolve();
-  /** Who has a valid key with a role that is nowhere. */
+  /** Owners of a valid key with a role that does not exist. */
   readonly #lacking = new Set<Owner>();
   #warning: string | undefined;
   #revision = 0;
@@ -99,14 +99,14 @@ export class KeyRing {
     await this.#parts.apiKeys.stop();
   }
 
-  /** Reads what has changed, after the look that is in progress. */
+  /** Reads the changes, after the read in progress. */
   refresh(): Promise<void> {
     const read = (): Promise<void> => this.#read();
     this.#reading = this.#reading.then(read, read);
     return this.#reading;
   }
 
-  /** A credential counts before a certificate. */
+  /** Ignores the certificate if there is a credential. */
   authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
     if (credential === undefined) return certificate === undefined ? anonymous : this.#authenticateHolder(certificate);
     const parsed = parseKeyCredential(credential);
@@ -122,7 +122,7 @@ export class KeyRing {
     return principal;
   }
 
-  /** Two principals of one certificate would leave open who calls. */
+  /** Rejects a certificate whose names belong to two principals. */
   #findHolder({ names, validTo }: ClientCertificate): Principal {
     const found = [...new Set(names)].flatMap((name) => this.#entries.get(certificateId(name)) ?? []);
     const [entry] = found;
@@ -130,7 +130,7 @@ export class KeyRing {
     return found.length > 1 ? ambiguous : { ...entry.principal, expiresAt: validTo };
   }
 
-  /** As `Policy.findFault` says. */
+  /** See `Policy.findFault`. */
   findFault(principal: Principal): string | undefined {
     if (principal.kind === "anonymous") return "none was given";
     if (principal.kind === "rejected") return principal.reason;
@@ -140,18 +140,18 @@ export class KeyRing {
     throw new BrokerError("storeUnreachable", { details: trouble });
   }
 
-  /** As `Policy.findTrouble` says. */
+  /** See `Policy.findTrouble`. */
   findTrouble(): string | undefined {
     const isStale = this.#parts.clock.monotonic() - this.#readAt > keysStaleMsMax;
     return isStale ? "the keys cannot be read" : undefined;
   }
 
-  /** Roles that are nowhere though keys have them. */
+  /** Names roles that keys have but that do not exist. */
   findWarning(): string | undefined {
     return this.#warning;
   }
 
-  /** By what was read last: a key expires also while the table cannot be read. */
+  /** Judges by the last read: a key expires even while the table cannot be read. */
   #findKnownFault(principal: Known): string | undefined {
     const key = this.#entries.get(principal.keyId ?? "")?.key;
     if (key === undefined) return this.isAlive(principal.id) ? undefined : "no key of its owner is valid any more";
@@ -161,7 +161,7 @@ export class KeyRing {
     return this.#isExpired(principal) ? "the certificate is expired" : undefined;
   }
 
-  /** Whether somebody has a key that is valid, and none with a role that is nowhere. */
+  /** Whether an owner has a valid key, and no key with a role that does not exist. */
   isAlive(owner: Owner): boolean {
     if (this.#lacking.has(owner)) return false;
     for (const id of this.#byOwner.get(owner) ?? []) {
@@ -171,7 +171,7 @@ export class KeyRing {
     return false;
   }
 
-  /** What the valid keys of an owner allow together, or all of its keys while none is valid; undefined for somebody unknown. */
+  /** The rules of an owner's valid keys together, or of all its keys if none is valid; undefined if it has no keys. */
   rulesOf(owner: Owner): RuleSet | undefined {
     const known = this.#unions.get(owner);
     if (known !== undefined && this.#parts.time.now() < known.validUntil) return known.rules;
@@ -216,7 +216,7 @@ export class KeyRing {
     const now = this.#parts.time.now();
     for (const key of this.#expiring.takeDue(now)) {
       this.#changed.add(ownerOfKey(key));
-      if (!this.#isExpired(key)) this.#expiring.add(key, key.expiresAt ?? 0); // due within the bucket
+      if (!this.#isExpired(key)) this.#expiring.add(key, key.expiresAt ?? 0); // a bucket also returns keys that expire a little later
     }
     const changed = this.#changed;
     this.#changed = new Set();
@@ -227,7 +227,7 @@ export class KeyRing {
     const { apiKeys, clock } = this.#parts;
     const startedAt = clock.monotonic();
     const keys = await apiKeys.listApiKeys(this.#revision);
-    const takeOver = await this.roles.read(); // After the keys: a key comes later than its roles.
+    const takeOver = await this.roles.read(); // Read roles after keys: a role is stored before the keys that have it.
     const changed = takeOver();
     if (changed.size > 0) this.#renew(changed);
     for (const key of keys) {
@@ -238,7 +238,7 @@ export class KeyRing {
     this.#readAt = startedAt;
   }
 
-  /** The rules of some roles have changed. */
+  /** Renews the rules of the keys with these roles. */
   #renew(roles: ReadonlySet<string>): void {
     for (const { key, principal } of this.#entries.values()) {
       if (!key.roles.some((role) => roles.has(role))) continue;
@@ -248,7 +248,7 @@ export class KeyRing {
     }
   }
 
-  /** A role that is nowhere, or damaged, may have been one that denies: whoever has a key with it is refused until it is there again. */
+  /** A missing or damaged role may have denied something, so an owner of a key with it is refused until the role is there again. */
   #lookForMissingRoles(): void {
     const missing = new Set<string>();
     this.#lacking.clear();

@@ -3,7 +3,7 @@ import { nobody, type Owner } from "./caller.ts";
 import { RuleSet } from "./rule-set.ts";
 import type { TokenMapping } from "./token-claims.ts";
 
-/** Owners whose rules are remembered, about 200 bytes each. Where there are more, all are forgotten. */
+/** Owners whose rules are cached, about 200 bytes each. Beyond that, the cache is cleared. */
 const ownersKeptMax = 10_000;
 
 export interface LastingRulesParts {
@@ -11,7 +11,7 @@ export interface LastingRulesParts {
   readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
 }
 
-/** What the settings allow the principals of tokens for as long as the settings say so, also after their tokens have expired. */
+/** The rules that the settings give to principals of tokens even without a valid token. */
 export class LastingRules {
   readonly #parts: LastingRulesParts;
   readonly #known = new Map<Owner, RuleSet | undefined>();
@@ -20,7 +20,7 @@ export class LastingRules {
     this.#parts = parts;
   }
 
-  /** Undefined for whom no issuer with lasting roles can name. */
+  /** Undefined if no issuer with lasting roles can name this owner. */
   of(owner: Owner): RuleSet | undefined {
     if (this.#known.has(owner)) return this.#known.get(owner);
     if (this.#known.size >= ownersKeptMax) this.#known.clear();
@@ -40,7 +40,7 @@ export class LastingRules {
   }
 }
 
-/** Of several issuers, each has a tenant of its own, but for one that may have none. */
+/** Whether an issuer's tokens can name principals of a tenant. Only one issuer can: with several issuers, no two have the same tenant. */
 function mayName({ tenant, tenantClaim }: TokenMapping, asked: string | undefined): boolean {
   return tenantClaim === undefined ? tenant === asked : asked !== undefined;
 }

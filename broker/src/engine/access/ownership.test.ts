@@ -96,7 +96,7 @@ const receivedBy = (url: string) =>
     .filter(({ subscription }) => subscription.url === url)
     .map(({ event }) => Buffer.from(event.content).toString());
 
-it("only the owner or an admin continues or ends a subscription", async () => {
+it("lets only the owner or an admin resubscribe or end a subscription", async () => {
   const id = await subscribe(by("one"));
   const before = await engine.store.listSubscriptions();
   expect(before).toMatchObject([{ id, principal: "one" }]);
@@ -112,7 +112,7 @@ it("only the owner or an admin continues or ends a subscription", async () => {
   expect(await engine.store.listSubscriptions()).toEqual([]);
 });
 
-it("a rule of some topics says whose subscriptions its principal may end, by any door", async () => {
+it("does not let the owner end a subscription or a session's filter if its rules deny unsubscribe on that topic", async () => {
   await insert("keeper", "keeper");
   await engine.clock.advance(1_000);
   const caller = by("keeper");
@@ -133,7 +133,7 @@ it("a rule of some topics says whose subscriptions its principal may end, by any
   expect(await codeOf(() => calls.unSubscribe(by("other"), { subscriptionId: kept }))).toBe(100_504);
 });
 
-it("of two principals that make a subscription of one identifier at once, one is refused", async () => {
+it("refuses the second of two principals that subscribe with the same identifier at once", async () => {
   const id = "00000000-0000-4000-8000-00000000abcd";
   const made = [subscribe(by("one"), id), subscribe(by("other"), id, "http://thief/")];
   const outcomes = await Promise.all(made.map((one) => codeOf(() => one)));
@@ -143,7 +143,7 @@ it("of two principals that make a subscription of one identifier at once, one is
   ]);
 });
 
-it("a revoked key ends callbacks at the cursor, and another key of the same principal continues them", async () => {
+it("suspends the callbacks of a revoked key; another key of its principal resumes them at the cursor", async () => {
   const id = await subscribe(by("one"));
   await publish(by("other"), "first");
   await engine.clock.advance(100);
@@ -163,7 +163,7 @@ it("a revoked key ends callbacks at the cursor, and another key of the same prin
   expect(receivedBy("http://one/")).toEqual(["first", "second"]);
 });
 
-it("a subscription that was made without a credential waits until an admin takes it", async () => {
+it("delivers nothing to a subscription made without a credential until an admin resubscribes and so owns it", async () => {
   await engine.stop();
   const open = await TestEngine.start({ store: engine.store, chain: engine.chain });
   const id = await open.subscribe("a/#", { url: "http://old/" });
@@ -193,7 +193,7 @@ const attachOrder = (over: Partial<AttachOrder> = {}): AttachOrder => ({
 });
 const filter = { filter: "a/#", qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
 
-it("the same client name of two principals is two sessions, and neither ends the other's", async () => {
+it("gives two principals with the same client name two sessions, which neither can end for the other", async () => {
   const [mine, theirs] = [new RecordingPeer(), new RecordingPeer()];
   const one = await calls.attach(by("one"), attachOrder(), mine);
   const other = await calls.attach(by("other"), attachOrder(), theirs);
@@ -208,7 +208,7 @@ it("the same client name of two principals is two sessions, and neither ends the
   expect(one.session.filterCount).toBe(0);
 });
 
-it("slows who gives wrong keys from one address, and never who gives a right one", () => {
+it("delays answers to wrong keys from one address, but not to a right key from there", () => {
   const wrong = formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) });
   for (let count = 0; count < 20; count += 1) expect(calls.authenticate(wrong, testCaller)).not.toBeInstanceOf(Promise);
   expect(calls.authenticate(wrong, testCaller)).toBeInstanceOf(Promise);
@@ -216,7 +216,7 @@ it("slows who gives wrong keys from one address, and never who gives a right one
   expect(calls.authenticate(wrong, { ...testCaller, address: "10.0.0.1" })).not.toBeInstanceOf(Promise);
 });
 
-it("ends the connections of a flood of wrong keys without an answer, and takes few new ones of its address", async () => {
+it("closes connections of a flood of wrong keys without an answer, and accepts few new ones of its address", async () => {
   const wrong = formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) });
   const address = "192.0.2.1";
   const tries = 20 + heldPerAddressMax + 1;
@@ -225,12 +225,12 @@ it("ends the connections of a flood of wrong keys without an answer, and takes f
   expect([countTaken(address), countTaken("192.0.2.2")]).toEqual([floodConnectionsMax, 500]);
 });
 
-/** Of 500 new connections of an address. */
+/** How many of 500 new connections of an address are accepted. */
 function countTaken(address: string): number {
   return Array.from({ length: 500 }, () => calls.mayConnect(() => address)).filter((isTaken) => isTaken).length;
 }
 
-it("admits nobody without a right credential to a connection, and leaves no session of it", async () => {
+it("refuses connections and tails without a valid credential, and stores no session for them", async () => {
   const wrong = calls.authenticate(formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) }), testCaller);
   for (const principal of [testCaller.principal, await wrong]) {
     const caller = { ...testCaller, principal };
@@ -243,7 +243,7 @@ it("admits nobody without a right credential to a connection, and leaves no sess
   expect(await engine.store.sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
 });
 
-it("only an admin names the identifier of a tenant's subscription", async () => {
+it("rejects a tenant's subscription identifier as malformed, except from an admin", async () => {
   const id = "globex/5f1c0b2e-0000-4000-8000-000000000003";
   const malformed = 100_505;
   expect(await codeOf(() => subscribe(by("one"), id))).toBe(malformed);
@@ -251,7 +251,7 @@ it("only an admin names the identifier of a tenant's subscription", async () => 
   expect(await codeOf(() => calls.unSubscribe(by("operator"), { subscriptionId: id }))).toBe(100_504);
 });
 
-it("asks nobody's receiver for the sake of a stranger, who would learn its answer", async () => {
+it("checks the receiver only for the owner, so that others do not learn its answer", async () => {
   const id = await subscribe(by("one"));
   const asked: string[] = [];
   engine.sink.checkTarget = async ({ url }) => void asked.push(url);
@@ -261,7 +261,7 @@ it("asks nobody's receiver for the sake of a stranger, who would learn its answe
   expect(asked).toEqual(["http://one/"]);
 });
 
-it("a stream needs the right to each filter, and is nobody else's while its client is away", async () => {
+it("refuses a stream without the right to each filter, and another principal while its client is away", async () => {
   const stream = { acknowledges: true, offset: undefined };
   const id = "5f1c0b2e-0000-4000-8000-000000000004";
   const order = (...filters: readonly string[]) =>
@@ -274,7 +274,7 @@ it("a stream needs the right to each filter, and is nobody else's while its clie
   expect(await codeOf(() => calls.attach(by("one"), order("a/#"), new RecordingPeer()))).toBeUndefined();
 });
 
-it("a will opens a topic by the right of whoever left it alone", async () => {
+it("lets a will open its topic only if the principal that left it has the right to open", async () => {
   await insert("publisher", "publisher");
   await engine.clock.advance(1_000);
   for (const [name, topic] of [
@@ -291,7 +291,7 @@ it("a will opens a topic by the right of whoever left it alone", async () => {
   expect(topics.map(({ name }) => name)).toEqual(["a/b", "a/opened"]);
 });
 
-it("asks for the right to each publish of a transaction, and to an event that passes", async () => {
+it("refuses a transaction with one publish without the right, and a pass without the right", async () => {
   const call = { groupId: undefined, content: new Uint8Array([1]), extensions: [] };
   const [own, foreign] = [
     { ...call, topic: "a/b" },
@@ -306,7 +306,7 @@ it("asks for the right to each publish of a transaction, and to an event that pa
   expect(await codeOf(() => calls.pass(by("one"), foreign))).toBe(100_702);
 });
 
-it("a stream that an admin attaches to stays its owner's, who may take it back", async () => {
+it("keeps the owner of a stream when an admin attaches to it; the owner can attach again", async () => {
   const id = "5f1c0b2e-0000-4000-8000-000000000001";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
   for (const expiryMs of [3_600_000, 0]) {
@@ -322,7 +322,7 @@ it("a stream that an admin attaches to stays its owner's, who may take it back",
   }
 });
 
-it("a stream that an admin is connected to is ended by its owner, and by nobody else", async () => {
+it("lets the owner end a stream to which an admin is connected, but no other client", async () => {
   const id = "5f1c0b2e-0000-4000-8000-000000000002";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
   for (const expiryMs of [3_600_000, 0]) {
@@ -337,7 +337,7 @@ it("a stream that an admin is connected to is ended by its owner, and by nobody 
   }
 });
 
-it("refuses a connection without a right credential, a filter without the right, and a will", async () => {
+it("refuses a connection without a credential, a will without the right, and filters and shares without the right", async () => {
   expect(await codeOf(() => calls.attach(testCaller, attachOrder(), new RecordingPeer()))).toBe(100_701);
   const call = { topic: "b", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
   const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
@@ -363,7 +363,7 @@ it("ends a connection within a second of the revocation of its key", async () =>
   expect(peer.endedBecause).toBe("refused");
 });
 
-it("is not ready while it has not read the keys for long, since it refuses everybody", async () => {
+it("is not ready if the keys could not be read for 30 seconds, since it refuses everybody", async () => {
   const readiness = () => calls.health(testCaller).map(({ ready }) => ready);
   const read = keys.listApiKeys.bind(keys);
   keys.listApiKeys = () => Promise.reject(new Error("gone"));
@@ -377,7 +377,7 @@ it("is not ready while it has not read the keys for long, since it refuses every
   expect(readiness()).toEqual([true]);
 });
 
-it("a publish key of one principal is free to another", async () => {
+it("treats the same publish key of two principals as two keys", async () => {
   const first = publish(by("one"), "mine", "key");
   await engine.clock.advance(100);
   const second = publish(by("other"), "theirs", "key");

@@ -2,8 +2,8 @@ import { anonymous, type Caller, type Owner, type Principal } from "./caller.ts"
 import type { ClientCertificate } from "./credential.ts";
 
 /**
- * What a right is asked for. `read`: getEvent, getProof, exist, state, list. `administer`: the listings of subscriptions and of skipped
- * entries, metrics. `health`: whether the broker serves. `inspect`: why it does, or does not. `chain`: reading the embedded chain itself.
+ * An action that needs a right. `read`: getEvent, getProof, exist, state, list. `administer`: the admin calls, such as the listings of subscriptions and
+ * of skipped entries, and metrics. `health`: whether the broker is ready. `inspect`: the details of health. `chain`: read access to the embedded chain.
  */
 export type Action =
   | "open"
@@ -17,33 +17,33 @@ export type Action =
   | "inspect"
   | "chain";
 
-/** What an action touches. Nothing of it is checked yet: it is text as the client wrote it. */
+/** The group and topic of an action, unchecked, as the client wrote them. */
 export interface Scope {
   /** Undefined for a right on the whole broker. */
   readonly groupId: string | undefined;
-  /** Topic or pattern; undefined where no single one is named. */
+  /** Topic or pattern; undefined if the action names none. */
   readonly topic: string | undefined;
 }
 
-/** Decides who may do what. It answers at once and changes nothing: every publish asks it, in the turn in which it comes. */
+/** Decides who may do what. Checks of rights are synchronous and change nothing, as every publish needs one. */
 export interface Policy {
   /**
-   * Who gave a credential, or showed a certificate without giving one. What is wrong is remembered in the principal, and refused where a right is
-   * asked for. A promise only for what takes time; it never rejects.
+   * Finds the principal of a credential, or of a certificate if there is no credential. A wrong credential gives a rejected principal, which has no rights.
+   * Returns a promise only if the check takes time; the promise never rejects.
    */
   authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal | Promise<Principal>;
-  /** Why a principal has no rights at all, in words for its client; undefined where it may be asked for rights. @throws BrokerError 200207. */
+  /** Why a principal has no rights at all, as a text for its client; undefined if it may have some. @throws BrokerError 200207 if that is unknown. */
   findFault(principal: Principal): string | undefined;
-  /** What the operator has to see to; undefined for nothing. */
+  /** A warning to the operator; undefined if there is none. */
   findWarning(): string | undefined;
-  /** Why everybody is refused at the moment; undefined where nobody is for that. */
+  /** Why everybody is refused at the moment; undefined if callers are judged as usual. */
   findTrouble(): string | undefined;
   allows(caller: Caller, action: Action, scope: Scope): boolean;
-  /** Whether events of a topic may reach what somebody owns. Asked for each batch, so that a right that is taken away ends delivery. */
+  /** Whether events of a topic may reach an owner's sessions and subscriptions. Asked for each batch, so that delivery ends with the right. */
   mayReceive(owner: Owner, scope: Scope): boolean;
-  /** Whether callbacks of an owner are made at all: else its subscriptions wait, and lose nothing. */
+  /** Whether callbacks to an owner's subscriptions are made at all; if not, the subscriptions keep their cursors. */
   mayDeliver(owner: Owner): boolean;
-  /** The principal that owns something, with the rights that it has now. */
+  /** The principal of an owner, with the rights that it has now. */
   recall(owner: Owner): Principal;
 }
 

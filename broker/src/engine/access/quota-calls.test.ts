@@ -39,7 +39,7 @@ function caller(name: keyof typeof ids = "shop"): Caller {
   return { ...testCaller, principal, signal: new AbortController().signal };
 }
 
-it("a publish over the quota is refused, a moment later, and nothing of it reaches the topic", async () => {
+it("refuses a publish or a transaction over the quota within 500 ms, and commits none of it", async () => {
   const { calls } = engine.running;
   const settled: unknown[] = [];
   const settle = (outcome: unknown): void => void settled.push(outcome);
@@ -59,7 +59,7 @@ it("a publish over the quota is refused, a moment later, and nothing of it reach
   expect(page.topics).toMatchObject([{ sequence: 4 }]);
 });
 
-it("two thousand refusals wait at most; further ones come at once", async () => {
+it("delays at most 2,000 refusals, and answers further ones at once", async () => {
   const { calls } = engine.running;
   const held = caller();
   let settled = 0;
@@ -70,26 +70,25 @@ it("two thousand refusals wait at most; further ones come at once", async () => 
   expect(settled).toBe(2_002);
 });
 
-/** Connects a client to its session. */
 async function attach(by: Caller, key: string, peer = new RecordingPeer()): Promise<void> {
   const order = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1 } as const;
   const more = { onConnected: () => {}, will: undefined, expiryMs: 0 };
   await Promise.all([engine.running.calls.attach(by, { ...order, ...more }, peer), engine.clock.settle()]);
 }
 
-it("a connection over the quota is refused, with a session and without", async () => {
+it("refuses a connection over the quota, with a session or without", async () => {
   const { calls } = engine.running;
   calls.admit(caller());
   expect(() => calls.admit(caller())).toThrow(refusal);
   await expect(attach(caller(), "one")).rejects.toThrow(refusal);
 });
 
-it("a connection with a session counts", async () => {
+it("counts a connection with a session", async () => {
   await attach(caller(), "one");
   expect(() => engine.running.calls.admit(caller())).toThrow(refusal);
 });
 
-it("a client takes over its session at the quota, and no other client connects", async () => {
+it("lets a client take over its session at the quota, and refuses other clients", async () => {
   const former = new RecordingPeer();
   await attach(caller(), "one", former);
   await expect(attach(caller(), "two")).rejects.toThrow(refusal);
@@ -98,14 +97,14 @@ it("a client takes over its session at the quota, and no other client connects",
   await expect(attach(caller(), "two")).rejects.toThrow(refusal);
 });
 
-it("the client of another principal has no room at the quota, even with the same identifier", async () => {
+it("refuses another principal at the quota, even with the same client identifier", async () => {
   const peer = new RecordingPeer();
   await attach(caller("shop"), "one", peer);
   await expect(attach(caller("till"), "one")).rejects.toThrow(refusal);
   expect(peer.endedBecause).toBeUndefined();
 });
 
-it("a tail that is refused does not count", async () => {
+it("does not count a tail that is refused", async () => {
   const { calls } = engine.running;
   const order = { groupId: undefined, filters: ["a"], after: "1-1-1", lastEventId: undefined, onConnected: () => {} };
   const tailing = calls.tail(caller(), order, new RecordingPeer());
@@ -114,7 +113,7 @@ it("a tail that is refused does not count", async () => {
   calls.admit(caller());
 });
 
-it("a tail counts, until its connection ends", async () => {
+it("counts a tail until its connection ends", async () => {
   const { calls } = engine.running;
   const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined, onConnected: () => {} };
   const connection = new AbortController();
@@ -125,7 +124,7 @@ it("a tail counts, until its connection ends", async () => {
   calls.admit(caller());
 });
 
-it("a will counts as a publish when its client connects", async () => {
+it("counts a will as a publish when its client connects", async () => {
   const { calls } = engine.running;
   const order = { groupId: undefined, protocol: "MQTT", key: "one", isClean: true, windowMax: 1, expiryMs: 0 } as const;
   const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
@@ -143,7 +142,7 @@ it("a will counts as a publish when its client connects", async () => {
   await connect(undefined);
 });
 
-it("an event that passes counts as a publish", () => {
+it("counts a passed event as a publish", () => {
   const { calls } = engine.running;
   for (const _ of [1, 2]) calls.pass(caller(), call);
   expect(() => calls.pass(caller(), call)).toThrow(refusal);

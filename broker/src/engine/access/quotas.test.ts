@@ -28,7 +28,7 @@ beforeEach(() => {
   );
 });
 
-/** The refusal of a publish; undefined where it is taken. */
+/** The refusal of publishes; undefined if they are allowed. */
 function publish(principal: Known, ...bytes: readonly number[]): BrokerError | undefined {
   try {
     quotas.countPublishes({ principal }, bytes.map(callOf));
@@ -39,7 +39,7 @@ function publish(principal: Known, ...bytes: readonly number[]): BrokerError | u
 }
 
 describe("publishes", () => {
-  it("of 100 connections of a tenant are held to its quota, and take nothing of another tenant", async () => {
+  it("of 100 connections of a tenant stay within its quota, and do not slow another tenant", async () => {
     const noisy = Array.from({ length: 100 }, (_, index) => known(`client-${index % 7}`, "acme"));
     const quiet = known("client", "globex");
     const counts = { noisy: 0, quiet: 0 };
@@ -53,7 +53,7 @@ describe("publishes", () => {
     expect(counts.noisy).toBeLessThanOrEqual(11 * 50);
   });
 
-  it("are taken again after the time that the refusal names, and not before", async () => {
+  it("are allowed again exactly after the time that the refusal names", async () => {
     const principal = known("shop", "acme");
     expect(publish(principal, ...Array.from({ length: 75 }, () => 0))).toBeUndefined();
     const refusal = publish(principal, 0);
@@ -65,7 +65,7 @@ describe("publishes", () => {
     expect(publish(principal, 0)).toBeUndefined();
   });
 
-  it("lets one publish have more bytes than a second allows", async () => {
+  it("may have more bytes than a second allows, but the next ones then wait longer", async () => {
     const principal = known("small", "acme");
     expect(publish(principal, 1_000)).toBeUndefined();
     expect(publish(principal, 0)?.message).toContain('principal "acme/small" may publish 100 bytes a second');
@@ -76,25 +76,25 @@ describe("publishes", () => {
     expect(publish(principal, 0)).toMatchObject({ code: 200_301 });
   });
 
-  it("that are refused for one quota do not count for another", async () => {
+  it("that the principal's quota refuses do not count for the tenant's", async () => {
     publish(known("small", "acme"), 10_000);
     for (let index = 0; index < 100; index += 1) publish(known("small", "acme"), 1);
     for (let index = 0; index < 49; index += 1) expect(publish(known("shop", "acme"), 1)).toBeUndefined();
     expect(publish(known("shop", "acme"), 1)).toMatchObject({ code: 200_301 });
   });
 
-  it("of names without a quota are not bounded", () => {
+  it("of tenants and principals without a quota are not limited", () => {
     for (const tenant of ["free", undefined]) {
       for (let index = 0; index < 5_000; index += 1) expect(publish(known("shop", tenant), 9)).toBeUndefined();
     }
   });
 
-  it("of a tenant that is called like a property of every object have the quota of all others", () => {
+  it("of a tenant named constructor have the quota of all other tenants", () => {
     expect(publish(known("shop", "constructor"), ...Array.from({ length: 1_000 }, () => 1))).toBeUndefined();
     expect(publish(known("shop", "constructor"), 1)).toMatchObject({ code: 200_301 });
   });
 
-  it("stay counted when thousands of others come and go", () => {
+  it("of a principal stay counted while thousands of other principals publish", () => {
     expect(publish(known("small", "acme"), 10_000)).toBeUndefined();
     for (let index = 0; index < 5_000; index += 1) publish(known(`p${index}`), 1);
     expect(publish(known("small", "acme"), 1)).toMatchObject({ code: 200_301 });
@@ -109,7 +109,7 @@ describe("connections", () => {
     const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
     connect(known("a", "acme"), first);
     connect(known("b", "acme"), second);
-    connect(known("b", "acme"), second); // asks again for the same one
+    connect(known("b", "acme"), second); // a second count of the same connection
     const more = (): void => connect(known("c", "acme"), third);
     expect(more).toThrow(/tenant "acme" may have 2 connections; try again when one has ended/);
     first.abort();
@@ -117,7 +117,7 @@ describe("connections", () => {
     expect(() => connect(known("d", "acme"), new AbortController())).toThrow(/2 connections/);
   });
 
-  it("are admitted at the limit if they take over a session, and a third one before the first has ended is refused", () => {
+  it("are admitted at the limit if they take over a session; a third one is refused before the first has ended", () => {
     const [former, other, next] = [new AbortController(), new AbortController(), new AbortController()];
     connect(known("a", "acme"), former, "device 1");
     connect(known("a", "acme"), other, "device 2");
@@ -131,7 +131,7 @@ describe("connections", () => {
     expect(more("device 3")).toThrow(/may have [23] connections/);
   });
 
-  it("that were refused, and those that ended before, do not count", () => {
+  it("that were refused or have ended do not count", () => {
     const open = Array.from({ length: 3 }, () => new AbortController());
     for (const ended of open) connect(known("shop"), ended);
     for (let index = 0; index < 9; index += 1) {
@@ -145,7 +145,7 @@ describe("connections", () => {
   });
 });
 
-it("stored things are bounded by the quotas of the principal and of its tenant", () => {
+it("storedQuotas returns the quotas of the principal and of its tenant", () => {
   const table = {
     tenants: { acme: { sessions: 2 }, "*": { subscriptions: 9 } },
     principals: { "acme/shop": { sessions: 1, subscriptions: 3 } },

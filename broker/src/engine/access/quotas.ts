@@ -16,13 +16,13 @@ import type { PublishCall } from "../broker.ts";
 import { HeldRefusals } from "./held-refusals.ts";
 import { type Caller, nobody, type Principal } from "./caller.ts";
 
-/** Accounts that are kept before those are looked for that use nothing. */
+/** Number of accounts at which unused ones are removed. */
 const accountsSweptMin = 1_000;
-/** When to try again, in milliseconds, what is refused until something else has ended. */
+/** Retry time, in milliseconds, of a refusal that lasts until something else ends. */
 const storedRetryAfterMs = 10_000;
 
 interface Account {
-  /** As a refusal calls it. */
+  /** The name in refusals: `principal "x"` or `tenant "x"`. */
   readonly name: string;
   readonly quota: Quota;
   readonly publishes: RateMeter | undefined;
@@ -31,15 +31,15 @@ interface Account {
   connections: number;
 }
 
-/** What tenants and principals use of this node, each call counted for its principal and for its tenant. */
+/** Counts what tenants and principals use of this node: each call for its principal and for its tenant. */
 export class Quotas {
-  /** Those of publishes that wait. */
+  /** Delayed refusals of publishes. */
   readonly refusals: HeldRefusals;
   readonly #table: QuotaTable;
   readonly #clock: Pick<Clock, "monotonic" | "after">;
   readonly #accounts = new Map<string, Account>();
   readonly #connected = new WeakSet<AbortSignal>();
-  /** The number of counted connections by session: two during a take-over. Sessions without one are not in it. */
+  /** The number of counted connections by session: two during a take-over. */
   readonly #bySession = new Map<string, number>();
   #sweepAt = accountsSweptMin;
 
@@ -95,13 +95,13 @@ export class Quotas {
     else this.#bySession.set(session, count);
   }
 
-  /** Waits for the turn of a callback to somebody; undefined where it may be made at once. */
+  /** Waits for the turn of a callback to an owner; undefined if it may be made at once. */
   callbackTurn(owner: string, signal: CancelSignal): Promise<void> | undefined {
     const paces = this.#accountsOfOwner(owner).flatMap(({ callbacks }) => callbacks ?? []);
     return passAll(paces, signal);
   }
 
-  /** What bounds what an owner may store of some things. */
+  /** The quotas on the `things` that an owner may store. */
   storedQuotas(owner: string, things: readonly StoredThing[]): readonly StoredQuota[] {
     const of = (kind: "principal" | "tenant", name: string | undefined): readonly StoredQuota[] => {
       const quota = name === undefined ? undefined : this.#quotaOf(kind, name);
@@ -113,7 +113,7 @@ export class Quotas {
     return owner === nobody ? [] : [...of("principal", owner), ...of("tenant", tenantOf(owner))];
   }
 
-  /** Topics that a tenant may have; undefined where they are not bounded. */
+  /** Maximum number of topics of a tenant; undefined if it is not limited. */
   topicsMax(tenant: string): number | undefined {
     return this.#tenantQuotaOf(tenant)?.topics;
   }
@@ -140,7 +140,7 @@ export class Quotas {
     return Object.hasOwn(principals, name) ? principals[name] : principals[everyOther];
   }
 
-  /** Undefined for whom nothing is bounded. */
+  /** The account of a tenant or principal; undefined if it has no quota. */
   #account(kind: "principal" | "tenant", id: string): Account | undefined {
     const quota = this.#quotaOf(kind, id);
     if (quota === undefined) return undefined;
@@ -159,7 +159,7 @@ export class Quotas {
     return account;
   }
 
-  /** Forgets accounts that a new one would equal. Principals of tokens are without number. */
+  /** Removes accounts that are equal to a new one. Tokens can bring any number of principals. */
   #sweep(): void {
     const now = this.#clock.monotonic();
     for (const [name, { publishes, bytes, callbacks, connections }] of this.#accounts) {
@@ -188,10 +188,10 @@ function checkConnections({ name, quota, connections }: Account): void {
   throw new BrokerError("overQuota", { details, retryAfterMs: storedRetryAfterMs });
 }
 
-/** How a refusal calls what is counted. */
+/** The names of stored things in refusals. */
 const wordsOf = { subscriptions: "subscriptions", callbackHosts: "hosts of callbacks", sessions: "sessions" } as const;
 
-/** The refusal of what would exceed a quota of stored things. */
+/** The refusal of a call that would exceed a quota of stored things. */
 export function overStoredQuota({ of, name, what, max }: StoredQuota): BrokerError {
   return tooMany(`${of} ${quote(name)} may have ${max} ${wordsOf[what]}`);
 }
@@ -205,7 +205,7 @@ function tooMany(rule: string): BrokerError {
   return new BrokerError("overQuota", { details, retryAfterMs: storedRetryAfterMs });
 }
 
-/** Passes one after the other; undefined where none makes wait. */
+/** Passes the paces one after another; undefined if none of them makes the call wait. */
 function passAll([pace, ...others]: readonly Pace[], signal: CancelSignal): Promise<void> | undefined {
   if (pace === undefined) return undefined;
   const passed = pace.pass(signal);

@@ -4,23 +4,23 @@ import type { ApiKeys } from "../../ports/api-keys.ts";
 
 export interface RoleTableOptions {
   readonly apiKeys: Pick<ApiKeys, "readRoles">;
-  /** The roles of the config file, and the one that every broker has. They win over those of the store. */
+  /** The roles of the config file, and the built-in admin role. They override stored roles of the same name. */
   readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
 }
 
-/** A role that somebody can have. */
+/** A role that keys can have. */
 export interface Role {
   readonly name: string;
   readonly source: "broker" | "file" | "store";
-  /** None for a damaged one. */
+  /** Empty for a damaged role. */
   readonly rules: readonly AccessRule[];
-  /** Whether its row in the store is damaged: whoever has a key with it is refused. */
+  /** Whether the role's row in the store is damaged; then owners of a key with this role are refused. */
   readonly isDamaged: boolean;
-  /** Whether the store has a role of this name as well, which does not count. */
+  /** Whether the store has a role of this name too, which is ignored. */
   readonly hidesStored: boolean;
 }
 
-/** The rules of each role: of the config file, and of the store at most a second behind it. */
+/** The rules of each role of the config file and of the store; at most a second behind the store. */
 export class RoleTable {
   readonly #options: RoleTableOptions;
   readonly #stored = new Map<string, StoredRole>();
@@ -30,7 +30,7 @@ export class RoleTable {
     this.#options = options;
   }
 
-  /** Returns what takes over the changes, and answers the names of the roles that changed. */
+  /** Reads changes from the store. Returns a function that applies them and returns the names of the changed roles. */
   async read(): Promise<() => ReadonlySet<string>> {
     const changes = await this.#options.apiKeys.readRoles(this.#revision);
     return () => {
@@ -53,7 +53,7 @@ export class RoleTable {
     return this.#options.roles.has(name) || this.#stored.get(name)?.rules !== undefined;
   }
 
-  /** A role that is nowhere, or damaged, denies everything. */
+  /** The rules of a role. A missing or damaged role denies everything. */
   rulesOf(name: string): readonly AccessRule[] {
     return this.#options.roles.get(name) ?? this.#stored.get(name)?.rules ?? noRights;
   }
@@ -73,12 +73,12 @@ export class RoleTable {
     return { name, source: "store", rules, isDamaged: stored.rules === undefined, hidesStored: false };
   }
 
-  /** In the order of their names. */
+  /** All role names, sorted. */
   names(): readonly string[] {
     return [...new Set([...this.#options.roles.keys(), ...this.#stored.keys()])].toSorted();
   }
 
-  /** Names of roles whose rows are damaged, also of those that a role of the file hides. */
+  /** Names of stored roles whose rows are damaged, even if a role of the config file overrides them. */
   damaged(): readonly string[] {
     return [...this.#stored.values()].filter(({ rules }) => rules === undefined).map(({ name }) => name);
   }

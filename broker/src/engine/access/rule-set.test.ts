@@ -6,7 +6,7 @@ import { RuleSet } from "./rule-set.ts";
 
 const mebibyte = 1024 * 1024;
 
-it("remembers a decision for its action, group and topic alone", () => {
+it("caches a decision only for its action, group and topic", () => {
   const rules = new RuleSet([
     { effect: "allow", actions: ["read"], groupId: "1", filter: "a" as TopicFilter },
     { effect: "allow", actions: ["publish"], groupId: "2", filter: "b" as TopicFilter },
@@ -20,7 +20,7 @@ it("remembers a decision for its action, group and topic alone", () => {
   expect(allowed).toEqual(["read 1 a", "publish 2 b", "read 1 a", "publish 2 b"]);
 });
 
-it("forgets its decisions when its rules have changed, and asks for the new ones once", () => {
+it("after renew, decides by the new rules, and reads them once", () => {
   let asked = 0;
   let filter = "a" as TopicFilter;
   const rules = new RuleSet(() => {
@@ -34,7 +34,7 @@ it("forgets its decisions when its rules have changed, and asks for the new ones
   expect([allowed(), allowed(), asked]).toEqual([["b"], ["b"], 2]);
 });
 
-it("remembers no decision about a text that is no topic, or no group", () => {
+it("caches no decision about a text that is too long for a topic or a group", () => {
   const rules = new RuleSet([{ effect: "allow", actions: ["read"] }]);
   const long = (number: number): string => Buffer.alloc(mebibyte, String(number)).toString();
   const before = usedBytes();

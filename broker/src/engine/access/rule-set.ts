@@ -2,7 +2,7 @@ import { type BoundRule, isAllowed, type RuleAction, type RuleScope } from "../.
 import { groupIdCharactersMax } from "../../domain/group-id.ts";
 import { topicCharactersMax } from "../../domain/topic-name.ts";
 
-/** Decisions that one set of rules remembers. A client that publishes to more topics has them decided again. */
+/** Maximum number of decisions that a set of rules caches. Beyond it the cache is cleared, and rights are decided again. */
 const decisionsKeptMax = 100;
 
 interface Decided {
@@ -11,15 +11,15 @@ interface Decided {
   readonly topic: string;
 }
 
-/** The rules of one principal. It remembers its latest decisions: a publish asks each time. */
+/** The rules of one principal. Caches its latest decisions, as every publish asks for one. */
 export class RuleSet {
   readonly #bind: () => readonly BoundRule[];
   #bound: readonly BoundRule[] | undefined;
-  /** By action, group and topic. */
+  /** Cached decisions by action, group and topic. */
   readonly #kept = new Map<RuleAction, Map<string, Map<string, boolean>>>();
   #keptCount = 0;
 
-  /** Rules that can change are given by a function. It is called when somebody first asks, and again after {@link renew}. */
+  /** Rules that can change are given by a function, which is called on the first use and after each {@link renew}. */
   constructor(rules: readonly BoundRule[] | (() => readonly BoundRule[])) {
     this.#bind = typeof rules === "function" ? rules : () => rules;
   }
@@ -29,7 +29,7 @@ export class RuleSet {
     return this.#bound;
   }
 
-  /** The rules have changed: whoever holds the set is judged by the new ones from now on. */
+  /** Call it when the rules have changed: from now on, the set decides by the new ones. */
   renew(): void {
     this.#bound = undefined;
     this.#forget();
@@ -61,7 +61,7 @@ export class RuleSet {
   }
 }
 
-/** Such texts name no topic and no group, and must not fill the memory. */
+/** Whether a text is too long for a topic or a group; such texts must not fill the cache. */
 function isTooLong({ groupId, topic }: { readonly groupId: string; readonly topic: string }): boolean {
   return topic.length > topicCharactersMax || groupId.length > groupIdCharactersMax;
 }

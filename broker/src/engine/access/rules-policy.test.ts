@@ -16,7 +16,7 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const actions: AccessRule["actions"] = ["publish", "subscribe", "read", "admin"];
 const roles = new Map([["all", [{ effect: "allow", actions } as const]]]);
 
-/** Rights by a certificate with a rule that allows everything. */
+/** A policy, and the caller with a certificate whose role allows everything. */
 function policyOf(tenant: string | undefined) {
   const clock = new VirtualClock();
   const certificates = [{ name: "DNS:shop", tenant, principal: "shop", roles: ["all"] }];
@@ -27,7 +27,7 @@ function policyOf(tenant: string | undefined) {
 }
 
 it.each(["x", "globex/x", "acme", "acme/$x", "$x", "$tenant/globex/$x", "#", "+/x", "acmex", "$share/s/acme/#"])(
-  "a rule for everything gives a tenant no right to %s, which is not its own",
+  "a rule for everything gives a tenant no right to %s, outside its own topics",
   (topic) => {
     const [own, none] = [policyOf("acme"), policyOf(undefined)];
     expect(own.policy.allows(own.caller, "publish", { groupId: "1", topic })).toBe(false);
@@ -35,19 +35,19 @@ it.each(["x", "globex/x", "acme", "acme/$x", "$x", "$tenant/globex/$x", "#", "+/
   },
 );
 
-it.each(["acme/x", "acme/#", "$tenant/acme/$x/#"])("and a right to %s, which is", (topic) => {
+it.each(["acme/x", "acme/#", "$tenant/acme/$x/#"])("a rule for everything gives a tenant the right to %s", (topic) => {
   const { policy, caller } = policyOf("acme");
   expect(policy.allows(caller, "subscribe", { groupId: "1", topic })).toBe(true);
 });
 
-it("a rule for administration gives it to nobody with a tenant", () => {
+it("a rule for the action admin gives no right to a tenant's principal", () => {
   const scope = { groupId: undefined, topic: undefined };
   const [own, none] = [policyOf("acme"), policyOf(undefined)];
   expect(own.policy.allows(own.caller, "administer", scope)).toBe(false);
   expect(none.policy.allows(none.caller, "administer", scope)).toBe(true);
 });
 
-it.each(["administer", "inspect", "chain"] as const)("%s is nobody's without a rule for administration", (action) => {
+it.each(["administer", "inspect", "chain"] as const)("%s is denied without a rule for the action admin", (action) => {
   const { policy, caller } = policyOf(undefined);
   const rules = new RuleSet([{ effect: "allow", actions: ["publish", "subscribe", "read", "open"] }]);
   const scope = { groupId: undefined, topic: undefined };
@@ -55,7 +55,7 @@ it.each(["administer", "inspect", "chain"] as const)("%s is nobody's without a r
   expect([policy.allows(caller, action, scope), policy.allows(client, action, scope)]).toEqual([true, false]);
 });
 
-it("allows nothing but the question whether the broker serves to whoever is not known", () => {
+it("allows an anonymous or rejected principal nothing but the basic health call", () => {
   const { policy } = policyOf(undefined);
   const principals = [anonymous, { kind: "rejected", reason: "wrong" } as const];
   for (const principal of principals) {
@@ -67,13 +67,13 @@ it("allows nothing but the question whether the broker serves to whoever is not 
   }
 });
 
-it("answers as the credential was answered while it is not known whether it is right", () => {
+it("findFault throws the principal's error if its credential could not be checked", () => {
   const error = new BrokerError("busy");
   const { policy } = policyOf(undefined);
   expect(() => policy.findFault({ kind: "rejected", reason: "not known", error })).toThrow(error);
 });
 
-it("recalls nobody for an owner that has neither a key nor lasting roles", () => {
+it("recalls a rejected principal for an owner that has neither a key nor lasting roles", () => {
   const { policy } = policyOf("acme");
   expect(policy.recall("acme/other" as never)).toMatchObject({ kind: "rejected" });
   expect(policy.recall("acme/shop" as never)).toMatchObject({ kind: "known", id: "acme/shop", tenant: "acme" });

@@ -9,7 +9,7 @@ import type { TenantNames } from "../../domain/tenant-names.ts";
 import { namesOf } from "./tenant.ts";
 import { TokenRing } from "./token-ring.ts";
 
-/** The action of a rule that gives each right; undefined for what everybody may do. */
+/** The rule action that grants each action; undefined for an action that everybody may do. */
 const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
   open: "open",
   close: "close",
@@ -23,7 +23,7 @@ const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
   health: undefined,
 };
 
-/** Rights by keys and tokens, and the rules of their roles. Nothing is allowed without one, but to ask whether the broker serves. */
+/** Decides by the rules of keys and tokens. Without one of them, only the action `health` is allowed. */
 export class RulesPolicy implements Policy {
   readonly #keys: KeyRing;
   readonly #tokens: TokenRing | undefined;
@@ -56,7 +56,7 @@ export class RulesPolicy implements Policy {
     return this.#keys.findTrouble();
   }
 
-  /** Whatever the rules say, a tenant has no right to what is not its own, nor to the broker as a whole. */
+  /** Whatever the rules say, a tenant's principal has no right outside its own topics, nor to administer the broker. */
   allows({ principal }: Caller, action: Action, scope: Scope): boolean {
     const ruleAction = ruleActionOf[action];
     if (ruleAction === undefined) return true;
@@ -67,7 +67,7 @@ export class RulesPolicy implements Policy {
   }
 
   mayReceive(owner: Owner, scope: Scope): boolean {
-    return this.#rulesOf(owner)?.allows("subscribe", scope) ?? true; // Then nothing is delivered at all.
+    return this.#rulesOf(owner)?.allows("subscribe", scope) ?? true; // Without rules, mayDeliver is false, so nothing is delivered.
   }
 
   mayDeliver(owner: Owner): boolean {
@@ -84,7 +84,7 @@ export class RulesPolicy implements Policy {
     return this.#keys.rulesOf(owner) ?? this.#tokens?.lasting.of(owner);
   }
 
-  /** Whoever has or had a key is judged by keys alone: the end of the last one ends everything. */
+  /** An owner that has or had a key is judged by its keys alone: revoking its last key ends all its rights. */
   #hasLasting(owner: Owner): boolean {
     return this.#keys.rulesOf(owner) === undefined && this.#tokens?.lasting.of(owner) !== undefined;
   }

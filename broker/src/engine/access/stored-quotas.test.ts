@@ -22,7 +22,7 @@ const idOf = (index: number): string => String(index).padStart(16, "0");
 let engine: TestEngine;
 afterEach(() => engine.stop());
 
-/** Principals p0 to p6 of a tenant, and one of another. */
+/** Starts an engine with principals p0 to p6 of tenant acme, and p7 of tenant globex. */
 async function start(acme: QuotaTable["tenants"][string], options: TestEngineOptions = {}): Promise<void> {
   const apiKeys = new MemoryApiKeys();
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
@@ -44,7 +44,7 @@ function caller(index: number): Caller {
 const refusal = (text: string) =>
   expect.objectContaining({ code: 200_301, retryAfterMs: expect.any(Number), message: expect.stringContaining(text) });
 
-/** Lets calls run on virtual time, and returns how each ended. */
+/** Runs calls for ten seconds of virtual time, and returns how each ended. */
 async function settle(calls: readonly Promise<unknown>[]): Promise<readonly PromiseSettledResult<unknown>[]> {
   const settled = Promise.allSettled(calls);
   await engine.clock.advance(10_000);
@@ -61,7 +61,7 @@ const subscription = { groupId: undefined, format: "RESTful", offset: undefined,
 const subscribe = (by: number, url: string, subscriptionId?: string) =>
   engine.running.calls.subscribe(caller(by), { ...subscription, topic: "acme/#", url, subscriptionId });
 
-it("a hundred callers of a tenant open exactly as many topics as it may have", async () => {
+it("a hundred concurrent opens of a tenant open exactly as many topics as its quota allows", async () => {
   await start({ topics: 10 });
   const results = await settle(hundred.map((index) => open(index % 7, `acme/${index}`)));
   expect(made(results)).toHaveLength(10);
@@ -73,7 +73,7 @@ it("a hundred callers of a tenant open exactly as many topics as it may have", a
   expect(reasons(again)).toEqual([refusal("10 topics")]);
 });
 
-it("a hundred publishes that open their topics open exactly as many", async () => {
+it("a hundred publishes that open their topics open exactly as many topics as the quota allows", async () => {
   await start({ topics: 10 });
   const outcomes: PublishOutcome[] = [];
   const placement = { onOpening: () => {}, onPlaced: () => {} };
@@ -88,7 +88,7 @@ it("a hundred publishes that open their topics open exactly as many", async () =
   );
 });
 
-it("a hundred wills that open their topics open exactly as many", async () => {
+it("a hundred wills that open their topics open exactly as many topics as the quota allows", async () => {
   await start({ topics: 10 });
   const order = { groupId: undefined, protocol: "MQTT", isClean: true, windowMax: 1, expiryMs: 0 } as const;
   const lost = hundred.map(async (index) => {
@@ -103,7 +103,7 @@ it("a hundred wills that open their topics open exactly as many", async () => {
   expect(total).toBe(10);
 });
 
-it("counts a topic that the chain has and the index does not have yet", async () => {
+it("counts a topic whose opening timed out for as long as it may still be opened", async () => {
   await start({ topics: 2 }, { confirmations: 20 });
   const openInTime = async (topic: string) => {
     const opened = Promise.allSettled([open(0, topic)]);
@@ -119,7 +119,7 @@ it("counts a topic that the chain has and the index does not have yet", async ()
   expect(await openInTime("acme/3")).toEqual(unknown);
 });
 
-it("a hundred callers of a tenant make exactly as many subscriptions, and another one after an end", async () => {
+it("a hundred concurrent subscribes make exactly as many subscriptions as the quota allows; a removed one makes room", async () => {
   await start({ subscriptions: 10 });
   const results = await settle(hundred.map((index) => subscribe(index % 7, `http://receiver/${index}`)));
   expect(made(results)).toHaveLength(10);
@@ -132,7 +132,7 @@ it("a hundred callers of a tenant make exactly as many subscriptions, and anothe
   expect(made(await settle([subscribe(1, "http://receiver/"), subscribe(2, "http://receiver/")]))).toHaveLength(1);
 });
 
-it("callbacks of a tenant go to as many hosts as it may have, also after a move", async () => {
+it("limits the callback hosts of a tenant, also when a subscription moves to another url", async () => {
   await start({ callbackHosts: 2 });
   const [first] = await settle([subscribe(0, "http://a/"), subscribe(1, "http://b/"), subscribe(2, "http://a/2")]);
   const id = first?.status === "fulfilled" ? String(first.value) : "";
@@ -141,7 +141,7 @@ it("callbacks of a tenant go to as many hosts as it may have, also after a move"
   expect(made(await settle([subscribe(0, "http://b/3", id)]))).toHaveLength(1);
 });
 
-it("a hundred connections of a tenant keep exactly as many sessions", async () => {
+it("a hundred connections of a tenant keep exactly as many sessions as the quota allows", async () => {
   await start({ sessions: 10 });
   const order: AttachOrder = {
     groupId: undefined,
@@ -161,7 +161,7 @@ it("a hundred connections of a tenant keep exactly as many sessions", async () =
   expect(made(await settle([attach(200, 0)]))).toHaveLength(1);
 });
 
-it("callbacks of a tenant are made at its rate, and those of another at once", async () => {
+it("makes a tenant's callbacks at the rate of its quota, and another tenant's at once", async () => {
   await start({ callbacksPerSecond: 5 });
   await settle([open(0, "acme/a"), open(7, "acme/a")]);
   await settle([

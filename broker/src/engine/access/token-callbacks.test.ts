@@ -40,7 +40,7 @@ let engine: TestEngine;
 let calls: Broker;
 afterEach(() => engine.stop());
 
-/** A broker whose issuer's tokens are their principals' names and roles, and expire after {@link tokenMs}. */
+/** Starts a broker that accepts tokens of the form `name.role.x`, which expire after {@link tokenMs}. */
 async function start(mapping: Partial<TokenMapping>): Promise<void> {
   keys = new MemoryApiKeys();
   const { monotonic } = new VirtualClock();
@@ -79,7 +79,7 @@ async function publish(caller: Caller, topic: string): Promise<void> {
 
 const received = (): readonly string[] => engine.sink.attempts.map(({ event }) => event.topic);
 
-it("a subscription by a token is refused where nothing would be delivered, and says what to do", async () => {
+it("refuses a callback subscription by a token without lasting rights, and says what to do", async () => {
   await start({});
   const shop = await by("shop");
   await expect(subscribe(shop)).rejects.toThrow(
@@ -88,7 +88,7 @@ it("a subscription by a token is refused where nothing would be delivered, and s
   expect(await engine.store.listSubscriptions()).toEqual([]);
 });
 
-it("lasting roles must contain the whole filter", async () => {
+it("refuses a callback subscription by a token unless the lasting roles allow the whole filter", async () => {
   await start({ lastingRoles: ["reader"] });
   const shop = await by("shop");
   await expect(subscribe(shop)).rejects.toThrow("not allowed");
@@ -96,7 +96,7 @@ it("lasting roles must contain the whole filter", async () => {
   await subscribe(shop, "b");
 });
 
-it("with lasting roles, callbacks go on after the token has expired", async () => {
+it("with lasting roles, callbacks continue after the token has expired", async () => {
   await start({ lastingRoles: ["lasting"] });
   const shop = await by("shop");
   await calls.open(shop, { topic: "a", groupId: undefined });
@@ -107,7 +107,7 @@ it("with lasting roles, callbacks go on after the token has expired", async () =
   expect(received()).toEqual(["a"]);
 });
 
-it("whoever has a key has no lasting roles: its last key ends its callbacks", async () => {
+it("a principal that had a key has no lasting roles: revoking its last key ends its callbacks", async () => {
   await start({ lastingRoles: ["lasting"] });
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
   const key = { id: keyId, digest: secret, principal: "shop", tenant: "acme", roles: ["member"], ...times };
@@ -126,32 +126,35 @@ it("whoever has a key has no lasting roles: its last key ends its callbacks", as
 it.each([
   ["lasting", 1],
   ["reader", 0],
-])("of a session whose token has expired, the lasting role %s lets %i wills be published", async (role, count) => {
-  await start({ lastingRoles: [role] });
-  const observer = await by("observer");
-  await calls.open(observer, { topic: "gone", groupId: undefined });
-  const content = new TextEncoder().encode("gone");
-  const call = { topic: "gone", groupId: undefined, content, extensions: [] };
-  const order: AttachOrder = {
-    groupId: undefined,
-    protocol: "MQTT",
-    key: "c",
-    isClean: false,
-    windowMax: 1,
-    will: { call, delayMs: 2 * tokenMs, expiresAfterMs: undefined, opensTopic: false },
-    expiryMs: 10 * tokenMs,
-    onConnected: () => {},
-  };
-  const attaching = calls.attach(await by("device"), order, new RecordingPeer());
-  await engine.clock.settle();
-  (await attaching).detach({ expiryMs: 10 * tokenMs, isRegular: false });
-  await engine.clock.advance(3 * tokenMs);
-  const state = await calls.state(await by("late"), { topic: "gone", groupId: undefined });
-  expect(state.sequence).toBe(count);
-});
+])(
+  "after the token of a session has expired, the lasting role %s lets the broker publish %i of its wills",
+  async (role, count) => {
+    await start({ lastingRoles: [role] });
+    const observer = await by("observer");
+    await calls.open(observer, { topic: "gone", groupId: undefined });
+    const content = new TextEncoder().encode("gone");
+    const call = { topic: "gone", groupId: undefined, content, extensions: [] };
+    const order: AttachOrder = {
+      groupId: undefined,
+      protocol: "MQTT",
+      key: "c",
+      isClean: false,
+      windowMax: 1,
+      will: { call, delayMs: 2 * tokenMs, expiresAfterMs: undefined, opensTopic: false },
+      expiryMs: 10 * tokenMs,
+      onConnected: () => {},
+    };
+    const attaching = calls.attach(await by("device"), order, new RecordingPeer());
+    await engine.clock.settle();
+    (await attaching).detach({ expiryMs: 10 * tokenMs, isRegular: false });
+    await engine.clock.advance(3 * tokenMs);
+    const state = await calls.state(await by("late"), { topic: "gone", groupId: undefined });
+    expect(state.sequence).toBe(count);
+  },
+);
 
 it.each([false, true])(
-  "a session that is resumed with a token of fewer rights gets what this token allows, with a key of more rights: %j",
+  "a session resumed with a token of fewer rights gets only events that this token allows; its principal also has a key: %j",
   async (hasKey) => {
     const named = ["member", "reader"].map((role) => [role, [role]] as const);
     await start({ defaultRoles: [], roles: new Map(named) });

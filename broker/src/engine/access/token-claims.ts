@@ -7,26 +7,26 @@ import {
   variableCharactersMax,
 } from "../../domain/access-rule.ts";
 
-/** What the claims of an issuer's tokens mean. */
+/** How to read the claims of an issuer's tokens. */
 export interface TokenMapping {
-  /** Names the principal. */
+  /** The claim that names the principal. */
   readonly principalClaim: string;
-  /** The tenant of all its principals; undefined where a claim names it, or where they have none. */
+  /** The tenant of all the issuer's principals; undefined if `tenantClaim` names it, or if they have none. */
   readonly tenant: string | undefined;
   readonly tenantClaim: string | undefined;
-  /** Holds a list of texts, or one text with spaces between. */
+  /** The claim with a list of texts, or with one text of several words. */
   readonly rolesClaim: string;
-  /** The broker's roles for each text of that claim. Others give none. */
+  /** The broker's roles for each text of `rolesClaim`. Other texts give no role. */
   readonly roles: ReadonlyMap<string, readonly string[]>;
-  /** Roles of everybody with a token. */
+  /** Roles of every principal with a token of the issuer. */
   readonly defaultRoles: readonly string[];
-  /** Roles of each of its principals while no token of it is valid: for callbacks and wills. */
+  /** Roles of every principal of the issuer even without a valid token: for callbacks and wills. */
   readonly lastingRoles: readonly string[];
-  /** Holds rules; undefined where tokens bring none of their own. */
+  /** The claim with a list of rules; undefined if tokens bring no rules. */
   readonly aclClaim: string | undefined;
 }
 
-/** Whom a token names, and what it allows. */
+/** The principal that a token names, and its rights. */
 export interface TokenSubject {
   readonly principal: string;
   readonly tenant: string | undefined;
@@ -34,15 +34,15 @@ export interface TokenSubject {
   readonly rules: readonly AccessRule[];
 }
 
-/** Rules of one token. */
+/** Maximum number of rules in one token. */
 const aclRulesMax = 100;
 
-/** Why claims name nobody, or nobody's rules. */
+/** The claims are malformed: they name no principal, or contain rules that cannot be read. */
 export class ClaimsFault extends Error {
   override readonly name = "ClaimsFault";
 }
 
-/** @throws ClaimsFault in words for the client. */
+/** Reads the claims of a token. @throws ClaimsFault with a message for the client. */
 export function readClaims(claims: Readonly<Record<string, unknown>>, mapping: TokenMapping): TokenSubject {
   const principal = readName(claims, mapping.principalClaim);
   const tenant =
@@ -74,7 +74,7 @@ function readTexts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((text) => typeof text === "string") : [];
 }
 
-/** A token with one rule that cannot be read is refused: it may be the one that denies. */
+/** A token with a rule that cannot be read is refused: that rule may be one that denies. */
 function readRules(claims: Readonly<Record<string, unknown>>, claim: string | undefined): readonly AccessRule[] {
   const value = claim === undefined ? undefined : findClaim(claims, claim);
   if (claim === undefined || value === undefined) return [];
@@ -91,7 +91,7 @@ function toRule(value: unknown): AccessRule | undefined {
   if (typeof value !== "object" || value === null || Object.keys(value).some((key) => !ruleFields.has(key))) {
     return undefined;
   }
-  const { effect = "allow", actions, groupId, filter } = value as Readonly<Record<string, unknown>>; // It has no other fields.
+  const { effect = "allow", actions, groupId, filter } = value as Readonly<Record<string, unknown>>; // An object that has only these fields.
   if (effect !== "allow" && effect !== "deny") return undefined;
   if (!Array.isArray(actions) || actions.length === 0 || !actions.every(isAction)) return undefined;
   if (!isOptionalText(groupId) || !isOptionalText(filter)) return undefined;

@@ -61,7 +61,7 @@ beforeEach(() => {
   answer = () => good();
 });
 
-it("verifies a token once, also when it comes several times at once, until it expires", async () => {
+it("verifies a token once until it expires, also for concurrent calls", async () => {
   const ring = ringOf();
   const [first, second] = await Promise.all([ring.authenticate("a.b.c"), ring.authenticate("a.b.c")]);
   expect(first).toBe(second);
@@ -73,7 +73,7 @@ it("verifies a token once, also when it comes several times at once, until it ex
   expect(first.kind === "known" && ring.findFault(first)).toBe("the token is expired");
 });
 
-it("a clock that is set back revives no expired token", async () => {
+it("refuses an expired token even if the clock is set back", async () => {
   const ring = ringOf();
   const principal = await ring.authenticate("a.b.c");
   await clock.advance(60_000);
@@ -82,7 +82,7 @@ it("a clock that is set back revives no expired token", async () => {
   expect(principal.kind === "known" && ring.findFault(principal)).toBe("the token is expired");
 });
 
-it("asks again for a token whose key is not trusted any more", async () => {
+it("verifies a token again if its key is not trusted any more", async () => {
   const ring = ringOf();
   const principal = await ring.authenticate("a.b.c");
   trusted = false;
@@ -91,14 +91,14 @@ it("asks again for a token whose key is not trusted any more", async () => {
   expect(verified).toHaveLength(2);
 });
 
-it("remembers 10,000 tokens, and verifies an older one again", async () => {
+it("caches 10,000 tokens, and verifies an older one again", async () => {
   const ring = ringOf();
   for (let count = 0; count <= 10_000; count += 1) await ring.authenticate(`a.${count}.c`);
   expect(ring.authenticate("a.1.c")).not.toBeInstanceOf(Promise);
   expect(ring.authenticate("a.0.c")).toBeInstanceOf(Promise);
 });
 
-it("refuses as busy beyond 1,000 tokens that are being verified", async () => {
+it("refuses a token as busy while 1,000 others are being verified", async () => {
   const ring = ringOf();
   const waiting = createDeferred<TokenVerdict>();
   answer = () => waiting.promise;
@@ -108,7 +108,7 @@ it("refuses as busy beyond 1,000 tokens that are being verified", async () => {
   for (const one of all) await one;
 });
 
-it("binds the mapped roles to the claims, and grants no role that is not mapped", async () => {
+it("fills the token's tenant and principal into the rules of mapped roles, and ignores other roles", async () => {
   const principal = await ringOf().authenticate("a.b.c");
   expect(principal).toMatchObject({ kind: "known", id: "acme/shop", tenant: "acme" });
   const allows = (topic: string): boolean =>
@@ -117,7 +117,7 @@ it("binds the mapped roles to the claims, and grants no role that is not mapped"
   expect(principal.kind === "known" && principal.rules.rules).toHaveLength(1);
 });
 
-it("takes rules of a claim only where one is configured", async () => {
+it("reads rules from the claim that is configured for them", async () => {
   const principal = await ringOf({ aclClaim: "acl" }).authenticate("a.b.c");
   expect(principal.kind === "known" && principal.rules.allows("read", { groupId: "1", topic: "a/b" })).toBe(true);
 });
@@ -134,14 +134,14 @@ describe("refuses claims", () => {
     ["whose rules are no list", { sub: "a", acl: "all" }, { aclClaim: "acl" }],
     ["with a rule that cannot be read", { sub: "a", acl: [...ownRules, { actions: ["fly"] }] }, { aclClaim: "acl" }],
     ["with a rule that has more fields", { sub: "a", acl: [{ actions: ["read"], not: 1 }] }, { aclClaim: "acl" }],
-    ["with a filter that is none", { sub: "a", acl: [{ actions: ["read"], filter: "a/#/b" }] }, { aclClaim: "acl" }],
+    ["with a malformed filter", { sub: "a", acl: [{ actions: ["read"], filter: "a/#/b" }] }, { aclClaim: "acl" }],
   ])("%s", async (_, own, mapping) => {
     answer = () => good(own);
     expect(await ringOf(mapping).authenticate("a.b.c")).toMatchObject({ kind: "rejected" });
   });
 });
 
-it("knows what has the form of a token", () => {
+it("isToken accepts three parts of Base64 for URLs only", () => {
   expect(["a.b.c", "a.b.", "a.b", "a.b.c.d", "a b.c.d"].map((text) => TokenRing.isToken(text))).toEqual([
     true,
     false,
@@ -151,7 +151,7 @@ it("knows what has the form of a token", () => {
   ]);
 });
 
-it("says that a token is too long, and does not verify it", () => {
+it("rejects a token that is too long, and does not verify it", () => {
   const fault = { kind: "rejected", reason: "the token has more than 12288 characters" };
   expect(ringOf().authenticate(`a.${"b".repeat(12_288)}.c`)).toEqual(fault);
   expect(verified).toEqual([]);

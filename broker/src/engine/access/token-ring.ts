@@ -9,9 +9,9 @@ import { ClaimsFault, readClaims, type TokenMapping } from "./token-claims.ts";
 
 /** Longest token, in characters. */
 const tokenCharactersMax = 12 * 1024;
-/** Verified tokens that are remembered; a further one takes the place of the oldest, which is verified again when it comes. */
+/** Maximum number of verified tokens that are cached; a further one replaces the oldest. */
 const tokensKeptMax = 10_000;
-/** Tokens that are being verified at once; further ones are refused as busy. */
+/** Maximum number of tokens that are verified at once; further ones are refused as busy. */
 const verifyingMax = 1_000;
 
 const tooLong: Rejected = { kind: "rejected", reason: `the token has more than ${tokenCharactersMax} characters` };
@@ -21,23 +21,23 @@ const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 export interface TokenOptions {
   readonly verifier: TokenVerifier;
-  /** What the tokens of each issuer mean. */
+  /** How to read the claims of tokens, by issuer. */
   readonly mappings: ReadonlyMap<string, TokenMapping>;
 }
 
 export interface TokenRingParts extends TokenOptions {
   readonly roles: ReadonlyMap<string, readonly AccessRule[]>;
   readonly sha256: (text: string) => string;
-  /** The time that tokens are judged by. */
+  /** The time by which tokens expire. */
   readonly time: Pick<ForwardClock, "now">;
-  /** Called when the keys of an issuer were removed: somebody's rights may have ended. */
+  /** Called when an issuer has removed a key: rights of its principals may have ended. */
   readonly onChanged: () => void;
 }
 
-/** Knows callers by signed tokens. A token is verified once, and remembered by its digest until it expires. */
+/** Authenticates callers by signed tokens. Verifies a token once, and caches the result by the token's digest until the token expires. */
 export class TokenRing {
   readonly #parts: TokenRingParts;
-  /** What principals may have when their tokens are over. */
+  /** The rules of principals without a valid token. */
   readonly lasting: LastingRules;
   readonly #known = new Map<string, Known>();
   readonly #verifying = new Map<string, Promise<Known | Rejected>>();
@@ -60,7 +60,7 @@ export class TokenRing {
     return tokenPattern.test(credential);
   }
 
-  /** At once for a token that was verified before. */
+  /** Finds the principal of a token; synchronously if the token is cached. */
   authenticate(token: string): Principal | Promise<Principal> {
     if (token.length > tokenCharactersMax) return tooLong;
     const digest = this.#parts.sha256(token);
@@ -75,7 +75,7 @@ export class TokenRing {
     return begun;
   }
 
-  /** Why a principal that was known by a token has no rights any more. */
+  /** Why a principal with a token has no rights any more; undefined if it has them. */
   findFault({ expiresAt = 0, token }: Known): string | undefined {
     if (token === undefined || expiresAt <= this.#parts.time.now()) return "the token is expired";
     return this.#parts.verifier.trusts(token) ? undefined : "the key that signed the token is not trusted any more";

@@ -8,23 +8,23 @@ import type { Caller } from "./caller.ts";
 import { overTopicQuota, type Quotas } from "./quotas.ts";
 
 export interface TopicQuotaOptions {
-  /** Undefined where nothing is bounded. */
+  /** Undefined if there are no quotas. */
   readonly quotas: Quotas | undefined;
   readonly store: Pick<Store, "countTopics">;
   readonly groupIds: readonly GroupId[];
   readonly clock: Pick<Clock, "after">;
 }
 
-/** A topic that somebody opens, and that is not in the index. */
+/** A topic that is being opened and is not in the index yet. */
 export interface Opening {
   readonly groupId: GroupId;
   readonly name: string;
 }
 
-/** To be called once the topic is in the index or surely not opened; `unknown` if the chain may still open it. */
+/** Ends the count of an opening. Call it once the topic is in the index or was not opened (`known`), or if the chain may still open it (`unknown`). */
 type EndOpening = (fate: "known" | "unknown") => void;
 
-/** How long an opening that may still come is counted, in milliseconds. By then the index has it, or the chain has dropped it. */
+/** How long an opening with unknown outcome is counted, in milliseconds. By then the index has it, or the chain has dropped it. */
 export const unknownCountedMs = 600_000;
 
 const nothing: EndOpening = () => {};
@@ -43,8 +43,8 @@ export class CountedOpening {
 }
 
 /**
- * Bounds the topics of each tenant: those in the index of all nodes, and those that this node opens meanwhile. Nodes that open topics of one tenant in the
- * same moment may exceed the quota by what they open then.
+ * Limits the topics of each tenant: those in the index, and those that this node is opening. Nodes that open topics of one tenant at the same moment may
+ * together exceed the quota.
  */
 export class TopicQuota {
   readonly #options: TopicQuotaOptions;
@@ -55,7 +55,7 @@ export class TopicQuota {
     this.#options = options;
   }
 
-  /** Counts a topic that is about to be opened, until what it returns is called. @throws BrokerError 200301. */
+  /** Counts a topic that is about to be opened, until the returned function is called. @throws BrokerError 200301. */
   async reserve({ principal }: Pick<Caller, "principal">, opening: Opening): Promise<EndOpening> {
     const tenant = principal.kind === "known" ? principal.tenant : undefined;
     const max = tenant === undefined ? undefined : this.#options.quotas?.topicsMax(tenant);
@@ -94,7 +94,7 @@ export class TopicQuota {
   }
 }
 
-/** Whether somebody else opens the same topic. */
+/** Whether another call is opening the same topic. */
 function isOpening({ groupId, name }: Opening, openings: ReadonlySet<Opening>): boolean {
   return [...openings].some((one) => one.groupId === groupId && one.name === name);
 }

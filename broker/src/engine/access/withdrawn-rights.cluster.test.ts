@@ -59,7 +59,7 @@ async function publish(topic: string, text: string): Promise<void> {
   await cluster.clock.advance(secondMs);
 }
 
-/** A connection whose client takes one event at a time. */
+/** Connects a client that gets one event at a time. */
 async function connect(
   id: keyof typeof ids,
   node: number,
@@ -74,7 +74,7 @@ async function connect(
   return { peer, attachment };
 }
 
-/** A subscription that each node may deliver, whose receiver is down. */
+/** Subscribes at a node, with a receiver that fails. */
 async function subscribe(id: keyof typeof ids, node: number): Promise<string> {
   const url = `http://receiver${node}/`;
   cluster.sink.receive(url, () => ({ status: "failed", reason: "500" }));
@@ -101,7 +101,7 @@ const attemptsAt = (url: string): readonly string[] =>
     .filter(({ subscription }) => subscription.url === url)
     .map(({ event }) => Buffer.from(event.content).toString());
 
-it("a right that ends reaches every node within a second, also for events that wait there", async () => {
+it("a withdrawn right takes effect at every node within a second, also for events that wait there", async () => {
   const { connected, urls } = await attachEverywhere("one");
   await publish("a/open", "1");
   await publish("a/secret", "2");
@@ -120,12 +120,12 @@ it("a right that ends reaches every node within a second, also for events that w
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
-/** The receiver takes all but the event to which the right will end. */
+/** The receiver accepts every event except "2", whose topic loses the right. */
 function toOutcome(text: string) {
   return text === "2" ? ({ status: "failed", reason: "500" } as const) : ({ status: "accepted" } as const);
 }
 
-it("a key that is revoked ends connections and callbacks at every node within a second", async () => {
+it("revoking a key ends connections and callbacks at every node within a second", async () => {
   const { connected, urls } = await attachEverywhere("one");
   await publish("a/open", "1");
   await publish("a/open", "2");
@@ -139,7 +139,7 @@ it("a key that is revoked ends connections and callbacks at every node within a 
   expect(urls.map((url) => attemptsAt(url).length)).toEqual(before);
 });
 
-/** Whoever has the role of the store is at each node, with an event that waits there for a callback and for a window. */
+/** Attaches a principal with a stored role to each node, where event 2 waits for a callback and for room in the session's window. */
 async function attachWithRole() {
   await keys.putRole({ name: "stored", rules: rule("allow", "a/#") }, 10);
   await addKey("stored", "stored", "stored");
@@ -154,7 +154,7 @@ async function attachWithRole() {
   return { connected, urls, callers };
 }
 
-/** What each node answers to calls about the topic to which the right has ended. */
+/** Every node refuses a publish to the topic that lost the right. */
 function expectRefused(callers: readonly Caller[], code: number): void {
   for (const [node, held] of callers.entries()) {
     const { calls } = cluster.node(node);
@@ -163,7 +163,7 @@ function expectRefused(callers: readonly Caller[], code: number): void {
   }
 }
 
-it("a role of the store that changes does so at every node within a second, also for events that wait there", async () => {
+it("a changed role takes effect at every node within a second, also for events that wait there", async () => {
   const { connected, urls, callers } = await attachWithRole();
   await keys.putRole({ name: "stored", rules: rule("allow", "a/open") }, 10);
   await cluster.clock.advance(secondMs);
@@ -177,7 +177,7 @@ it("a role of the store that changes does so at every node within a second, also
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
-it("deleting a stored role ends its connections and stops its callbacks at every node within a second; with the role back, the callbacks resume at their cursors", async () => {
+it("deleting a stored role stops its connections and callbacks at every node; once it is back, callbacks resume at their cursors", async () => {
   const { connected, urls, callers } = await attachWithRole();
   await keys.deleteRole("stored");
   await cluster.clock.advance(secondMs);

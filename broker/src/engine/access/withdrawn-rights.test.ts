@@ -44,7 +44,7 @@ const orderOf = (text: string, retained?: "always") => ({
 });
 const topicsOf = ({ deliveries }: RecordingPeer): string[] => deliveries.map(({ event }) => event.topic);
 
-it("an event that waits in front of a full window is passed once the right to its topic has ended", async () => {
+it("an event that waits for room in the window is skipped if the right to its topic has ended", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
   await attachment.subscribe([orderOf("#")]);
@@ -57,7 +57,7 @@ it("an event that waits in front of a full window is passed once the right to it
   expect(topicsOf(peer)).toEqual(["a", "b"]);
 });
 
-it("a client that returns gets no event again to which its right has ended, and that event holds up no other", async () => {
+it("a client that reconnects does not get an event again whose right has ended, and gets the later ones", async () => {
   const attachment = await attach(new RecordingPeer());
   await attachment.subscribe([orderOf("#")]);
   await engine.publish("a", "a");
@@ -81,7 +81,7 @@ it("a client that rejects an event does not get it again once its right has ende
   expect(topicsOf(peer)).toEqual(["a", "b"]);
 });
 
-it("an event that passes reaches nobody whose right to its topic has ended", async () => {
+it("a passed event does not reach a client whose right to its topic has ended", async () => {
   const passed: string[] = [];
   const peer = Object.assign(new RecordingPeer(), { pass: ({ event }: Delivery) => void passed.push(event.topic) });
   const attachment = await attach(peer);
@@ -94,7 +94,7 @@ it("an event that passes reaches nobody whose right to its topic has ended", asy
   expect(passed).toEqual(["b"]);
 });
 
-it("a retained event that waits for room is passed once the right to its topic has ended", async () => {
+it("a retained event that waits for room in the window is skipped if the right to its topic has ended", async () => {
   await engine.broker.open({ topic: "c", groupId: undefined });
   const retained = { groupId: undefined, content: new Uint8Array([1]), extensions: [["svc-retain", "true"]] as const };
   for (const topic of ["a", "b", "c"]) {
@@ -112,7 +112,7 @@ it("a retained event that waits for room is passed once the right to its topic h
   expect(topicsOf(peer)).toEqual(["a", "c"]);
 });
 
-it("a callback that is tried again ends once the right to its topic has ended, and the next one is made", async () => {
+it("retries of a callback end when the right to its topic ends, and the next event is delivered", async () => {
   engine.sink.receive("http://receiver/", ({ event }) =>
     event.topic === "a" ? { status: "failed", reason: "down" } : { status: "accepted" },
   );

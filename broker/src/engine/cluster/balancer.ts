@@ -14,7 +14,7 @@ export interface BalancerOptions {
   readonly limits: EngineLimits;
 }
 
-/** Has the coordinator spread subscriptions evenly over the nodes. Every node runs one; any of them may do it. */
+/** Periodically asks the coordinator to spread subscriptions evenly over the nodes. Every node runs a balancer. */
 export class Balancer {
   readonly #options: BalancerOptions;
   readonly #recurrence: Recurrence;

@@ -10,7 +10,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const year = 8_760 * hour;
 
-/** What happens on a machine: its clock is set, then time goes on. */
+/** A history of steps: set the clock of a node forward or back by `ms`, then let time pass for `forMs`. */
 const steps = fc.array(
   fc.record({
     node: fc.nat({ max: 2 }),
@@ -26,11 +26,11 @@ const steps = fc.array(
 
 /** Attempts that each event needs at each subscription. */
 const attemptsNeeded = 3;
-/** Well above what the waits between so many attempts take, and far below every large step. */
+/** Well above the waits between that many attempts, and far below the larger clock steps. */
 const giveUpAfterMs = 60 * second;
 
 it.each([1, 3])(
-  "loses, repeats and suspends nothing, and keeps every membership, while the clocks of %i nodes jump under load",
+  "loses no event, suspends nothing and keeps every membership while the clocks of %i nodes jump under load",
   async (nodes) => {
     await fc.assert(
       fc.asyncProperty(steps, async (history) => {

@@ -21,7 +21,7 @@ afterEach(async () => {
   groups.length = 0;
 });
 
-/** A coordinator whose calls a test can replace. */
+/** A virtual clock, and a coordinator whose methods a test can replace. */
 function setUp() {
   const clock = new VirtualClock();
   const { coordinator } = createMemoryCluster({ clock });
@@ -53,7 +53,7 @@ function start(
 const failing = (): Promise<never> => Promise.reject(new Error("no connection"));
 const hanging = (): Promise<never> => new Promise(() => {});
 
-it("joins, renews while it runs, and is listed", async () => {
+it("joins, renews its membership while it runs, and is listed", async () => {
   const world = setUp();
   const member = start(world);
   const membership = await member.membership(never);
@@ -63,7 +63,7 @@ it("joins, renews while it runs, and is listed", async () => {
   expect(member.failure).toBeUndefined();
 });
 
-it("leaves when it stops, so that its address is free at once", async () => {
+it("frees its address at once when it stops", async () => {
   const world = setUp();
   const first = start(world);
   await first.membership(never);
@@ -76,7 +76,7 @@ it("leaves when it stops, so that its address is free at once", async () => {
   expect(first.failure).toBeDefined();
 });
 
-it("stops while the coordinator does not answer", async () => {
+it("stops by its deadline if the coordinator does not answer", async () => {
   const world = setUp();
   const member = start(world);
   await member.membership(never);
@@ -109,7 +109,7 @@ it.each([
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
 
-it("joins again at once when renewals were executed and not answered, and none revives the old membership", async () => {
+it("joins again at once after renewals that took effect without an answer; a late renewal does not revive the old membership", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const late: (() => Promise<boolean>)[] = [];
@@ -128,7 +128,7 @@ it("joins again at once when renewals were executed and not answered, and none r
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
 
-it("joins again at once when a join was executed and not answered", async () => {
+it("joins again at once after a join that took effect without an answer", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   const answered = createDeferred<void>();
@@ -141,14 +141,14 @@ it("joins again at once when a join was executed and not answered", async () => 
   await world.clock.advance(1);
   const first = (await world.coordinator.listNodes())[0]?.id ?? ("" as NodeId);
   await world.clock.advance(ttl / 2);
-  await world.coordinator.renew(first, { lastsMs: 10 * ttl, groups }); // As a server would that stood still meanwhile.
+  await world.coordinator.renew(first, { lastsMs: 10 * ttl, groups }); // As if the server had hung and executed the join later.
   world.coordinator.join = working;
   await world.clock.advance(ttl);
   expect(member.failure).toBeUndefined();
   answered.resolve();
 });
 
-it("a renewal that hangs does not block the next one", async () => {
+it("sends the next renewal while one hangs", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
@@ -163,7 +163,7 @@ it("a renewal that hangs does not block the next one", async () => {
   expect(membership?.isLive()).toBe(true);
 });
 
-it("keeps the membership when the coordinator returns just before it ends", async () => {
+it("keeps the membership when the coordinator answers again just before the membership ends", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
@@ -176,7 +176,7 @@ it("keeps the membership when the coordinator returns just before it ends", asyn
   expect(membership?.isLive()).toBe(true);
 });
 
-it("ends when the coordinator does not know this member", async () => {
+it("ends its membership and joins again if the coordinator does not know it", async () => {
   const world = setUp();
   const lines: string[] = [];
   const member = start(world, "a:1", recordingLogger(lines));
@@ -200,7 +200,7 @@ it("waits for the address of a killed process without a warning", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual([]);
 });
 
-it("reports why it is no member as soon as its membership has ended", async () => {
+it("reports why it is not a member as soon as its membership has ended", async () => {
   const world = setUp();
   const member = start(world);
   const membership = await member.membership(never);
@@ -214,7 +214,7 @@ it("reports why it is no member as soon as its membership has ended", async () =
   expect(failure).toBe("this node has not joined the others: no connection");
 });
 
-it("logs once that another node expired, with its holdings, or that it left", async () => {
+it("logs once that another node expired or left, with the number of its subscriptions and leases", async () => {
   const world = setUp();
   const { coordinator, clock } = world;
   const lines: unknown[] = [];
@@ -228,7 +228,7 @@ it("logs once that another node expired, with its holdings, or that it left", as
   const [dead, leaving] = ["dead" as NodeId, "leaving" as NodeId]; // Any string will do.
   await coordinator.join({ id: dead, address: "b:1" }, ttl);
   await coordinator.join({ id: leaving, address: "c:1" }, 10 * ttl);
-  await coordinator.takeLease("1" as GroupId, dead); // The same.
+  await coordinator.takeLease("1" as GroupId, dead); // Any string will do.
   await clock.advance(2 * ttl);
   for (let call = 0; call < 2; call += 1) await coordinator.balance(nodeId ?? leaving);
   await coordinator.leave(leaving);
@@ -239,7 +239,7 @@ it("logs once that another node expired, with its holdings, or that it left", as
   ]);
 });
 
-it("logs once that another live node has its address", async () => {
+it("logs once that another live node has the same address", async () => {
   const world = setUp();
   await start(world).membership(never);
   const lines: string[] = [];
@@ -249,7 +249,7 @@ it("logs once that another live node has its address", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual(["warn node not joined, trying again"]);
 });
 
-it("leaves again when a join is answered too late", async () => {
+it("leaves again if its first join is answered only after it joined a second time", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   let calls = 0;
@@ -267,7 +267,7 @@ it("leaves again when a join is answered too late", async () => {
   expect((await world.coordinator.listNodes()).map(({ address }) => address)).toEqual(["a:1"]);
 });
 
-it("joins again when the answer comes after the membership expired", async () => {
+it("joins again if the answer to its join comes after the membership has expired", async () => {
   const world = setUp();
   const gate = new NodeGate(world.clock, () => 0);
   const coordinator = gate.wrap(world.coordinator, { isShared: true });
@@ -283,7 +283,7 @@ it("joins again when the answer comes after the membership expired", async () =>
   waiting.abort();
 });
 
-it("leaves and joins again when the answer comes just before the membership expires", async () => {
+it("leaves and joins again if the answer to its join comes just before the membership expires", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   let isLate = true;
@@ -305,7 +305,7 @@ it("leaves and joins again when the answer comes just before the membership expi
   expect((await Promise.all([early, late])).map((one) => one?.nodeId)).toEqual([membership?.id, membership?.id]);
 });
 
-it("has left a join in progress when stop returns", async () => {
+it("undoes a join in progress before stop returns", async () => {
   const world = setUp();
   const { join, leave } = world.coordinator;
   const answered = createDeferred<void>();
@@ -326,26 +326,26 @@ it("has left a join in progress when stop returns", async () => {
   expect(await stopped).toEqual([]);
 });
 
-it("reports ready groups at once, and none after drain", async () => {
+it("renew reports the ready groups at once; after drain it reports none", async () => {
   const world = setUp();
-  const told: (readonly GroupId[])[] = [];
+  const reported: (readonly GroupId[])[] = [];
   const working = world.coordinator.renew.bind(world.coordinator);
   world.coordinator.renew = (nodeId, what) => {
-    told.push([...what.groups]);
+    reported.push([...what.groups]);
     return working(nodeId, what);
   };
   const member = start(world);
   await member.membership(never);
   groups.push("1" as GroupId); // Any string will do.
   void member.renew();
-  expect(told.at(-1)).toEqual(["1"]);
+  expect(reported.at(-1)).toEqual(["1"]);
   void member.drain();
-  expect(told.at(-1)).toEqual([]);
+  expect(reported.at(-1)).toEqual([]);
   await world.clock.advance(ttl);
-  expect(told.at(-1)).toEqual([]);
+  expect(reported.at(-1)).toEqual([]);
 });
 
-it("passes hints on, with a nodes hint for its own join, also after a retry of listen", async () => {
+it("passes hints to listeners, a nodes hint after its own join, and listens again after a failure", async () => {
   const world = setUp();
   const working = world.coordinator.listen.bind(world.coordinator);
   world.coordinator.listen = failing;
@@ -368,7 +368,7 @@ it("passes hints on, with a nodes hint for its own join, also after a retry of l
   expect(hints).toEqual([]);
 });
 
-it("waits for a membership until the caller's signal aborts", async () => {
+it("membership waits until the caller's signal aborts, and then returns undefined", async () => {
   const world = setUp();
   world.coordinator.join = failing;
   const member = start(world);

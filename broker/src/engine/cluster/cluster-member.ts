@@ -71,7 +71,7 @@ export class ClusterMember implements Member {
     this.#running = this.#run();
   }
 
-  /** From now on this node gets nothing new. Returns when the coordinator knows. Never rejects. */
+  /** Tells the coordinator to give this node no further subscriptions; resolves when it knows. Never rejects. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.renew();
@@ -90,7 +90,7 @@ export class ClusterMember implements Member {
       if (result.status === "rejected") logger.warn("membership not ended", { error: result.reason });
   }
 
-  /** Why this node is no member; undefined while it is. */
+  /** Why this node is not a member; undefined while it is. */
   get failure(): string | undefined {
     if (this.#current?.isLive() === true) return undefined;
     return `this node has not joined the others: ${this.#joining.reason ?? this.#renewing.reason ?? "it is joining"}`;
@@ -101,7 +101,7 @@ export class ClusterMember implements Member {
     return this.#current !== undefined && this.#current.nodeId === nodeId && this.#current.isLive();
   }
 
-  /** The membership of this moment, live or not; undefined before the first, and after the last has ended. */
+  /** The current membership, which may have expired; undefined if there is none. */
   get current(): Membership | undefined {
     return this.#current;
   }
@@ -200,7 +200,7 @@ export class ClusterMember implements Member {
     const joining = this.#nextJoining;
     this.#nextJoining = createDeferred();
     joining.resolve();
-    this.#hints.tell({ kind: "nodes" });
+    this.#hints.notify({ kind: "nodes" });
     return true;
   }
 
@@ -250,7 +250,7 @@ export class ClusterMember implements Member {
 
   #hear(hint: Hint): void {
     if (hint.kind === "gone") this.#report(hint);
-    this.#hints.tell(hint);
+    this.#hints.notify(hint);
   }
 
   /** Logs departures of other nodes, not those of earlier memberships of this one. */

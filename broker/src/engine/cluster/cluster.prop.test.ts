@@ -9,7 +9,7 @@ import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { eventsOf } from "../batch-events.ts";
 import { type BegunAttempt, TestCluster } from "../testing/test-cluster.ts";
 
-/** Histories that are tried; many times as many in a long run. */
+/** Number of histories; a long run sets CHECKS_ROUNDS to try more. */
 const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const timeoutMs = 4_800 * runs;
 const nodesMax = 3;
@@ -75,18 +75,18 @@ const stepArbitrary = fc.oneof(
 );
 type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Several nodes with everything that befalls them, and what is known of every delivery. */
+/** Several nodes with faults, and a record of every subscription and delivery. */
 class World {
   readonly cluster: TestCluster;
-  /** Identifiers for which subscribe has answered, in order. */
+  /** Subscriptions whose subscribe call has returned, in order. */
   readonly made: { readonly id: string; readonly filter: string }[] = [];
   readonly removed = new Map<string, number>();
   /** Events that a receiver has accepted, by subscription. */
   readonly accepted = new Map<string, Set<string>>();
-  /** How far back each subscription begins. */
+  /** The lowest cursor that each subscription ever had. */
   readonly starts = new Map<string, number>();
   readonly #random: () => number;
-  /** How many calls may still be in progress, by the identifier that they continue. */
+  /** Number of resubscribe calls that may still be in progress, by subscription. */
   readonly #continuing = new Map<string, number>();
   #texts = 0;
   isHealed = false;
@@ -114,11 +114,11 @@ class World {
     else if (step.kind === "subscribe") void this.#subscribe(step.node, step.filter, step.offset);
     else if (step.kind === "continue" || step.kind === "remove") this.#change(step);
     else if (step.kind === "reorganise") this.#reorganise(step.depth);
-    else await this.#befall(step.kind, step.node);
+    else await this.#applyFault(step.kind, step.node);
     await cluster.clock.settle();
   }
 
-  /** Everything works again, and there is time. */
+  /** Ends all faults, starts all nodes, and waits until everything is delivered. */
   async heal(): Promise<void> {
     this.isHealed = true;
     for (const { gate } of this.cluster.nodes) {
@@ -138,7 +138,7 @@ class World {
     return (await store.readBatches(defaultGroupId, range as never)).flatMap(eventsOf); // Positions are numbers.
   }
 
-  /** Sees every subscription when it is made, and how far back it is ever set. */
+  /** Records every new subscription in the store, and the lowest cursor that rollbacks set. */
   #watchStore(): void {
     const { store } = this.cluster.shared;
     const insert = store.insertSubscription.bind(store);
@@ -159,7 +159,7 @@ class World {
     };
   }
 
-  /** A receiver that is slow now and then, and fails now and then, until everything is healed. */
+  /** A receiver that is sometimes slow and sometimes fails, until {@link heal}. */
   #receive({ id, url }: { readonly id: string; readonly url: string }): void {
     const accepted = this.accepted.get(id) ?? new Set();
     this.accepted.set(id, accepted);
@@ -193,11 +193,11 @@ class World {
       const id = await this.cluster.subscribe(node, filter, { offset, url: `http://receiver/${this.#texts}` });
       this.made.push({ id, filter });
     } catch {
-      // It was refused; a row that is there all the same is seen in the store.
+      // The call failed. If it inserted a row nevertheless, #watchStore has seen it.
     }
   }
 
-  /** Who continues one that is being removed may make it anew: one is not removed while that may be. */
+  /** Removes no subscription while a resubscribe may be in progress: that call could create the subscription again. */
   #change({ kind, node, which }: Step & { kind: "continue" | "remove" }): void {
     const one = this.made[which % Math.max(1, this.made.length)];
     if (one === undefined || this.cluster.find(node) === undefined) return;
@@ -214,7 +214,7 @@ class World {
       await this.cluster.subscribe(node, filter, { subscriptionId: id, url });
       this.#continuing.set(id, (this.#continuing.get(id) ?? 0) - 1);
     } catch {
-      // It may still be in progress.
+      // The call may still be in progress.
     }
   }
 
@@ -224,7 +224,7 @@ class World {
       await this.cluster.unSubscribe(node, id);
       this.removed.set(id, this.cluster.clock.now());
     } catch {
-      // It may be removed or not.
+      // The subscription may be removed or not.
     }
   }
 
@@ -242,7 +242,7 @@ class World {
     }
   }
 
-  async #befall(kind: (Step & { node: number })["kind"], index: number): Promise<void> {
+  async #applyFault(kind: (Step & { node: number })["kind"], index: number): Promise<void> {
     const node = this.cluster.find(index);
     if (node === undefined) {
       if (kind === "launch") this.cluster.launch(index);
@@ -260,7 +260,7 @@ class World {
 
 const nameOf = (event: Event): string => `${event.topic} ${event.position} ${Buffer.from(event.content).toString()}`;
 
-/** What may be sent at all: by the owner, and nothing that the store knows to be acknowledged. */
+/** Only the owner attempts an event, and never one that the stored cursor has passed. */
 async function checkAttempt(world: World, attempt: BegunAttempt): Promise<void> {
   const { node, notification, at } = attempt;
   const { id } = notification.subscription;
@@ -278,7 +278,7 @@ async function checkAttempt(world: World, attempt: BegunAttempt): Promise<void> 
 const isWanted = (world: World, row: Subscription, event: Event): boolean =>
   matchesFilter(row.filter, event.topic) && event.position > (world.starts.get(row.id) ?? 0);
 
-/** No cursor is beyond an event that no receiver has accepted. */
+/** No cursor has passed an event that no receiver has accepted. */
 async function checkCursors(world: World): Promise<void> {
   const events = await world.events();
   for (const row of await world.cluster.shared.store.listSubscriptions()) {
@@ -287,7 +287,7 @@ async function checkCursors(world: World): Promise<void> {
   }
 }
 
-/** Every event was accepted, and the last attempts of all are in the order of the chain. */
+/** Every event was accepted, and the last attempts of the events are in the order of the chain. */
 async function checkDeliveries(world: World): Promise<void> {
   const events = await world.events();
   for (const row of await world.cluster.shared.store.listSubscriptions()) {
@@ -300,7 +300,7 @@ async function checkDeliveries(world: World): Promise<void> {
   }
 }
 
-/** Nothing is left behind: all nodes are ready, everything is shared out, and every node lists the same. */
+/** All nodes are ready, subscriptions are balanced and active with no event waiting, and every node lists the same. */
 async function checkRest(world: World): Promise<void> {
   const { cluster } = world;
   expect(cluster.chain.head).toBe((await cluster.shared.store.findHead(defaultGroupId))?.blockNumber);
@@ -339,7 +339,7 @@ async function checkHistory(seed: number, steps: readonly Step[]): Promise<World
   }
 }
 
-/** Numbers in [0,1) that follow from a seed. */
+/** Pseudo-random numbers in [0,1) from a seed. */
 function createRandom(seed: number): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0;
   return () => {
@@ -351,7 +351,7 @@ function createRandom(seed: number): () => number {
 }
 
 it(
-  "under any history of faults, every subscription gets every event in order, from its owner alone, and repeats only unacknowledged ones",
+  "under any history of faults, every subscription gets every event in order, only from its owner, and repeats only of unacknowledged events",
   async () => {
     const history = fc.array(stepArbitrary, { minLength: 20, maxLength: 60, size: "max" });
     await fc.assert(

@@ -19,7 +19,7 @@ const topic = (name: string) => ({ topic: name, groupId: undefined });
 const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
 const { membershipMs } = defaultEngineLimits;
 
-/** Number of subscriptions at each of the nodes. */
+/** Number of subscriptions of each node. */
 async function counts(): Promise<readonly number[]> {
   const owners = [...(await cluster.owners()).values()];
   return cluster.nodes.map(({ address }) => owners.filter((owner) => owner === address).length);
@@ -77,7 +77,7 @@ describe("any node serves any call", () => {
     expect((await cluster.shared.store.listSubscriptions()).length).toBe(1);
   });
 
-  it("a call waits a bounded time for an attempt in progress", async () => {
+  it("an unsubscribe at another node waits at most 1.5 s for an attempt in progress", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.sink.receive("http://receiver/", () => createDeferred<AttemptOutcome>().promise);
@@ -88,7 +88,7 @@ describe("any node serves any call", () => {
     expect(cluster.clock.now() - since).toBeLessThan(1_500);
   });
 
-  it("a call for a subscription that its node does not hand over is refused in time", async () => {
+  it("an unsubscribe is refused as busy after 15 s if the owner does not hand the subscription over", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.shared.coordinator.handOver = async () => {};
@@ -97,7 +97,7 @@ describe("any node serves any call", () => {
     expect(cluster.clock.now() - since).toBeLessThan(defaultEngineLimits.claimWaitMs + 100);
   });
 
-  it("a call for a subscription of a paused node is answered after that node expires", async () => {
+  it("an unsubscribe for a subscription of a halted node succeeds once that node's membership expires", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.node(0).gate.halt();
@@ -128,7 +128,7 @@ describe("the delivering node", () => {
     expect(await counts()).toEqual([6, 6]);
   });
 
-  it("subscriptions are balanced at once when a node joins or leaves, even with rare polls", async () => {
+  it("subscriptions are balanced at once when a node joins or leaves, without waiting for a poll", async () => {
     cluster = await TestCluster.start(1, { limits: { balanceEveryMs: 600_000 } });
     await cluster.run(cluster.node(0).broker.open(topic("a")));
     await subscribeMany(4);
@@ -139,18 +139,18 @@ describe("the delivering node", () => {
     expect(await counts()).toEqual([4]);
   });
 
-  it("a stopping node reports at once that it delivers nothing more", async () => {
+  it("a stopping node reports at once that it can deliver no group", async () => {
     await start(2);
     const { coordinator } = cluster.shared;
     const renew = coordinator.renew.bind(coordinator);
-    const told: (readonly string[])[] = [];
+    const reported: (readonly string[])[] = [];
     coordinator.renew = (nodeId, what) => {
-      if (cluster.node(1).ids.has(nodeId)) told.push(what.groups);
+      if (cluster.node(1).ids.has(nodeId)) reported.push(what.groups);
       return renew(nodeId, what);
     };
     const stopped = cluster.node(1).broker.stop(1_000);
     await cluster.clock.settle();
-    expect(told[0]).toEqual([]);
+    expect(reported[0]).toEqual([]);
     await cluster.run(stopped);
   });
 
@@ -181,7 +181,7 @@ describe("the delivering node", () => {
     expect((await counts()).toSorted((left, right) => left - right)).toEqual([4, 5]);
   });
 
-  it("a node that was paused for longer than its membership delivers nothing when it continues", async () => {
+  it("a node that was halted for longer than its membership makes no attempt when it resumes", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     let isFailing = true;
@@ -204,7 +204,7 @@ describe("the delivering node", () => {
     expect(cluster.nodes.map(({ broker }) => broker.health()[0]?.ready)).toEqual([true, true]);
   });
 
-  it("a node without the store stops delivery before another node starts, and is not ready", async () => {
+  it("a node that loses the store stops delivery before another node takes over, and is not ready", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await cluster.clock.advance(3_000);
@@ -223,18 +223,18 @@ describe("the delivering node", () => {
     expect(await counts()).toEqual([2, 2]);
   });
 
-  it.each(["owns", "may write"])(
-    "a node that sees that it no longer %s a subscription ends its delivery",
+  it.each(["does not own", "may not write"])(
+    "a node that finds that it %s a subscription any more ends its delivery",
     async (how) => {
       await start(1);
       const { coordinator, store } = cluster.shared;
-      let isFailing = how === "owns";
+      let isFailing = how === "does not own";
       cluster.sink.receive("http://receiver/", () =>
         isFailing ? { status: "failed", reason: "503" } : { status: "accepted" },
       );
       const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));
       await cluster.run(cluster.publish(0, "a", "1"));
-      if (how === "may write") coordinator.listHoldings = () => Promise.reject(new Error("no connection"));
+      if (how === "may not write") coordinator.listHoldings = () => Promise.reject(new Error("no connection"));
       const other = "99999999-9999-4999-8999-999999999999" as NodeId; // Any UUID.
       await coordinator.join({ id: other, address: "other:1" }, 600_000);
       await coordinator.claim(id, other);
@@ -248,7 +248,7 @@ describe("the delivering node", () => {
     },
   );
 
-  it("a stopping node hands over at once, with its acknowledged cursors", async () => {
+  it("a stopping node hands over its subscriptions at once, with their acknowledged cursors", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await cluster.clock.advance(3_000);
@@ -277,7 +277,7 @@ describe("the delivering node", () => {
 });
 
 describe("the listing", () => {
-  it("shows every node with its subscriptions, or none, and is the same at each", async () => {
+  it("shows every node with its subscriptions, and is the same at every node", async () => {
     await start(3);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(1, "a", "1"));
@@ -290,7 +290,7 @@ describe("the listing", () => {
     ]);
   });
 
-  it("shows acknowledgements of its own that are not written yet", async () => {
+  it("counts acknowledgements of the asked node that are not written yet", async () => {
     await start(2);
     await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(0, "a", "1"));
@@ -321,7 +321,7 @@ describe("the listing", () => {
   });
 });
 
-it("a node that takes over continues the failed time of a receiver", async () => {
+it("a node that takes over a subscription continues its failed time", async () => {
   cluster = await TestCluster.start(2, { limits: { giveUpAfterMs: 60_000, retryDelayMsMax: 5_000 } });
   await cluster.run(cluster.node(0).broker.open(topic("a")));
   cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));

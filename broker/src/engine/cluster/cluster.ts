@@ -52,7 +52,7 @@ export class Cluster {
     this.#balancer = new Balancer(own);
   }
 
-  /** Assumes that the store is started, and that nothing is delivered yet. */
+  /** Call it after the store has started and before any delivery. */
   start(): void {
     this.deliveries.start();
     this.#balancer.start();
@@ -65,13 +65,13 @@ export class Cluster {
     return this.member.nodeId();
   }
 
-  /** From now on this node delivers a group, and gets a share of its subscriptions. */
+  /** Begins to deliver a group, and asks for a share of its subscriptions. */
   resume(groupId: GroupId): void {
     this.deliveries.resume(groupId);
     void this.#askForShare();
   }
 
-  /** From now on this node gets nothing new, and hands its subscriptions over as other nodes ask for them. */
+  /** Accepts no further subscriptions, and asks the balancer to move this node's subscriptions to the others. */
   drain(): void {
     void this.#askOthers();
   }

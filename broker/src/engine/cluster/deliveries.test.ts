@@ -23,7 +23,7 @@ async function subscribeMany(count: number): Promise<readonly string[]> {
   return ids;
 }
 
-/** Has the reads of rows that begin from now on, or so many of them, wait for `release`. */
+/** Delays the next reads of rows, at most `countMax`, until `release` is called. */
 function holdReads(countMax = Number.POSITIVE_INFINITY): {
   readonly count: () => number;
   readonly release: () => void;
@@ -72,7 +72,7 @@ it("a node that stops during a take-over delivers none of the subscriptions", as
   const own = ids.filter((id) => owners.get(id) === "node-1:1");
   expect(own.length).toBeGreaterThan(0);
   await cluster.run(cluster.publish(0, "a", "1"));
-  // What the drain waits for.
+  // The drain waits for its slow attempts.
   await cluster.run(cluster.publish(0, "b", "1"));
   await cluster.clock.advance(50);
   let hasStopped = false;
@@ -88,7 +88,7 @@ it("a node that stops during a take-over delivers none of the subscriptions", as
   for (const id of own) expect(attemptsOf(id)).toEqual(["node-0:1 1"]);
 });
 
-it("stop waits for a read of rows only until its deadline", async () => {
+it("stop waits for a hanging read of rows only until its deadline", async () => {
   await start(1);
   await subscribeMany(1);
   const reads = holdReads();
@@ -108,7 +108,7 @@ it("a late read under an ended membership does not touch workers of the next one
   const rows = Array.from({ length: holdingsPageMax + 1 }, (_, index) => rowOf(index, [...ids][0]));
   for (const row of rows) await store.insertSubscription(row, 0);
   await until(() => reads.count() === 1);
-  // The page that waits to be read is gone, so that the next membership sees only what the ended one has not come to yet.
+  // Deletes the rows of the page being read, so that the next membership finds only the last row, which the ended one has not reached.
   const last = rows.at(-1)?.id ?? "";
   for (const { id, epoch } of rows) if (id !== last) await store.deleteSubscription({ id, epoch });
   for (const id of ids) await coordinator.leave(id);
@@ -121,7 +121,7 @@ it("a late read under an ended membership does not touch workers of the next one
 
 const never = (): Promise<AttemptOutcome> => new Promise(() => {});
 
-it("hands over requested subscriptions at once, except those with a slow receiver", async () => {
+it("hands over requested subscriptions at once, and one with a hanging receiver after about a second", async () => {
   await start(1);
   const { coordinator } = cluster.shared;
   cluster.sink.receive("http://hangs/", never);
@@ -148,7 +148,7 @@ it("hands over requested subscriptions at once, except those with a slow receive
   expect(last).toBeGreaterThan(900);
 });
 
-it("a stopping node hands over at once, and waits a bounded time for slow receivers", async () => {
+it("a stopping node hands over at once, and waits about a second for a hanging receiver", async () => {
   await start(2);
   const ids = await subscribeMany(6);
   await cluster.clock.advance(5_000);
@@ -171,7 +171,7 @@ it("a stopping node hands over at once, and waits a bounded time for slow receiv
   expect(attemptsOf(slow)).toEqual(["node-1:1 1", "node-0:1 1", "node-0:1 2"]);
 });
 
-it("a stopping node hands over thousands of subscriptions with hanging receivers in a second, each after its attempt ended", async () => {
+it("a stopping node hands over thousands of subscriptions with hanging receivers within 1.25 s, after their attempts end", async () => {
   await start(2);
   cluster.sink.receive("http://hangs/", never);
   const [owner] = cluster.node(1).ids;
@@ -194,7 +194,7 @@ it("a stopping node hands over thousands of subscriptions with hanging receivers
   expect(Math.max(...rest.map(({ at }) => at - since))).toBeLessThan(1_250);
 });
 
-it("a stop during a hand-over waits for receivers only once", async () => {
+it("a stop during a hand-over does not wait for receivers a second time", async () => {
   await start(1);
   cluster.sink.receive("http://hangs/", never);
   for (let count = 0; count < 4; count += 1) await cluster.run(cluster.subscribe(0, "a", { url: "http://hangs/" }));
@@ -218,7 +218,7 @@ it("a stop during a hand-over waits for receivers only once", async () => {
   expect(owners).toEqual(cluster.node(1).ids);
 });
 
-it("a publish that hangs leaves a stopping node time to leave", async () => {
+it("a stopping node has time to leave even if a publish hangs", async () => {
   await start(2);
   const { coordinator, store } = cluster.shared;
   const leave = coordinator.leave.bind(coordinator);

@@ -19,7 +19,7 @@ import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
 import { HandOver } from "./hand-over.ts";
-import { compareHoldings, type HoldingsPage, type Standing } from "./holdings.ts";
+import { compareHoldings, type HoldingsPage, type RunningWorker } from "./holdings.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 
@@ -41,7 +41,7 @@ export interface DeliveriesOptions {
 
 /**
  * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn,
- * and while no index rolls back. Workers stop at once only at the end of a membership, and for a rollback.
+ * and while no index rolls back. Outside such a turn, workers stop only when a membership ends, and for a rollback.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;
@@ -49,7 +49,7 @@ export class Deliveries {
   readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
-  /** Tasks that start and end workers, and tasks that hand over; also those of memberships that have ended. */
+  /** Tasks that start and end workers (`#settling`) and that hand over (`#giving`), also of memberships that have ended. */
   readonly #settling = new Set<Promise<void>>();
   readonly #giving = new Set<Promise<void>>();
   #membership: Membership | undefined;
@@ -76,8 +76,8 @@ export class Deliveries {
   }
 
   /**
-   * Starts and hands over nothing more; workers go on. Returns when no task can start a worker, or `signal` aborts. Workers may still be ending for
-   * a hand-over.
+   * Begins no further starts and hand-overs; workers keep running. Returns when no task can start a worker, or when `signal` aborts. Workers may still be
+   * ending for a hand-over.
    */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
@@ -88,26 +88,26 @@ export class Deliveries {
   /** Ends all workers and releases each subscription as its worker ends. Attempts in progress have `graceMs`. Call it after {@link stop}. */
   async release(graceMs: number, signal: AbortSignal): Promise<void> {
     const giving = untilAborted(Promise.allSettled(this.#giving), signal);
-    await Promise.all([giving, this.#handOver.giveAll([...this.#standing()], { graceMs, signal })]);
+    await Promise.all([giving, this.#handOver.giveAll([...this.#runningWorkers()], { graceMs, signal })]);
   }
 
-  /** Groups that {@link resume} was called for. */
+  /** Groups for which {@link resume} was called. */
   get readyGroups(): readonly GroupId[] {
     return [...this.#ready];
   }
 
-  /** From now on this node delivers its own subscriptions of a group. */
+  /** Begins to deliver this node's subscriptions of a group. */
   resume(groupId: GroupId): void {
     this.#ready.add(groupId);
     this.lookSoon();
   }
 
-  /** Looks soon at the subscriptions that this node owns. */
+  /** Soon reads which subscriptions this node owns, and starts or ends workers to match. */
   lookSoon(): void {
     this.#recurrence.ask();
   }
 
-  /** Starts delivery of a subscription whose row was read or inserted under the same hold of `changes`. */
+  /** Starts delivery. The caller must hold the group's `changes` since it read or inserted the subscription's row. */
   begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void {
     if (this.#mayBegin(subscription)) this.#options.workers.add(subscription, ahead);
     else this.lookSoon();
@@ -141,17 +141,17 @@ export class Deliveries {
     await stopped;
   }
 
-  /** Another node may deliver already, so acknowledgements that are not written are dropped. */
+  /** Drops acknowledgements that are not written: another node may deliver these subscriptions already. */
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#options;
     progressWriter.forgetAll();
-    await Promise.all([...this.#standing()].map(({ id }) => this.#drop(id)));
+    await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#drop(id)));
   }
 
   async #look(membership: Membership): Promise<void> {
     const holdings = await this.#options.coordinator.listHoldings(membership.nodeId);
     const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
-    const { wanted, doubtful } = compareHoldings(due, this.#standing());
+    const { wanted, doubtful } = compareHoldings(due, this.#runningWorkers());
     const giving = wanted.map((page) => underWay(this.#giving, this.#give(page, membership)));
     await allEnded([...giving, underWay(this.#settling, this.#settleAll(doubtful, membership))]);
   }
@@ -200,7 +200,7 @@ export class Deliveries {
     if (progress !== undefined) progressWriter.forget(progress);
   }
 
-  *#standing(): Iterable<Standing> {
+  *#runningWorkers(): Iterable<RunningWorker> {
     for (const { subscription, worker } of this.#options.workers.all()) {
       const { groupId } = subscription;
       const { id, epoch } = worker.progress;
@@ -212,7 +212,7 @@ export class Deliveries {
     return this.#membership?.nodeId === owner && this.#serves(this.#membership);
   }
 
-  /** Ask it right before a worker is started or ended for a membership: another membership may have begun meanwhile. */
+  /** Call it right before starting or ending a worker for a membership: another membership may have begun meanwhile. */
   #serves(membership: Membership | undefined): boolean {
     return !this.#stopping.signal.aborted && membership?.isLive() === true;
   }
@@ -230,7 +230,7 @@ function underWay(tasks: Set<Promise<void>>, task: Promise<void>): Promise<void>
   return task;
 }
 
-/** Waits for all tasks, also if one fails; then throws the first failure. */
+/** Waits for all tasks even if one fails; then throws the first failure. */
 async function allEnded(tasks: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(tasks);
   await Promise.all(tasks);

@@ -6,12 +6,12 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** Time for an attempt in progress when another node waits for its subscription, in milliseconds. */
+/** How long an attempt in progress may take while another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;
 
-/** Time after which workers that still end count as those of a slow receiver, in milliseconds. */
+/** How long a hand-over waits for all workers before it hands over those that have ended, in milliseconds. */
 const soonMs = 50;
-/** Wait of a stopping node between two releases of subscriptions whose workers have ended, in milliseconds. */
+/** How often a stopping node releases the subscriptions whose workers have ended, in milliseconds. */
 const letGoEveryMs = 100;
 
 export interface HandOverOptions {
@@ -31,7 +31,7 @@ export class HandOver {
     this.#options = options;
   }
 
-  /** Hands subscriptions to the nodes that ask: first those that end at once, the rest when all have ended. */
+  /** Hands subscriptions to the nodes that asked for them: those whose workers end at once first, the rest when all workers have ended. */
   async give(keys: readonly SubscriptionKey[]): Promise<void> {
     const ended: SubscriptionKey[] = [];
     const ending = keys.map(async (key) => {
@@ -50,8 +50,8 @@ export class HandOver {
   }
 
   /**
-   * Ends all of these workers within `graceMs`, and releases each as it ends: other nodes take it over while slower ones still end. Subscriptions
-   * that are not released before `signal` aborts are free when this node leaves.
+   * Ends these workers within `graceMs`, and releases each subscription as its worker ends: other nodes take it over while slower workers still end. Those
+   * that are not released before `signal` aborts become free when this node leaves.
    */
   async giveAll(
     keys: readonly SubscriptionKey[],

@@ -10,7 +10,7 @@ export class Hints {
     return () => void this.#listeners.delete(own);
   }
 
-  tell(hint: Hint): void {
+  notify(hint: Hint): void {
     for (const listener of this.#listeners) listener(hint);
   }
 }

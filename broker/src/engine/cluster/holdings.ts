@@ -9,23 +9,23 @@ export interface HoldingsPage<T> {
 }
 
 /** A worker, with the epoch under which it delivers. */
-export interface Standing extends SubscriptionKey {
+export interface RunningWorker extends SubscriptionKey {
   readonly groupId: GroupId;
 }
 
 export interface HoldingsDifference {
-  /** Another node asks for these. */
+  /** Holdings that another node asks for. */
   readonly wanted: readonly HoldingsPage<Holding>[];
-  /** Owned without a worker, delivered without being owned, or delivered under another epoch. */
+  /** Subscriptions that are owned without a worker, delivered without being owned, or delivered under another epoch. */
   readonly doubtful: readonly HoldingsPage<SubscriptionId>[];
 }
 
 /** Maximum number of subscriptions in one page. */
 export const holdingsPageMax = 500;
 
-/** The changes after which a node delivers exactly the subscriptions that it owns. */
-export function compareHoldings(holdings: readonly Holding[], standing: Iterable<Standing>): HoldingsDifference {
-  const workers = new Map([...standing].map((worker) => [worker.id, worker]));
+/** Compares the subscriptions that a node owns with those that it delivers. */
+export function compareHoldings(holdings: readonly Holding[], running: Iterable<RunningWorker>): HoldingsDifference {
+  const workers = new Map([...running].map((worker) => [worker.id, worker]));
   const wanted = new Map<GroupId, Holding[]>();
   const doubtful = new Map<GroupId, SubscriptionId[]>();
   for (const holding of holdings) {

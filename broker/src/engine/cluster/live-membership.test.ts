@@ -11,14 +11,14 @@ function setUp() {
   return { clock, membership };
 }
 
-it("reports its end with whole milliseconds", async () => {
+it("gives the reason of its end in whole milliseconds", async () => {
   const { clock } = setUp();
   const membership = new LiveMembership(nodeId, { clock, membershipMs: 4_000, sentAt: clock.monotonic() });
   await clock.advance(4_000);
   expect(membership.ended.reason).toBe("not renewed for 3333 ms");
 });
 
-it("ends five sixths of its time after the last answered renewal was sent", async () => {
+it("ends 5/6 of membershipMs after the last answered renewal was sent", async () => {
   const { clock, membership } = setUp();
   await clock.advance(2_000);
   const sentAt = clock.monotonic();
@@ -39,7 +39,7 @@ it("a renewal answered out of order does not shorten the membership", async () =
   expect(membership.isLive()).toBe(true);
 });
 
-it("has ended after a pause of the process before its timer runs, and no late answer revives it", () => {
+it("has ended after a pause of the process even before its timer runs, and a late answer does not revive it", () => {
   let now = 0;
   const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
   const membership = new LiveMembership(nodeId, { clock, membershipMs: 6_000, sentAt: 0 });
@@ -49,11 +49,11 @@ it("has ended after a pause of the process before its timer runs, and no late an
   expect(membership.ended.aborted).toBe(true);
 });
 
-it("aborts its signal in the same turn", () => {
+it("end aborts its signal in the same turn", () => {
   const { membership } = setUp();
   let isReported = false;
   membership.ended.addEventListener("abort", () => void (isReported = true));
-  membership.end("told");
+  membership.end("the test ends it");
   expect(isReported).toBe(true);
   expect(membership.isLive()).toBe(false);
 });

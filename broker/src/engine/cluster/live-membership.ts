@@ -6,13 +6,13 @@ export interface LiveMembershipOptions {
   readonly clock: Clock;
   /** How long the coordinator keeps a node after its last message, in milliseconds. */
   readonly membershipMs: number;
-  /** When the join was sent, in monotonic time. */
+  /** When the join was sent, in milliseconds of the monotonic clock. */
   readonly sentAt: number;
 }
 
 /**
- * A membership that ends by this node's own clock before it ends at the coordinator: five sixths of its time after the last answered renewal was
- * sent. The coordinator counts from the receipt, which is later.
+ * A membership that ends by this node's own clock before it ends at the coordinator: 5/6 of `membershipMs` after the last answered renewal was sent.
+ * The coordinator counts the whole time from the receipt, which is later.
  */
 export class LiveMembership implements Membership {
   readonly nodeId: NodeId;

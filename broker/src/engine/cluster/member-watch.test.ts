@@ -10,12 +10,12 @@ import { MemberWatch } from "./member-watch.ts";
 const lastsMs = 3_600_000;
 const [own, other] = ["own" as NodeId, "other" as NodeId];
 
-it("notes once that a node left while it lists the nodes", async () => {
+it("notes once that a node left while the watch was listing the nodes", async () => {
   const clock = new VirtualClock();
   const { coordinator } = createMemoryCluster({ clock });
   for (const id of [own, other]) await coordinator.join({ id, address: `${id}:1` }, lastsMs);
   const hints = new Hints();
-  const end = await coordinator.listen((hint) => hints.tell(hint));
+  const end = await coordinator.listen((hint) => hints.notify(hint));
   let answerMs = 0;
   const listNodes = async () => {
     const nodes = await coordinator.listNodes();
@@ -38,7 +38,7 @@ it("notes once that a node left while it lists the nodes", async () => {
   watch.start();
   await clock.advance(1_000);
   answerMs = 500;
-  hints.tell({ kind: "nodes" });
+  hints.notify({ kind: "nodes" });
   await clock.advance(100);
   await coordinator.leave(other);
   await clock.advance(60_000);

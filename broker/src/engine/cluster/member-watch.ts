@@ -17,7 +17,7 @@ export interface MemberWatchOptions {
   readonly limits: EngineLimits;
 }
 
-/** Notes which nodes join and end, and what they take over from one another. */
+/** Records which nodes join and leave, and what they take over from one another. */
 export class MemberWatch {
   readonly history: MemberHistory;
   readonly #options: MemberWatchOptions;
@@ -25,7 +25,7 @@ export class MemberWatch {
   readonly #stopping = new AbortController();
   /** The newest holder of each lease. */
   readonly #holders = new Map<GroupId, NodeId>();
-  /** Undefined before the first look. That look notes only this node as joined: the others joined earlier. */
+  /** Undefined before the first listing, which notes only this node as joined: the others joined earlier. */
   #members: Set<NodeId> | undefined;
   #unlisten = (): void => {};
 
@@ -83,14 +83,14 @@ export class MemberWatch {
     if (hint.kind === "taken") this.#onTaken(hint);
   }
 
-  /** A look may have noted the end of the node already. */
+  /** Does nothing if a listing has already noted that the node is gone. */
   #onGone({ how, nodeId, address }: Departure): void {
     this.history.name(nodeId, address);
     if (this.#members?.delete(nodeId) !== true) return;
     this.history.note({ what: how === "left" ? "left" : "gone", nodeId });
   }
 
-  /** If the former holder released the lease, `from` is undefined. Then it is the last holder that this node saw. */
+  /** If the former holder released the lease, `from` is undefined; then this notes the last holder that this node saw. */
   #onTaken({ nodeId, from, groupId, subscriptions }: TakeOver): void {
     if (groupId === undefined) {
       this.history.note({ what: "took-over", nodeId, from, subscriptions });

@@ -5,7 +5,7 @@ import type { Hint } from "../../ports/coordinator.ts";
 export interface Membership {
   readonly nodeId: NodeId;
   /**
-   * Whether no other node can have taken over, by this node's monotonic clock. Once false, it stays false. Ask it in the same turn as the action
+   * Whether no other node can have taken over, by this node's monotonic clock. Once false, it stays false. Call it in the same turn as the action
    * that no other node may take.
    */
   isLive(): boolean;

@@ -17,13 +17,13 @@ function setUp(task: (time: number) => Promise<void> = async () => {}) {
   return { clock, recurrence, ending, times, ended: recurrence.run(once, ending.signal) };
 }
 
-it("runs at once, then periodically, also after a failure", async () => {
+it("runs the task at once, then periodically, also after a failure", async () => {
   const { clock, times } = setUp(() => Promise.reject(new Error("no connection")));
   await clock.advance(2_500);
   expect(times).toEqual([0, 1_000, 2_000]);
 });
 
-it("runs once soon after any number of asks", async () => {
+it("runs the task once soon after several asks", async () => {
   const { clock, recurrence, times } = setUp();
   await clock.advance(300);
   recurrence.ask();
@@ -46,7 +46,7 @@ it("an ask during a run causes a run after it, never a concurrent one", async ()
   expect(times).toEqual([0, 1_100]);
 });
 
-it("ends at once while a run hangs", async () => {
+it("run returns at once when its signal aborts while the task hangs", async () => {
   const { clock, ending, ended, times } = setUp(() => new Promise(() => {}));
   await clock.settle();
   ending.abort();

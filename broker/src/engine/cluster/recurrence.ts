@@ -7,9 +7,9 @@ import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 export interface RecurrenceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Longest wait between two runs. */
+  /** Longest wait between two runs, in milliseconds. */
   readonly everyMs: number;
-  /** Shortest wait between two runs. */
+  /** Shortest wait between two runs, in milliseconds. */
   readonly restMs: number;
   /** Log line for a failure. */
   readonly failed: string;
@@ -27,13 +27,13 @@ export class Recurrence {
     this.#trouble = new ReportedTrouble(options.logger, options.failed);
   }
 
-  /** Runs the task soon: a run that is in progress may have missed the change. */
+  /** Runs the task soon, even if a run is in progress: it may have missed the change. */
   ask(): void {
     this.#isAskedFor = true;
     this.#wake();
   }
 
-  /** Repeats until `signal` aborts. Does not wait for a run that is in progress then. */
+  /** Repeats the task until `signal` aborts. Does not wait for a run that is in progress then. */
   async run(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, restMs } = this.#options;
     while (!signal.aborted) {

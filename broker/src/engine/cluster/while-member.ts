@@ -1,7 +1,7 @@
 import type { NodeId } from "../../domain/node.ts";
 import type { Member } from "./member.ts";
 
-/** Runs once for each membership, with a signal that ends with it, until `signal` aborts or there will be no further membership. */
+/** Calls `run` for each membership, with a signal that aborts when the membership ends. Returns once `signal` has aborted. */
 export async function whileMember(
   member: Member,
   signal: AbortSignal,

@@ -5,9 +5,9 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { findAcceptedAhead } from "./accepted-ahead.ts";
 
 it.each<[string, readonly (readonly [topic: string, end: EventEnd | undefined])[], readonly number[]]>([
-  ["nothing", [], []],
+  ["nothing without events", [], []],
   [
-    "the accepted events of other topics than the one that fails",
+    "accepted events of other topics than that of a waiting event",
     [
       ["a", undefined],
       ["b", "accepted"],
@@ -16,7 +16,7 @@ it.each<[string, readonly (readonly [topic: string, end: EventEnd | undefined])[
     [1, 2],
   ],
   [
-    "no event after one of its topic that waits",
+    "no event after a waiting one of its topic",
     [
       ["a", undefined],
       ["b", "accepted"],
@@ -26,7 +26,7 @@ it.each<[string, readonly (readonly [topic: string, end: EventEnd | undefined])[
     [1],
   ],
   [
-    "no event after one of its topic that was skipped",
+    "no event after a skipped one of its topic",
     [
       ["a", undefined],
       ["b", "skipped"],
@@ -35,7 +35,7 @@ it.each<[string, readonly (readonly [topic: string, end: EventEnd | undefined])[
     [],
   ],
   [
-    "no event after one of its topic that was passed",
+    "no event after a passed one of its topic",
     [
       ["a", undefined],
       ["b", "passed"],

@@ -11,8 +11,8 @@ interface Entry extends WindowEntry {
 }
 
 /**
- * Of the entries in ascending position, the events that need no repeat: of each topic those before the first that was not accepted. Later ones of that topic
- * come after it once more.
+ * The positions of events that need no repeat, from entries in ascending position: of each topic, the events before the first that was not accepted. Later
+ * ones of that topic are repeated, to keep its order.
  */
 export function findAcceptedAhead(entries: Iterable<Entry>): AcceptedAhead {
   const ahead = new Set<Position>();

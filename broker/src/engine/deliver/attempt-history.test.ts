@@ -37,7 +37,7 @@ const failed = (body = ""): EndedAttempt => ({
   answer: { status: 503, body: new TextEncoder().encode(body) },
 });
 
-it("shows accepted attempts in a row as one, and failed ones with how their answers began", () => {
+it("merges accepted attempts in a row, and keeps the first 1,024 bytes of the answer to a failed one", () => {
   const history = new AttemptHistory();
   for (const sequence of [1, 2, 3]) history.note(notificationOf(1, sequence), accepted);
   history.note(notificationOf(1, 4), failed("x".repeat(3_000)));
@@ -50,14 +50,14 @@ it("shows accepted attempts in a row as one, and failed ones with how their answ
   expect(history.of(idOf(2))).toEqual([]);
 });
 
-it("keeps the newest attempts of one subscription", () => {
+it("keeps the newest ten attempts of a subscription", () => {
   const history = new AttemptHistory();
   for (let sequence = 1; sequence <= 30; sequence += 1) history.note(notificationOf(1, sequence), failed());
   const kept = history.of(idOf(1));
   expect([kept.length, kept[0]?.eventId]).toEqual([attemptsPerSubscriptionMax, notificationOf(1, 30).eventId]);
 });
 
-it("keeps no more than its bound of all subscriptions, and forgets those that failed least recently", () => {
+it("keeps at most historyBytesMax of all subscriptions, and forgets those that failed least recently", () => {
   const history = new AttemptHistory();
   const count = Math.floor(historyBytesMax / 500);
   for (let number = 0; number < count; number += 1) history.note(notificationOf(number), accepted);
@@ -70,7 +70,7 @@ it("keeps no more than its bound of all subscriptions, and forgets those that fa
   expect([history.of(idOf(0)), history.of(idOf(long)).length, history.of(idOf(count - 1))]).toEqual([[], 1, []]);
 });
 
-it("counts the reasons too", () => {
+it("counts failure reasons towards historyBytesMax", () => {
   const history = new AttemptHistory();
   const reason = "r".repeat(10_000);
   const count = Math.floor(historyBytesMax / reason.length);

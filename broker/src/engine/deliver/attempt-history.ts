@@ -2,31 +2,31 @@ import type { EventId } from "@stele/wire";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { AttemptAnswer, AttemptOutcome, Notification } from "../../ports/sink.ts";
 
-/** Attempts that are remembered of one subscription; accepted ones in a row count as one. */
+/** Attempts that a node remembers of one subscription; accepted ones in a row count as one. */
 export const attemptsPerSubscriptionMax = 10;
-/** Memory for the attempts of all subscriptions of a node, in bytes. Those of the subscription that failed least recently go first. */
+/** Memory for the attempts of all subscriptions of a node, in bytes. Beyond it, those of the subscription that failed least recently are dropped. */
 export const historyBytesMax = 32 * 1024 * 1024;
-/** What is left of them when the bound is reached. A Map passes over all keys that were deleted since it grew last, so that one at a time would be slow. */
+/** Bytes to keep when {@link historyBytesMax} is reached. Deleting one by one would be slow: a Map steps over all keys deleted since it last grew. */
 const historyBytesLeft = 30 * 1024 * 1024;
-/** Bytes of one answer that are remembered. */
+/** Bytes that a node remembers of the answer to one attempt. */
 export const excerptBytesMax = 1_024;
-/** Memory of an attempt beside its texts, when it is the only one of its subscription (measured by `npm run bench -- --only admin`). */
+/** Memory of an attempt without its texts, if it is the only one of its subscription (measured by `npm run bench -- --only admin`). */
 const recordBytes = 768;
-/** Memory of a character of a text, at most. */
+/** Largest memory of a character of a text. */
 const bytesPerCharacter = 2;
 
-/** One attempt, or several accepted ones in a row, of which it is the newest. */
+/** One attempt, or the newest of several accepted ones in a row. */
 export interface AttemptRecord {
   /** When it ended, in milliseconds since the epoch. */
   readonly at: number;
   readonly durationMs: number;
   readonly outcome: "accepted" | "failed" | "gone";
   readonly eventId: EventId;
-  /** Attempts in a row that it stands for. */
+  /** Number of accepted attempts in a row; 1 for a failed attempt. */
   readonly count: number;
-  /** Of HTTP; undefined without an answer. */
+  /** HTTP status of the answer; undefined without one. */
   readonly status: number | undefined;
-  /** Why it failed. */
+  /** Why the attempt failed; undefined if it was accepted. */
   readonly reason: string | undefined;
   /** How the answer to a failed attempt began. */
   readonly excerpt: string | undefined;
@@ -42,7 +42,7 @@ export interface EndedAttempt {
 
 type Writable<Row> = { -readonly [Name in keyof Row]: Row[Name] };
 
-/** The newest attempts of the subscriptions that this node delivers. They are in memory only, and take at most {@link historyBytesMax}. */
+/** The newest attempts of the subscriptions that this node delivers; only in memory, at most {@link historyBytesMax}. */
 export class AttemptHistory {
   readonly #records = new Map<SubscriptionId, Writable<AttemptRecord>[]>();
   #bytes = 0;
@@ -57,7 +57,7 @@ export class AttemptHistory {
     return this.#records.get(id)?.at(-1);
   }
 
-  /** A receiver that works costs no memory per event: its newest attempt replaces the one before. */
+  /** Records an attempt. An accepted one replaces an accepted one before it, so a working receiver costs no memory per event. */
   note({ subscription: { id }, eventId }: Notification, { outcome, answer, at, durationMs }: EndedAttempt): void {
     const own = this.#records.get(id);
     const last = own?.at(-1);
@@ -79,7 +79,7 @@ export class AttemptHistory {
     });
   }
 
-  /** Call it when this node does not deliver the subscription any more: others make its attempts from now on. */
+  /** Call it when this node stops delivering the subscription: another node makes its attempts from now on. */
   forget(id: SubscriptionId): void {
     for (const record of this.#records.get(id) ?? []) this.#account(record, -1);
     this.#records.delete(id);

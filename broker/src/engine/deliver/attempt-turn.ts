@@ -1,19 +1,19 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { AttemptSlot, CallbackTarget, Sink } from "../../ports/sink.ts";
 
-/** Whose turn it is, and at which receiver. */
+/** The receiver whose slot an attempt needs, and the waits before it. */
 export interface TurnOrder {
   readonly sink: Pick<Sink, "enter">;
   readonly target: CallbackTarget;
-  /** Waits for the turn of an attempt; undefined where it may be made at once. */
+  /** Waits until the owner's quota allows an attempt; undefined if it needs no wait. */
   readonly turn: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
   /** Ends the wait. */
   readonly stopping: CancelSignal;
 }
 
 /**
- * The turn of a worker's next attempt, which it waits for before it takes an event: tens of thousands of workers may wait for one receiver, and this wait
- * holds a tenth of what an attempt holds that waits for its connection.
+ * The turn of a worker's next attempt. The worker waits for it before it takes an event from its feed: tens of thousands of workers may wait for one
+ * receiver, and this wait needs a tenth of the memory of an attempt that waits for its connection.
  */
 export class AttemptTurn {
   #slot: AttemptSlot | undefined;
@@ -24,7 +24,7 @@ export class AttemptTurn {
     return this.#hasCome;
   }
 
-  /** Waits; undefined where no wait is needed. */
+  /** Waits for the turn; undefined if it comes at once. */
   enter({ sink, target, turn, stopping }: TurnOrder): Promise<void> | undefined {
     this.#hasCome = true;
     const paced = turn?.(stopping);
@@ -40,7 +40,7 @@ export class AttemptTurn {
     this.#hasCome = false;
   }
 
-  /** Lets others begin, and keeps the turn: an attempt needs no slot. Call it before a wait after which the attempt follows. */
+  /** Gives the receiver's slot to another attempt, but keeps the turn. Call it before the attempt has to wait for something else. */
   leaveSlot(): void {
     this.#slot?.leave();
     this.#slot = undefined;

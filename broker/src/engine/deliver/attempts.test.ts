@@ -52,7 +52,7 @@ function createComponents() {
   return { sink, clock, seen, parts };
 }
 
-it("a node that may no longer deliver attempts nothing, and counts and reports nothing", async () => {
+it("deliver makes, counts and logs no attempt once mayStart returns false", async () => {
   const { sink, clock, seen, parts } = createComponents();
   let mayStart = true;
   sink.receive("http://receiver/", () => {
@@ -67,7 +67,7 @@ it("a node that may no longer deliver attempts nothing, and counts and reports n
   expect(seen).toEqual(["failed", "delivery failed"]);
 });
 
-/** Breaks the contract of the port. */
+/** A sink whose first attempt breaks the contract of the port: it throws or rejects. */
 class BrokenOnce extends RecordingSink {
   readonly #breaks: () => Promise<AttemptOutcome>;
   #isBroken = false;
@@ -93,7 +93,7 @@ it.each([
       throw broken;
     },
   ],
-])("a sink that %s fails one attempt, with a log line", async (_, breaks) => {
+])("deliver counts an attempt whose sink %s as failed, logs an error, and tries again", async (_, breaks) => {
   const { clock, seen, parts } = createComponents();
   const sink = new BrokenOnce(breaks);
   const delivery = deliver({ ...parts, sink }, notification, { stopping: never, aborting: never });
@@ -112,7 +112,7 @@ it.each([
   ["set forward by four days and back", 4 * day],
   ["set back by six hours and forward", -6 * hour],
   ["set forward by ten years and back", 3650 * day],
-])("a clock that is %s while a receiver fails suspends nothing", async (_, step) => {
+])("deliver does not give up while a receiver fails and the clock is %s", async (_, step) => {
   const { sink, clock, parts } = createComponents();
   sink.receive("http://receiver/", () => {
     if (sink.attempts.length === 2) clock.step(step);
@@ -124,7 +124,7 @@ it.each([
   expect(await delivery).toEqual({ status: "accepted" });
 });
 
-it("suspends a subscription whose receiver fails for three days", async () => {
+it("deliver gives up when the receiver has failed for three days", async () => {
   const { sink, clock, parts } = createComponents();
   sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
   const delivery = deliver(parts, notification, { stopping: never, aborting: never });

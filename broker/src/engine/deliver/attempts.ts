@@ -17,15 +17,15 @@ export interface AttemptsOptions {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Shared by all receivers of this node. */
+  /** The failures of all receivers of this node. */
   readonly failures: ReceiverFailures;
-  /** The same. */
+  /** The attempts of all subscriptions of this node. */
   readonly history: AttemptHistory;
 }
 
 /**
- * How the delivery of one event ended. `gone`: the receiver wants no event any more. `failed`: it took too many attempts, or too long. `interrupted`: a signal
- * aborted first, and no acknowledgement is known.
+ * How the delivery of one event ended. `gone`: the receiver wants no further events. `failed`: too many attempts failed, or for too long. `interrupted`: a
+ * signal aborted first, or this node may not deliver any more; no acknowledgement is known.
  */
 export type DeliveryResult =
   | { readonly status: "accepted" | "gone" | "interrupted" }
@@ -39,10 +39,10 @@ export interface Failing {
 
 /** The wait before the next attempt. */
 export interface Wait {
-  /** Failed attempts before it. */
+  /** Failed attempts so far. */
   readonly attempts: number;
   readonly waitMs: number;
-  /** Whether the receiver asked for it. */
+  /** Whether the receiver asked for this wait. */
   readonly isAsked: boolean;
 }
 
@@ -50,19 +50,19 @@ export interface Wait {
 export interface DeliverySignals {
   readonly stopping: CancelSignal;
   readonly aborting: CancelSignal;
-  /** Gives a signal that ends the waits from now on, for an attempt at once; they last as long as planned if left out. */
+  /** Returns a signal that ends later waits early, to attempt at once; if left out, nothing ends them early. */
   readonly retrying?: (() => CancelSignal) | undefined;
-  /** Waits for the turn of an attempt; undefined where it may be made at once. */
+  /** Waits until the owner's quota allows an attempt; undefined if it needs no wait. */
   readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
-  /** Whether the first attempt has had its turn; false if left out. */
+  /** Whether the caller has already waited for the turn of the first attempt; false if left out. */
   readonly hasTurn?: boolean | undefined;
-  /** Whether this node may still deliver; asked right before each attempt is sent. */
+  /** Whether this node may still deliver; called right before each attempt is sent. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Failures in an earlier run of the broker or at another node; none if left out. */
   readonly failing?: Failing | undefined;
-  /** What is left of a wait that the receiver asked for; nothing if left out. */
+  /** Remaining milliseconds of a wait that the receiver asked for; 0 if left out. */
   readonly leftMs?: number | undefined;
-  /** Failed attempts after which delivery ends; undefined where only the time counts. */
+  /** Failed attempts after which delivery ends; if undefined, only the failed time ends it. */
   readonly attemptsMax?: number | undefined;
   /** Called before each wait. */
   readonly onWaiting?: ((wait: Wait) => void) | undefined;
@@ -72,8 +72,8 @@ export interface DeliverySignals {
 
 /**
  * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, has failed `attemptsMax`
- * times, or has failed for `giveUpAfterMs` (DESIGN section 7). That counts the waits between attempts, so neither a clock step nor a machine that slept makes it
- * longer.
+ * times, or has failed for `giveUpAfterMs` (DESIGN section 7). The failed time is the sum of the waits between attempts, so a clock step or a machine that
+ * slept does not add to it.
  */
 export async function deliver(
   parts: AttemptsOptions,
@@ -115,7 +115,7 @@ export async function deliver(
 
 type BackoffParts = Pick<AttemptsOptions, "clock" | "randomness" | "limits">;
 
-/** Waits for the backoff after `failures` failures; less if `signal` aborts. */
+/** Waits for the backoff after `failures` failures, or until `signal` aborts. */
 export async function pauseAfter(parts: BackoffParts, failures: number, signal: CancelSignal): Promise<void> {
   await pause(parts.clock, toWaitMs(parts, failures), signal);
 }
@@ -127,7 +127,7 @@ function toWaitMs(parts: BackoffParts, failures: number, waitMsMin = 0): number 
   return Math.max(delayMs, waitMsMin);
 }
 
-/** Waits, less if a signal aborts. Returns the waited milliseconds, at most the planned ones. */
+/** Waits for `waitMs`, or until a signal aborts. Returns the milliseconds waited, at most `waitMs`. */
 async function waitFor(clock: Clock, waitMs: number, signals: readonly CancelSignal[]): Promise<number> {
   const startedAt = clock.monotonic();
   await pause(clock, waitMs, ...signals);
@@ -136,7 +136,7 @@ async function waitFor(clock: Clock, waitMs: number, signals: readonly CancelSig
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
 
-/** One attempt, counted and remembered. No async function: tens of thousands of attempts may wait for their turn. */
+/** Makes one attempt, and counts and records it. Not an async function, to save memory: tens of thousands of attempts may wait for their turn. */
 export function attempt(
   parts: Pick<AttemptsOptions, "sink" | "clock" | "metrics" | "history" | "logger">,
   notification: Notification,
@@ -162,7 +162,7 @@ export function attempt(
   }
 }
 
-/** The sink broke its contract and threw. That fails this attempt only. */
+/** The outcome of an attempt whose sink broke its contract and threw: only this attempt fails. */
 function toFailure(
   { logger }: Pick<AttemptsOptions, "logger">,
   { subscription, eventId }: Notification,

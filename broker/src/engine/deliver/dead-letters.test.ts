@@ -38,7 +38,7 @@ async function publishAll(topic: string, texts: readonly string[]): Promise<void
 }
 
 describe("an event whose attempts fail", () => {
-  it("is skipped after so many attempts, and the next ones are delivered", async () => {
+  it("becomes a dead letter after attemptsMax attempts, and the next events are delivered", async () => {
     let added = 0;
     await start({ metrics: { ...noMetrics, deadLetters: (_, count) => void (added += count) } });
     refuseBad();
@@ -54,14 +54,14 @@ describe("an event whose attempts fail", () => {
     expect((await engine.broker.getEvent({ eventId: letter?.eventId ?? "", groupId: undefined })).sequence).toBe(2);
   });
 
-  it("keeps the number of its attempts over restarts", async () => {
+  it("keeps the number of its attempts across restarts", async () => {
     await start();
     refuseBad();
     const id = await engine.subscribe("a", { options: { ...skip, attemptsMax: 4 } });
     await engine.publish("a", "bad");
     await engine.clock.advance(8_000);
     expect(attempted()).toHaveLength(3);
-    // Also over a kill: it is stored while the worker runs.
+    // The number is stored while the worker runs, so it also survives a kill.
     expect(await engine.store.findSubscription(parseSubscriptionId(id))).toMatchObject({ failedAttempts: 2 });
     await engine.rebuild();
     await engine.broker.start();
@@ -71,7 +71,7 @@ describe("an event whose attempts fail", () => {
     expect(await letters(id)).toHaveLength(1);
   });
 
-  it("suspends the subscription where the receiver is gone, or where no rule says otherwise", async () => {
+  it("suspends the subscription if the receiver is gone, even if failing events are to be skipped", async () => {
     await start();
     refuseBad({ status: "gone", reason: "answered 410" });
     const id = await engine.subscribe("a", { options: skip });
@@ -80,7 +80,7 @@ describe("an event whose attempts fail", () => {
     expect([(await find(id)).subscription.state, await letters(id)]).toEqual(["suspended", []]);
   });
 
-  it("does not hold up other topics, and the cursor passes it with those before it", async () => {
+  it("does not delay other topics; the cursor passes it when it passes the events before it", async () => {
     await start();
     engine.sink.receive(url, async (notification) => {
       if (textsOf(notification).some(isBad)) return failed;
@@ -96,7 +96,7 @@ describe("an event whose attempts fail", () => {
     expect([(await letters(id)).map(({ topic }) => topic), (await find(id)).lag]).toEqual([["b"], 0]);
   });
 
-  it("takes its whole batch with it, event by event", async () => {
+  it("makes every event of its batch a dead letter", async () => {
     await start();
     refuseBad();
     const id = await engine.subscribe("a", { options: { ...skip, batchEvents: 3, batchMs: 100 } });
@@ -106,7 +106,7 @@ describe("an event whose attempts fail", () => {
     expect((await find(id)).subscription.notifiedCount).toBe(1);
   });
 
-  it("suspends the subscription when it has as many dead letters as it may have, and loses none", async () => {
+  it("suspends the subscription when it has deadLettersMax dead letters, and loses no event", async () => {
     await start();
     refuseBad();
     const id = await engine.subscribe("#", { options: { onFailure: "skip", attemptsMax: 1, concurrency: 2 } });
@@ -118,7 +118,7 @@ describe("an event whose attempts fail", () => {
     expect([subscription.state, deadLetters, lag]).toEqual(["suspended", deadLettersMax, 10]);
   });
 
-  it("becomes no second dead letter where the cursor moves back over it", async () => {
+  it("becomes no second dead letter after a replay", async () => {
     await start();
     refuseBad();
     const id = await engine.subscribe("a", { options: skip });
@@ -133,7 +133,7 @@ describe("an event whose attempts fail", () => {
     expect(await letters(id)).toHaveLength(1);
   });
 
-  it("is written with the cursor that passes it, whatever write fails", async () => {
+  it("is stored in one write with the cursor that passes it, also after failed writes", async () => {
     const memory = createMemoryStore();
     let failures = 3;
     const store = withCalls(memory, {

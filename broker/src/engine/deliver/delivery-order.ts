@@ -6,20 +6,20 @@ import type { OriginSource } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { AcceptedAhead } from "./accepted-ahead.ts";
 
-/** What one worker delivers, and from where. */
+/** The subscription that a worker delivers, and its feed. */
 export interface DeliveryOrder {
   readonly subscription: CallbackSubscription;
   readonly feed: Feed;
-  /** What the worker before has delivered beyond the cursor; nothing if left out. */
+  /** Events beyond the cursor that an earlier worker has delivered; none if left out. */
   readonly ahead?: AcceptedAhead | undefined;
   /** Whether this node may still deliver; always if left out. */
   readonly mayStart?: (() => boolean) | undefined;
-  /** Whether events of a topic may reach the subscriber by now; all may if left out. */
+  /** Whether the subscriber may receive events of a topic now; it may receive all if left out. */
   readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
-  /** Waits for the turn of an attempt; undefined where it may be made at once. */
+  /** Waits until the owner's quota allows an attempt; undefined if it needs no wait. */
   readonly turn?: ((signal: CancelSignal) => Promise<void> | undefined) | undefined;
-  /** How the subscriber calls the topics; by their real names if left out. */
+  /** The names of the subscriber's tenant; if left out, it sees the real topic names. */
   readonly names?: TenantNames | undefined;
-  /** Where events come from, for a form of callback that says it. */
+  /** Origins of events, for callback forms that contain them. */
   readonly origins?: OriginSource | undefined;
 }

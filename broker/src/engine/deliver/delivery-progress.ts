@@ -18,11 +18,11 @@ export interface DeliveryProgressOptions {
   readonly progressWriter: Pick<ProgressWriter, "note">;
 }
 
-/** Progress of one subscription, ahead of the store: says what is worth a write. */
+/** The progress of one subscription, ahead of the store. Decides which changes are worth a write. */
 export class DeliveryProgress {
   readonly #options: DeliveryProgressOptions;
   #current: Progress;
-  /** Value in the last progress that was noted. */
+  /** `failedMs` in the last progress that was given to the writer. */
   #savedFailedMs: number;
   /** Dead letters of events up to the cursor that are not stored yet: every write of the cursor carries them. */
   #unsaved: readonly DeadLetter[] = [];
@@ -68,7 +68,7 @@ export class DeliveryProgress {
     if (isNews || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();
   }
 
-  /** Forgets the time that the receiver asked to wait. The next failure that is noted carries this. */
+  /** Ends the wait that the receiver asked for. The store learns it with the next failure that is noted. */
   endWait(): void {
     this.#current = { ...this.#current, retryAt: 0 };
   }

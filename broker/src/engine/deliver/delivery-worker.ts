@@ -39,7 +39,7 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly eventIds: EventIds;
   /** Notes each failure to read events. The feed clears it after a read that succeeds. */
   readonly troubles: Troubles;
-  /** Whether this node attempts no delivery at all; false if left out. */
+  /** Whether deliveries of this node are paused; false if left out. */
   readonly isPaused?: boolean | undefined;
   /** Shared by all workers of a node. */
   readonly slices: TimeSlices;
@@ -47,7 +47,7 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
-/** Number of writes of the failed time until delivery gives up. A kill loses at most the time between two of them. */
+/** Number of writes of the failed time before delivery gives up. A kill loses at most the failed time since the last of them. */
 const failingSaves = 64;
 /** Bytes of content and extensions in one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
@@ -56,14 +56,14 @@ const batchBytesMax = 1024 * 1024;
 interface Held extends WindowEntry, LaneItem {
   readonly event: Event;
   failure: Failure;
-  /** Where the event is skipped. */
+  /** The dead letter of the event, if it is skipped. */
   letter: DeadLetter | undefined;
 }
 
 /**
- * Delivers the events of one callback subscription in order: one at a time over all topics, unless the subscription asks for several topics at once,
- * or for batches. The cursor follows the events that its receiver has accepted, up to the first that it has not, and passes those that the filter does
- * not match, and those that are skipped because their attempts failed.
+ * Delivers the events of one callback subscription in order, one at a time, unless the subscription asks for concurrency (several topics at once)
+ * or batches. The cursor advances up to the first event that the receiver has not accepted. It passes events that the filter does not match, and dead
+ * letters.
  */
 export class DeliveryWorker {
   readonly feed: Feed;
@@ -74,22 +74,22 @@ export class DeliveryWorker {
   readonly #stopping = new Cancellation();
   readonly #aborting = new Cancellation();
   readonly #progress: DeliveryProgress;
-  /** Events that were taken and are not yet behind the cursor. */
+  /** Events that were taken from the feed and that the cursor has not passed. */
   readonly #window = new EventWindow<Held>();
-  /** Undefined for the usual delivery, in which the next event is taken when the one before has ended. */
+  /** Undefined without concurrency and batches: then the worker takes the next event when the one before has ended. */
   readonly #lanes: Lanes<Held> | undefined;
-  /** Undefined for the usual delivery too. */
+  /** Undefined if `#lanes` is. */
   readonly #room: RoomAhead | undefined;
-  /** Undefined where no event is skipped. */
+  /** Undefined if the subscription does not skip failing events. */
   readonly #skipped: SkippedEvents | undefined;
-  /** Ends the waits before attempts; undefined before the first. */
+  /** Aborts the waits before attempts; undefined before the first wait. */
   #retrying: Cancellation | undefined;
   #running: Promise<void> = Promise.resolve();
   /** When the next attempt is due; undefined unless the worker waits for it. */
   #nextAttemptAt: number | undefined;
-  /** Until when the receiver wants no attempt at any event, by the monotonic clock. */
+  /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
   #askedUntil = 0;
-  /** Taken before an event is, and left when its first attempt has ended. */
+  /** Entered before an event is taken from the feed, and left when its first attempt has ended. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
@@ -120,12 +120,12 @@ export class DeliveryWorker {
     return this.#window.oldest?.position ?? this.feed.peek()?.position;
   }
 
-  /** What it has delivered beyond its cursor. Ask once it has stopped. */
+  /** Events beyond the cursor that the receiver has accepted. Read it after the worker has stopped. */
   get acceptedAhead(): AcceptedAhead {
     return findAcceptedAhead(this.#window.entries());
   }
 
-  /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
+  /** Begins delivery. A paused worker takes nothing from its feed, so the feed reads nothing and the cursor stays. */
   start(): void {
     if (this.#options.isPaused !== true) this.#running = this.#run();
   }
@@ -135,7 +135,7 @@ export class DeliveryWorker {
     return this.#window.size === 0 && this.feed.isCaughtUp;
   }
 
-  /** Makes the next attempts at once, whatever their waits are. Returns false if the worker ends. */
+  /** Ends the waits, so that the next attempts are made at once. Returns false if the worker is stopping. */
   retryNow(): boolean {
     if (this.#stopping.aborted) return false;
     const retrying = this.#retrying;
@@ -171,7 +171,7 @@ export class DeliveryWorker {
     if (this.#hasGivenUp) this.#options.onGivenUp(this.#order.subscription.id, this);
   }
 
-  /** False where the worker has to end. */
+  /** Begins to deliver an event. Returns false if the worker must end. */
   #begin(held: Held): Promise<boolean> | boolean {
     if (this.#order.ahead?.has(held.position) === true) {
       this.#turn.leave();
@@ -183,7 +183,7 @@ export class DeliveryWorker {
     return this.#room?.wait().then(() => true) ?? true;
   }
 
-  /** An attempt that is not due yet would keep others from their turns. */
+  /** Waits for a turn, unless the next attempt is not due yet: it would block the turns of others. */
   #enter(): Promise<void> | undefined {
     if (this.#progress.current.retryAt > this.#options.clock.now()) return undefined;
     return this.#turn.enter({
@@ -218,7 +218,7 @@ export class DeliveryWorker {
     });
   }
 
-  /** The event after the cursor may have failed before, in an earlier run of the broker or at another node. */
+  /** Takes an event from the feed. The first one may have failed before, in an earlier run of the broker or at another node. */
   #take(event: Event): Held {
     const isNext = this.#window.size === 0;
     const held: Held = {
@@ -236,7 +236,7 @@ export class DeliveryWorker {
     return held;
   }
 
-  /** Delivers events together; those whose right ends meanwhile are passed. False where the worker has to end. */
+  /** Delivers events in one request; the cursor passes those that the subscriber may not receive any more. Returns false if the worker must end. */
   async #deliver(items: readonly Held[]): Promise<boolean> {
     for (let rest = items; rest.length > 0; ) {
       const result = await this.#attempt(rest);
@@ -258,7 +258,7 @@ export class DeliveryWorker {
     return true;
   }
 
-  /** Skips the events if the subscription asks for that. Else, or where there is no room for more dead letters, delivery ends. */
+  /** Skips the events if the subscription asks for that. Ends delivery if it does not, or if there is no room for more dead letters. */
   async #onFailed(items: readonly Held[], result: DeliveryResult): Promise<boolean> {
     const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
     if (result.status === "failed" && room === "free") {
@@ -295,7 +295,7 @@ export class DeliveryWorker {
     return deliver(this.#options, toNotification(addressee, events, found), this.#signals(items));
   }
 
-  /** The events ended: the cursor follows as far as all before it have. */
+  /** Marks events as ended, and moves the cursor to the first event that has not ended. */
   #settle(items: readonly Held[], end: EventEnd): void {
     for (const held of items) held.end = end;
     const prefix = this.#window.takePrefix();
@@ -307,7 +307,7 @@ export class DeliveryWorker {
     this.#room?.free(items.reduce((sum, { bytes }) => sum + bytes, 0));
   }
 
-  /** Whether the right to the topic has not ended while the event waited. */
+  /** Whether the subscriber may still receive the event. */
   #mayReceive({ event: { topic } }: Held): boolean {
     return this.#order.mayReceive?.(topic) !== false;
   }
@@ -330,7 +330,7 @@ export class DeliveryWorker {
     };
   }
 
-  /** The wait until `retryAt` may have begun in an earlier run of the broker, or at another node, whose clock may differ. */
+  /** Milliseconds until `retryAt`, bounded: that time may come from an earlier run of the broker, or from a node with another clock. */
   #leftUntil(retryAt: number): number {
     const { clock } = this.#options;
     const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#askedUntil - clock.monotonic());
@@ -338,7 +338,7 @@ export class DeliveryWorker {
     return leftMs;
   }
 
-  /** Notes the first failure, so that others see it, and what the receiver asked for: whoever takes the subscription over waits as well. */
+  /** Notes the first failure, so that listings show it, and a wait that the receiver asked for, so that a node that takes over waits too. */
   #wait(held: Held, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
     this.#turn.leave();
     const nextAttemptAt = this.#options.clock.now() + waitMs;
@@ -352,18 +352,18 @@ export class DeliveryWorker {
   }
 
   #fail(held: Held, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
-    // A worker that stops leaves the rest of the wait to the next one.
+    // If this worker stops, the next one waits for the rest of the time.
     const isOver = !this.#stopping.aborted;
     const isCut = isOver && held.failure.retryAt > this.#options.clock.now();
     held.failure = { ...held.failure, failedAttempts, failedMs, ...(isOver && { retryAt: 0 }) };
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = undefined;
-    // Where attempts are counted, a kill must not begin to count anew.
+    // If attempts are counted, the count must survive a kill.
     const isNews = isCut || this.#target.options?.skipAfter !== undefined;
     this.#progress.fail(held.failure, { isNews, minGrowthMs: this.#options.limits.giveUpAfterMs / failingSaves });
   }
 
-  /** Waits for the next event; false when the worker stops. A store that fails is asked again: the feed has not moved. */
+  /** Waits for the next event; false when the worker stops. If the store fails, reads again: the feed has not moved. */
   async #hasNext(): Promise<boolean> {
     for (let failures = 0; !this.#stopping.aborted; ) {
       if (this.feed.peek() !== undefined) return true;

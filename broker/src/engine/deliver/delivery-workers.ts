@@ -4,23 +4,23 @@ import type { Progress } from "../../ports/store.ts";
 import type { AcceptedAhead } from "./accepted-ahead.ts";
 import type { DeliveryWorker } from "./delivery-worker.ts";
 
-export interface Standing {
+export interface WorkerEntry {
   readonly subscription: CallbackSubscription;
   readonly worker: DeliveryWorker;
 }
 
-/** Creates the worker of a subscription, not yet started. The one before has delivered `ahead` beyond the cursor. */
+/** Creates the worker of a subscription, not yet started. `ahead` are events beyond the cursor that an earlier worker has delivered. */
 export type WorkerFactory = (subscription: CallbackSubscription, ahead?: AcceptedAhead) => DeliveryWorker;
 
 /** The workers of this node: one for each active callback subscription that it delivers. */
 export class DeliveryWorkers {
   readonly #createWorker: WorkerFactory;
-  readonly #standing = new Map<SubscriptionId, Standing>();
-  /** The same by the principals of their subscriptions. */
-  readonly #byOwner = new Map<string, Set<Standing>>();
+  readonly #entries = new Map<SubscriptionId, WorkerEntry>();
+  /** The workers by the principals of their subscriptions; the empty text for subscriptions without one. */
+  readonly #byOwner = new Map<string, Set<WorkerEntry>>();
   #newOwners = new Set<string>();
-  /** Workers that are detached and still ending, with their ends. */
-  readonly #ending = new Map<Standing, Promise<void>>();
+  /** Workers that are detached and still ending; each promise settles when its worker has ended. */
+  readonly #ending = new Map<WorkerEntry, Promise<void>>();
   #isStopped = false;
 
   constructor(createWorker: WorkerFactory) {
@@ -31,68 +31,68 @@ export class DeliveryWorkers {
   add(subscription: CallbackSubscription, ahead?: AcceptedAhead): void {
     if (this.#isStopped) return;
     const worker = this.#createWorker(subscription, ahead);
-    const standing = { subscription, worker };
-    this.#standing.set(subscription.id, standing);
+    const entry = { subscription, worker };
+    this.#entries.set(subscription.id, entry);
     const owner = subscription.principal ?? "";
     const owned = this.#byOwner.get(owner);
-    if (owned === undefined) this.#byOwner.set(owner, new Set([standing]));
-    else owned.add(standing);
+    if (owned === undefined) this.#byOwner.set(owner, new Set([entry]));
+    else owned.add(entry);
     this.#newOwners.add(owner);
     worker.start();
   }
 
   /** Ends delivery; the attempt in progress has `graceMs` to end. Returns the progress; undefined if there was no worker. */
   async remove(id: SubscriptionId, graceMs: number): Promise<Progress | undefined> {
-    const standing = this.#standing.get(id);
-    if (standing === undefined) return undefined;
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return undefined;
     this.detach(id);
-    const ending = standing.worker.stop(graceMs).finally(() => this.#ending.delete(standing));
-    this.#ending.set(standing, ending);
+    const ending = entry.worker.stop(graceMs).finally(() => this.#ending.delete(entry));
+    this.#ending.set(entry, ending);
     await ending;
-    return standing.worker.progress;
+    return entry.worker.progress;
   }
 
-  /** Aborts the attempts of all workers of a group, and returns when every worker has ended, also those that were ending before. */
+  /** Aborts the attempts of all workers of a group, and returns when every worker has ended, including those that were already ending. */
   async removeAll(groupId: GroupId): Promise<void> {
-    for (const [id, { subscription }] of this.#standing) if (subscription.groupId === groupId) void this.remove(id, 0);
+    for (const [id, { subscription }] of this.#entries) if (subscription.groupId === groupId) void this.remove(id, 0);
     await Promise.all(this.#endingOf(groupId));
   }
 
   /** Forgets a worker that has ended by itself. */
   detach(id: SubscriptionId): void {
-    const standing = this.#standing.get(id);
-    if (standing === undefined) return;
-    this.#standing.delete(id);
-    const owner = standing.subscription.principal ?? "";
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#entries.delete(id);
+    const owner = entry.subscription.principal ?? "";
     const owned = this.#byOwner.get(owner);
-    owned?.delete(standing);
+    owned?.delete(entry);
     if (owned?.size === 0) this.#byOwner.delete(owner);
-    standing.worker.feed.close();
+    entry.worker.feed.close();
   }
 
   /** The worker of a subscription; undefined if it is suspended or unknown. */
   find(id: SubscriptionId): DeliveryWorker | undefined {
-    return this.#standing.get(id)?.worker;
+    return this.#entries.get(id)?.worker;
   }
 
   /** Number of subscriptions of a group that this node delivers. */
   countOf(groupId: GroupId): number {
     let count = 0;
-    for (const { subscription } of this.#standing.values()) if (subscription.groupId === groupId) count += 1;
+    for (const { subscription } of this.#entries.values()) if (subscription.groupId === groupId) count += 1;
     return count;
   }
 
   /** Every worker that is not ending. */
-  all(): Iterable<Standing> {
-    return this.#standing.values();
+  all(): Iterable<WorkerEntry> {
+    return this.#entries.values();
   }
 
-  /** Those of one owner; the empty text for subscriptions without one. */
-  ofOwner(owner: string): Iterable<Standing> {
+  /** The workers of one owner; pass the empty text for subscriptions without one. */
+  ofOwner(owner: string): Iterable<WorkerEntry> {
     return this.#byOwner.get(owner) ?? [];
   }
 
-  /** Everybody who has a worker. */
+  /** The owners of all workers. */
   owners(): Iterable<string> {
     return this.#byOwner.keys();
   }
@@ -106,7 +106,7 @@ export class DeliveryWorkers {
 
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
-    await Promise.all([...this.#standing.keys()].map((id) => this.remove(id, graceMs)));
+    await Promise.all([...this.#entries.keys()].map((id) => this.remove(id, graceMs)));
   }
 
   *#endingOf(groupId: GroupId): Iterable<Promise<void>> {

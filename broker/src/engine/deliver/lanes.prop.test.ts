@@ -11,7 +11,7 @@ import { endOfBlock, positionZero } from "../../domain/position.ts";
 
 const topics = ["a", "b", "c", "d"] as const;
 const subscriptionId = "00000000-0000-4000-8000-00000000aaaa";
-/** Seconds in which a history comes to its end: the longest run of failed attempts takes some minutes. */
+/** Seconds of virtual time for the deliveries to finish: the longest run of failed attempts takes some minutes. */
 const roundsMax = 3_000;
 
 const step = fc.oneof(
@@ -40,7 +40,7 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Numbers below 1 that follow from a seed. */
+/** Pseudo-random numbers in [0,1) from a seed. */
 function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -51,14 +51,14 @@ function randomFrom(seed: number): () => number {
 
 const keyOf = (topic: string, sequence: number): string => `${topic} ${sequence}`;
 
-/** One subscription to all topics, over restarts and kills of its broker, and what must hold at every moment. */
-class Trial {
+/** One subscription to all topics across restarts and kills of its broker, with checks of its invariants. */
+class Scenario {
   readonly #random: () => number;
   readonly #history: History;
   readonly #store = createMemoryStore();
   readonly #chain = new MemoryChain({ clock: new VirtualClock() });
   readonly #accepted = new Set<string>();
-  /** Events in attempts of the present broker. */
+  /** The events of each attempt in progress of the current engine. */
   #underWay: readonly string[][] = [];
   engine: TestEngine;
 
@@ -86,7 +86,7 @@ class Trial {
     expect(await this.#check()).toBe(0);
   }
 
-  /** A kill loses the progress that was not yet written. */
+  /** Starts a new engine. A kill loses the progress that was not written yet. */
   async #begin(kind: "restart" | "kill"): Promise<void> {
     const save = this.#store.saveProgress.bind(this.#store);
     if (kind === "kill") this.#store.saveProgress = async () => [];
@@ -117,7 +117,7 @@ class Trial {
     return { status: "accepted" };
   }
 
-  /** All before an event of its topic is accepted, or stands before it in the request. */
+  /** The event before each one in its topic was accepted, or comes earlier in the request; no other attempt has events of the topic. */
   #checkOrder(events: readonly { readonly topic: string; readonly sequence: number }[], keys: readonly string[]): void {
     const { concurrency, batchEvents } = this.#history;
     expect(keys.length).toBeLessThanOrEqual(Math.max(1, batchEvents));
@@ -131,7 +131,7 @@ class Trial {
     }
   }
 
-  /** The cursor in the store stands behind accepted events alone, and the count says how many. Returns what lies after it. */
+  /** Every event up to the stored cursor was accepted, and the stored count is right. Returns the number of events after the cursor. */
   async #check(): Promise<number> {
     const row = await this.#store.findSubscription(subscriptionId as never);
     const upTo = endOfBlock(100_000);
@@ -144,19 +144,19 @@ class Trial {
   }
 }
 
-let trial: Trial | undefined;
+let scenario: Scenario | undefined;
 afterEach(async () => {
-  await trial?.engine.stop();
-  trial = undefined;
+  await scenario?.engine.stop();
+  scenario = undefined;
 });
 
 describe("a subscription with concurrency, batches or both", () => {
-  it("gets every event in the order of its topic, and its cursor passes nothing that was not accepted, over restarts and kills", async () => {
+  it("gets every event in the order of its topic, and its cursor passes only accepted events, across restarts and kills", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {
-        await trial?.engine.stop();
-        trial = new Trial(one);
-        await trial.run();
+        await scenario?.engine.stop();
+        scenario = new Scenario(one);
+        await scenario.run();
       }),
       { numRuns: 25 },
     );

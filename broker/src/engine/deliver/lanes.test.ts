@@ -13,7 +13,7 @@ afterEach(() => engine.stop());
 const url = "http://receiver/";
 const latencyMs = 20;
 
-/** A receiver that accepts after its latency. */
+/** Makes the receiver accept after {@link latencyMs}. */
 function receiveSlowly(): void {
   engine.sink.receive(url, async () => {
     await new Promise<void>((resolve) => void engine.clock.after(latencyMs, resolve));
@@ -26,7 +26,7 @@ const cursorOf = async (id: string) =>
   (await engine.broker.operator.getSubscription(testCaller, id)).subscription.notifiedCount;
 
 describe("concurrency", () => {
-  it("delivers several topics in the time of one", async () => {
+  it("delivers three topics in the time of one", async () => {
     receiveSlowly();
     await engine.subscribe("#", { options: { concurrency: 3 } });
     for (const topic of ["a", "b", "c"]) await engine.publishMany(topic, 4);
@@ -34,7 +34,7 @@ describe("concurrency", () => {
     expect(engine.sink.attempts).toHaveLength(12);
   });
 
-  it("a topic whose receiver fails does not hold up the others, but the cursor", async () => {
+  it("a topic whose events fail does not delay other topics, but holds the cursor", async () => {
     engine.sink.receive(url, ({ event }) =>
       event.topic === "a" ? { status: "failed", reason: "500" } : { status: "accepted" },
     );
@@ -48,7 +48,7 @@ describe("concurrency", () => {
     expect(subscription.failedAttempts).toBe(1);
   });
 
-  it("subscribing again repeats nothing that a topic has delivered beyond the cursor", async () => {
+  it("subscribing again does not repeat events of other topics that were accepted beyond the cursor", async () => {
     engine.sink.receive(url, ({ event }) =>
       event.topic === "a" ? { status: "failed", reason: "500" } : { status: "accepted" },
     );
@@ -62,7 +62,7 @@ describe("concurrency", () => {
     expect(seen).toEqual(["a1", "b1", "b2", "a1", "b3"]);
   });
 
-  it("a wait that the receiver asks for holds for every topic", async () => {
+  it("a wait that the receiver asks for delays every topic", async () => {
     let isBusy = true;
     engine.sink.receive(url, ({ event }) =>
       event.topic === "a" && isBusy
@@ -80,7 +80,7 @@ describe("concurrency", () => {
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
   });
 
-  it("ends when it is over, also where somebody sets the clock back meanwhile", async () => {
+  it("a wait that the receiver asks for ends in time even if the clock is set back meanwhile", async () => {
     engine.sink.receive(url, ({ event }) =>
       event.topic === "a" ? { status: "failed", reason: "429", retryAfterMs: 60_000 } : { status: "accepted" },
     );
@@ -93,7 +93,7 @@ describe("concurrency", () => {
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
   });
 
-  it("a receiver that is gone suspends the subscription once the other attempts have ended", async () => {
+  it("a receiver that answers gone suspends the subscription once the other attempts have ended", async () => {
     receiveSlowly();
     engine.sink.receive(url, async ({ event }) => {
       await new Promise<void>((resolve) => void engine.clock.after(event.topic === "a" ? 5 : latencyMs, resolve));
@@ -111,7 +111,7 @@ describe("concurrency", () => {
 });
 
 describe("batches", () => {
-  it("what comes during a request goes with the next one, up to the most", async () => {
+  it("events that arrive during a request go with the next one, up to batchEvents", async () => {
     receiveSlowly();
     await engine.subscribe("a", { options: { batchEvents: 3 } });
     await engine.publishMany("a", 6);
@@ -119,7 +119,7 @@ describe("batches", () => {
     expect(sizes()).toEqual([[1], [2, 3, 4], [5, 6]]);
   });
 
-  it("waits for more events as long as it may", async () => {
+  it("a batch waits up to batchMs for more events, and is sent at once when it is full", async () => {
     await engine.subscribe("a", { options: { batchEvents: 3, batchMs: 100 } });
     await engine.publishMany("a", 2);
     await engine.clock.advance(99);
@@ -133,7 +133,7 @@ describe("batches", () => {
     ]);
   });
 
-  it("has at most a mebibyte, extensions included", async () => {
+  it("a batch has at most 1 MiB, extensions included", async () => {
     receiveSlowly();
     await engine.subscribe("a", { options: { batchEvents: 1_000 } });
     const extensions = [["svc-x", "x".repeat(4_000)]] as const;
@@ -146,7 +146,7 @@ describe("batches", () => {
     expect(Math.max(...counts)).toBeGreaterThan(200);
   });
 
-  it("is repeated whole, and not acknowledged in part", async () => {
+  it("a failed batch is repeated whole, and no part of it is acknowledged", async () => {
     let isDown = true;
     receiveSlowly();
     const id = await engine.subscribe("a", { options: { batchEvents: 9, batchMs: 10 } });
@@ -164,7 +164,7 @@ describe("batches", () => {
   });
 });
 
-it("an operator turns both on and off without a loss", async () => {
+it("an operator turns concurrency and batches on and off without losing an event", async () => {
   receiveSlowly();
   const id = await engine.subscribe("#");
   const change = async (options: object): Promise<void> => {

@@ -1,27 +1,27 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** What waits in a lane. */
+/** An item that waits in a lane. */
 export interface LaneItem {
   /** Items of one lane are delivered in order. */
   readonly lane: string;
-  /** Size in a request. */
+  /** Size of the item in a request. */
   readonly bytes: number;
 }
 
 export interface LanesOptions<Item extends LaneItem> {
   readonly clock: Pick<Clock, "after">;
-  /** Lanes that deliver at once. */
+  /** Maximum number of lanes that deliver at the same time. */
   readonly concurrency: number;
-  /** Items of one delivery. */
+  /** Maximum number of items in one delivery. */
   readonly itemsMax: number;
-  /** Bytes of one delivery, if it has more than one item. */
+  /** Maximum bytes of one delivery, if it has more than one item. */
   readonly bytesMax: number;
-  /** How long a lane with fewer than `itemsMax` items waits for more. */
+  /** How long a lane with fewer than `itemsMax` items waits for more, in milliseconds. */
   readonly waitMs: number;
-  /** No lane begins a delivery after it has aborted. */
+  /** After this signal has aborted, no lane begins a delivery. */
   readonly stopping: CancelSignal;
-  /** Delivers items of one lane; false where nothing more may be delivered. Must not reject. */
+  /** Delivers items of one lane; returns false if nothing more may be delivered. Must not reject. */
   readonly deliver: (items: readonly Item[]) => Promise<boolean>;
 }
 
@@ -34,7 +34,7 @@ interface Lane<Item> {
   cancelWait: (() => void) | undefined;
 }
 
-/** Delivers the items of each lane in order, one delivery after the other, and several lanes at once. Lanes take turns. */
+/** Delivers the items of each lane in order, one delivery after another, and several lanes at the same time. Lanes take turns. */
 export class Lanes<Item extends LaneItem> {
   readonly #options: LanesOptions<Item>;
   readonly #lanes = new Map<string, Lane<Item>>();
@@ -54,7 +54,7 @@ export class Lanes<Item extends LaneItem> {
     this.#runReady();
   }
 
-  /** Returns when no delivery is under way; none begins any more. What waits is not delivered. */
+  /** Begins no further delivery, and returns when none is in progress. Items that still wait are not delivered. */
   async end(): Promise<void> {
     this.#hasEnded = true;
     for (const lane of this.#lanes.values()) lane.cancelWait?.();
@@ -98,7 +98,7 @@ export class Lanes<Item extends LaneItem> {
     }
   }
 
-  /** One delivery of a lane. If more waits, the lane takes its next turn behind the others. */
+  /** Makes one delivery of a lane. If more items wait, the lane's next turn comes after the other lanes. */
   async #run(lane: Lane<Item>): Promise<void> {
     lane.isBusy = true;
     lane.isDue = false;

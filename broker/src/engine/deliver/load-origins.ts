@@ -4,13 +4,13 @@ import type { EventOrigin, OriginSource } from "../broker.ts";
 
 export interface LoadOriginsOptions {
   readonly signal: CancelSignal;
-  /** The store did not answer, for so many times in a row. Returns when it is worth another try. */
+  /** Called when the store has failed `failures` times in a row. Returns when to try again. */
   readonly onFailed: (error: unknown, failures: number) => Promise<void>;
-  /** Called before a wait for the store, or the chain. */
+  /** Called before a wait for the store or the chain. */
   readonly onWait: () => void;
 }
 
-/** Where events come from, in their order; undefined where `signal` aborts first. What is known already takes no time. */
+/** The origins of events, in the order of the events; undefined if `signal` aborts first. Cached origins need no wait. */
 export async function loadOrigins(
   events: readonly Event[],
   source: OriginSource,

@@ -90,7 +90,7 @@ it("writes progress noted during a slow write as soon as that ends", async () =>
   expect(written).toEqual([[progress(1)], [progress(2)], [progress(3)]]);
 });
 
-it("keeps the rows of a failed write for the next one, and never moves a cursor back", async () => {
+it("after a failed write, writes only the newest cursor", async () => {
   const written: (readonly Progress[])[] = [];
   let isBroken = true;
   const { clock, writer } = setUp(async (rows) => {
@@ -107,7 +107,7 @@ it("keeps the rows of a failed write for the next one, and never moves a cursor 
   expect(written).toEqual([[progress(6)]]);
 });
 
-it("retries a failed write with no new progress: after 100 ms, doubling up to a second", async () => {
+it("retries a failed write without new progress, after 100 ms, then doubling up to a second", async () => {
   const triedAt: number[] = [];
   let isAway = true;
   const { clock, writer } = setUp(async () => {
@@ -128,7 +128,7 @@ it("retries a failed write with no new progress: after 100 ms, doubling up to a 
   expect(triedAt.slice(8)).toEqual([64_050, 64_150]);
 });
 
-it("a failed write does not replace a newer cursor", async () => {
+it("does not write the older cursor of a failed write over a newer one", async () => {
   const written: (readonly Progress[])[] = [];
   const gate = createDeferred<readonly SubscriptionId[]>();
   let isFirst = true;
@@ -148,7 +148,7 @@ it("a failed write does not replace a newer cursor", async () => {
   expect(written).toEqual([[progress(2)]]);
 });
 
-it("reports refused rows", async () => {
+it("reports rows that the store refused to onRefused", async () => {
   const refused: Progress[] = [];
   const { store, clock } = { store: createMemoryStore(), clock: new VirtualClock() };
   const onRefused = (rows: readonly Progress[]): void => void refused.push(...rows);
@@ -158,7 +158,7 @@ it("reports refused rows", async () => {
   expect(refused).toEqual([progress(1)]);
 });
 
-it("drops noted progress of one epoch only, since a recreated row may have a lower one", async () => {
+it("forget drops noted progress only of the given epoch", async () => {
   const { writer } = setUp(async () => []);
   writer.note({ ...progress(1), epoch: 2 });
   for (const epoch of [1, 3]) writer.forget({ id, epoch });

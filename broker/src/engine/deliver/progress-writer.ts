@@ -16,9 +16,9 @@ export interface ProgressWriterOptions {
   readonly onRefused?: (rows: readonly Progress[]) => void;
 }
 
-/** Progress that is to be written. */
+/** Progress to write. */
 export interface NotedProgress extends Progress {
-  /** Called once it is in the store, unless the store refused it or newer progress took its place. */
+  /** Called once the progress is in the store, unless the store refused it or newer progress replaced it. */
   readonly onSaved?: (() => void) | undefined;
 }
 
@@ -97,7 +97,7 @@ export class ProgressWriter {
     });
   }
 
-  /** One write at a time. Progress noted meanwhile goes with the next write, which follows at once. */
+  /** Begins a write unless one is in progress. Progress noted during a write is written right after it. */
   #writeSoon(): void {
     if (this.#writing !== undefined || this.#flushes > 0 || this.#noted.size === 0) return;
     this.#begin().catch((error: unknown) => this.#trouble.failed(error));

@@ -21,7 +21,7 @@ function setUp() {
 const url = "https://user:hunter2@receiver.example:8443/hunter2?t=hunter2";
 const receiver = "receiver.example:8443";
 
-it("logs the first failure at once, then one line a minute with the count, and once that it works again", async () => {
+it("logs the first failure at once, then one line a minute with the count, and once that the receiver works again", async () => {
   const { clock, fail, accept, takeLines } = setUp();
   fail(url);
   expect(takeLines()).toEqual([{ message: "delivery failed", receiver, failures: 1, reason: "500" }]);
@@ -57,7 +57,7 @@ it("logs one failure and one recovery a minute when a receiver alternates", asyn
   expect(messages).toEqual(Array.from({ length: 5 }, () => ["delivery failed", "delivery works again"]).flat());
 });
 
-it("logs nothing about a receiver that always accepts", () => {
+it("logs nothing about a receiver that always accepts while another fails", () => {
   const { accept, fail, takeLines } = setUp();
   fail("http://two/");
   takeLines();

@@ -3,21 +3,21 @@ import type { Clock } from "../../ports/clock.ts";
 
 /** Minimum time between two log lines about failures of one receiver, in milliseconds. */
 const reportEveryMs = 60_000;
-/** Maximum number of receivers whose failures are counted. When more fail, the oldest entry is dropped, and its next failure is logged at once. */
+/** Maximum number of receivers whose failures are counted. When more fail, the oldest is dropped; its next failure is then logged at once. */
 const receiversCountedMax = 10_000;
 
 interface Trouble {
-  /** When a failure was last logged, in monotonic time. */
+  /** When a failure was last logged, in milliseconds of the monotonic clock. */
   loggedAt: number;
   /** Failures since the last log line. */
   unlogged: number;
   total: number;
-  /** Whether the last log line about the receiver says that it fails. */
+  /** Whether the last log line about the receiver reports a failure. */
   isReported: boolean;
 }
 
 /**
- * Logs the failures of each receiver at most once a minute, with their count, and logs once when it works again. A receiver is a host and port: if
+ * Logs the failures of each receiver at most once a minute, with their count, and logs once when the receiver works again. A receiver is a host and port: if
  * it is down, all its subscriptions fail together. The rest of the address is not logged, since it may contain a token.
  */
 export class ReceiverFailures {
@@ -50,7 +50,7 @@ export class ReceiverFailures {
     const trouble = this.#troubles.get(receiver);
     if (trouble === undefined) return;
     if (trouble.isReported) logger.info("delivery works again", { receiver, failures: trouble.total });
-    // If one subscription of a receiver fails and another does not, that is still one line a minute.
+    // Keep the entry: if one subscription of a receiver fails and another does not, log still one failure a minute.
     if (this.#clock.monotonic() - trouble.loggedAt >= reportEveryMs) this.#troubles.delete(receiver);
     else Object.assign(trouble, { total: 0, isReported: false });
   }

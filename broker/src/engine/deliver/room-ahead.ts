@@ -1,8 +1,8 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
 
-/** Events that a subscription with concurrency or batches may have taken beyond its cursor. A kill repeats at most so many. */
+/** Events that a subscription with concurrency or batches may take beyond its cursor. A kill repeats at most this many. */
 const eventsAheadMax = 1_024;
-/** The same, in bytes of content and extensions. */
+/** Bytes of the events that a subscription with concurrency or batches may have taken and not finished. */
 const bytesAheadMax = 1024 * 1024;
 
 export interface RoomAheadOptions {
@@ -12,10 +12,10 @@ export interface RoomAheadOptions {
   readonly stopping: CancelSignal;
 }
 
-/** Keeps a worker from taking events too far beyond its cursor. */
+/** Limits how far beyond its cursor a worker takes events. */
 export class RoomAhead {
   readonly #options: RoomAheadOptions;
-  /** Of events that have not ended. */
+  /** Bytes of the events that have not ended. */
   #bytes = 0;
   #onFreed: (() => void) | undefined;
 
@@ -27,7 +27,7 @@ export class RoomAhead {
     this.#bytes += bytes;
   }
 
-  /** Call it when the events beyond the cursor are counted without those that ended. */
+  /** Call it after events have ended, when `countAhead` does not count them any more. */
   free(bytes: number): void {
     this.#bytes -= bytes;
     this.#onFreed?.();

@@ -10,23 +10,23 @@ export interface SkippedEventsOptions {
   readonly store: Pick<Store, "deadLetters">;
   readonly progressWriter: Pick<ProgressWriter, "flush">;
   readonly logger: Logger;
-  /** Dead letters whose events are behind the cursor, and which are not stored yet. */
+  /** Dead letters that are not stored yet although the cursor has passed their events. */
   readonly unsaved: () => readonly DeadLetter[];
   readonly stopping: CancelSignal;
-  /** The store failed so many times in a row. Returns when it is worth another try. */
+  /** Called when the store has failed `failures` times in a row. Returns when to try again. */
   readonly onFailed: (failures: number) => Promise<void>;
 }
 
-/** `full`: the subscription has as many dead letters as it may have. `stopped`: the worker stops first. */
+/** `full`: the subscription has no room for more dead letters. `stopped`: the worker stopped first. */
 export type Room = "free" | "full" | "stopped";
 
 /**
- * Keeps the number of dead letters of one subscription within its limit. Only its worker adds any, so what is free when it looks stays free: others remove
- * them.
+ * Keeps the number of dead letters of one subscription within its limit. Only the subscription's worker adds dead letters, and others only remove them. So
+ * room that a count has found stays free.
  */
 export class SkippedEvents {
   readonly #options: SkippedEventsOptions;
-  /** Dead letters whose events are not behind the cursor yet. */
+  /** Dead letters whose events the cursor has not passed yet. */
   #ahead = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -34,14 +34,14 @@ export class SkippedEvents {
     this.#options = options;
   }
 
-  /** Takes room for so many dead letters. One call after the other: lanes may skip events at once. */
+  /** Reserves room for `count` dead letters. Calls run one after another, as several lanes may skip events at once. */
   take(count: number): Promise<Room> {
     const taking = this.#turn.then(() => this.#take(count));
     this.#turn = taking;
     return taking;
   }
 
-  /** The cursor has passed the events of so many. */
+  /** Call it when the cursor has passed the events of `count` dead letters. */
   passed(count: number): void {
     this.#ahead -= count;
   }
@@ -71,7 +71,7 @@ export class SkippedEvents {
     return "stopped";
   }
 
-  /** What a write stores meanwhile counts twice, never not at all. */
+  /** Counts stored and pending dead letters. One that is stored during the count may count twice, but is never left out. */
   async #count(): Promise<number> {
     const { id, store, progressWriter, unsaved } = this.#options;
     await progressWriter.flush();

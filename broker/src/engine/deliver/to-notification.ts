@@ -6,11 +6,11 @@ import type { EventOrigin } from "../broker.ts";
 import type { EventIds } from "../event-ids.ts";
 import { viewOf } from "../event-view.ts";
 
-/** Whom events are sent to, and how they are shown there. */
+/** The target of a notification, and the topic names that its subscriber sees. */
 export interface Addressee {
   readonly target: CallbackTarget;
   readonly eventIds: EventIds;
-  /** How the subscriber calls the topics; by their real names if left out. */
+  /** The names of the subscriber's tenant; if left out, it sees the real topic names. */
   readonly names?: TenantNames | undefined;
 }
 
@@ -19,7 +19,7 @@ export function toTarget({ id, delivery }: CallbackSubscription): CallbackTarget
   return { id, format, url, secret, ...(options && { options }) };
 }
 
-/** One event, or the events of one batch; at least one. Their origins are in the same order. */
+/** Builds the notification of one event, or of a batch. `events` has at least one; `origins` has the same order. */
 export function toNotification(
   addressee: Addressee,
   events: readonly Event[],

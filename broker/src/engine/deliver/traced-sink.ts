@@ -19,7 +19,7 @@ export interface TracedSinkOptions {
   readonly extensionPrefix: string;
 }
 
-/** Shows each attempt at an event with a trace as a span, and names the span to the receiver as the parent of its own. */
+/** Records a span for each attempt to deliver an event that has a trace, and sends the span's traceparent to the receiver. */
 export class TracedSink implements Sink {
   readonly #options: TracedSinkOptions;
 
@@ -55,7 +55,7 @@ export class TracedSink implements Sink {
     const { traceParent } = span;
     const traced = traceParent === undefined ? notification : { ...notification, traceParent };
     return sink.attempt(traced, signal, { ...options, onAnswer }).then((outcome) => {
-      // What was not sent was no attempt.
+      // A withheld notification was not sent, so it gets no span.
       if (outcome.status !== "withheld") span.end(toEnd(outcome, answer));
       return outcome;
     });
@@ -79,7 +79,7 @@ export class TracedSink implements Sink {
   }
 }
 
-/** A path or a query may contain a secret. */
+/** Attributes of the receiver's scheme, host and port; the path and the query may contain a secret. */
 function toHost(url: string): SpanAttributes {
   if (!URL.canParse(url)) return {};
   const { protocol, hostname, port } = new URL(url);

@@ -37,14 +37,14 @@ function batchOf(topic: string, index: number): EventBatch {
   return { ...place, ...origin, topic: parseTopicName(topic), count: 1, events: new Uint8Array() };
 }
 
-/** Each level is `a` or `+`, so all of them match the first levels of every topic; the end matches none. */
+/** Patterns whose levels are `a` or `+`, so that they match the first levels of every topic; `end` matches no topic. */
 function* nearlyMatching(end: string): Iterable<string> {
   for (let bits = 0; bits < 2 ** levelsCount; bits += 1) {
     yield [...Array.from({ length: levelsCount }, (_, level) => ((bits >> level) & 1 ? "+" : "a")), end].join("/");
   }
 }
 
-/** All patterns of `a`, `+` and `#` that match some levels of a topic of so many levels `a`, and each of them one level longer. */
+/** All patterns of up to `depth` levels `a` or `+`, each as it is, with `#` after it, and with a further level `z`. */
 function* everyPattern(depth: number): Iterable<string> {
   for (let length = 1; length <= depth; length += 1) {
     for (let bits = 0; bits < 2 ** length; bits += 1) {
@@ -54,7 +54,7 @@ function* everyPattern(depth: number): Iterable<string> {
   }
 }
 
-/** The hub of a reader that wants everything, beside one with other filters. */
+/** A hub with `reader`, which has the filter `#`, and another reader with the filters `others`. */
 function hubOf(reader: Reader, others: Iterable<string>): FeedHub {
   const hub = new FeedHub({ slices: new TimeSlices(new VirtualClock()) });
   const other = new RecordingReader();
@@ -73,13 +73,13 @@ function pass(hub: FeedHub, topic: string): void {
   hub.pass(defaultGroupId, toPassingEvent(parseTopicName(topic), payload));
 }
 
-it("offers all batches where others have few patterns", () => {
+it("offers all batches when other readers have few patterns", () => {
   const reader = new RecordingReader();
   offerTo(reader, ["b/#", "+/+/z", `${parent}/+`]);
   expect(reader).toMatchObject({ offered: batches, hasFallenBehind: false });
 });
 
-it("lets readers read the rest from the store where others have thousands of patterns that nearly match", () => {
+it("makes readers read the remaining batches from the store when thousands of patterns nearly match", () => {
   const reader = new RecordingReader();
   offerTo(reader, nearlyMatching("z"));
   expect(reader.hasFallenBehind).toBe(true);
@@ -88,7 +88,7 @@ it("lets readers read the rest from the store where others have thousands of pat
   expect(reader.offered).toEqual(batches.slice(0, reader.offered.length));
 });
 
-it("lets readers read one batch from the store where thousands of long patterns nearly match its topic", () => {
+it("makes readers fall behind even after one batch when thousands of long patterns nearly match its topic", () => {
   const tail = "a/".repeat(100);
   const reader = new RecordingReader();
   const batch = batchOf(`${parent}/${tail}1`, 0);
@@ -96,7 +96,7 @@ it("lets readers read one batch from the store where thousands of long patterns 
   expect(reader).toMatchObject({ offered: [batch], hasFallenBehind: true });
 });
 
-it("passes an event once to a reader, with all its filters that match", () => {
+it("passes an event once to a reader, with all its matching filters", () => {
   const reader = new RecordingReader();
   const hub = hubOf(reader, ["a/+", "b"]);
   for (const filter of ["a/+", "a/b", "+/c"]) hub.addFilter(defaultGroupId, parseTopicFilter(filter), reader);
@@ -105,14 +105,14 @@ it("passes an event once to a reader, with all its filters that match", () => {
   expect(reader.passed[0]?.toSorted()).toEqual(["#", "a/+", "a/b"]);
 });
 
-it("refuses to pass an event where thousands of patterns nearly match its topic", () => {
+it("refuses to pass an event when thousands of patterns nearly match its topic", () => {
   const reader = new RecordingReader();
   const hub = hubOf(reader, nearlyMatching("z"));
   expect(() => pass(hub, `${parent}/1`)).toThrow("too many filters match the first levels of the topic");
   expect(reader.passed).toEqual([]);
 });
 
-it("passes an event to a topic of ten levels, whatever patterns there are", () => {
+it("passes an event of a topic with ten levels even if every possible pattern exists", () => {
   const reader = new RecordingReader();
   pass(hubOf(reader, everyPattern(10)), Array.from({ length: 10 }, () => "a").join("/"));
   expect(reader.passed).toEqual([["#"]]);

@@ -6,15 +6,15 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Reader } from "./reader.ts";
 
-/** Levels of patterns that one offer looks at before every reader reads the rest from the store, in slices: about 10 ms. */
+/** Pattern levels that one offer compares, which takes about 10 ms. Beyond it, every reader reads the remaining batches from the store, in slices. */
 const levelsMax = 100_000;
 
-/** Added to that limit for each batch of the offer: a block may have batches of thousands of topics. */
+/** Further pattern levels for each batch of the offer: a block may have batches of thousands of topics. */
 const levelsPerBatchMax = 200;
 
 /**
- * Levels of patterns that one passing event looks at before it is refused: about 1 ms. A topic of up to ten levels never has so many, whatever
- * filters there are.
+ * Pattern levels that are compared for one passed event, which takes about 1 ms. Beyond it, the event is refused. A topic of up to ten levels never reaches
+ * this limit, whatever filters exist.
  */
 const levelsPerPassMax = 10_000;
 
@@ -67,7 +67,7 @@ export class FeedHub {
     return this.#readersOf(groupId).all.size > 0;
   }
 
-  /** Offers batches that were just indexed, or lets the readers read them from the store if that takes too long. Call it before the progress moves, in the same turn. */
+  /** Offers batches that were just indexed, or makes readers read them from the store if matching takes too long. Call it right before the progress moves. */
   offer(groupId: GroupId, batches: readonly EventBatch[]): void {
     const { byFilter } = this.#readersOf(groupId);
     if (byFilter.size === 0) return;
@@ -75,7 +75,7 @@ export class FeedHub {
     for (const batch of batches) {
       const onMatch = (audience: Audience): void => this.#give(batch, audience);
       left -= byFilter.match(batch.topic, { onMatch, levelsMax: left });
-      // The loop does not yield, so many patterns that nearly match would block everything else. Readers that were not offered this batch read it
+      // The loop does not yield, so many patterns that nearly match would block the event loop. Readers that were not offered this batch read it
       // from the store too.
       if (left <= 0) return this.fallBehind(groupId);
     }
@@ -83,7 +83,7 @@ export class FeedHub {
   }
 
   /**
-   * Passes an event that is committed nowhere to the readers that have filters for it. @throws BrokerError 200300 if it would take too long to find
+   * Passes an event that is committed nowhere to the readers with matching filters. @throws BrokerError 200300 if it would take too long to find
    * them; nobody gets the event then.
    */
   pass(groupId: GroupId, event: Event): void {
@@ -101,7 +101,7 @@ export class FeedHub {
     for (const [reader, filters] of matching) reader.pass(event, filters);
   }
 
-  /** Every reader of a group reads the next indexed batches from the store. Call it in the turn in which the progress moves. */
+  /** Makes every reader of a group read the next indexed batches from the store. Call it in the turn in which the progress moves. */
   fallBehind(groupId: GroupId): void {
     for (const reader of this.#readersOf(groupId).all) {
       reader.fallBehind();
@@ -123,7 +123,7 @@ export class FeedHub {
     void this.#wakeAll();
   }
 
-  /** Never rejects. A batch may be for thousands of readers: acknowledgements of publishers go out between two slices. */
+  /** Never rejects. Wakes in slices, as a batch may have thousands of readers: publishers get their answers between two slices. */
   async #wakeAll(): Promise<void> {
     for (const reader of this.#ready) {
       this.#ready.delete(reader);

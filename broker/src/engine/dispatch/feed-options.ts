@@ -1,8 +1,8 @@
 import type { FeedOptions, FeedOrder } from "./feed.ts";
 
 /**
- * Field by field, and so are the other objects that each connection has: one that is spread from another and gets a function has a hidden class of its
- * own, which takes three times what it takes.
+ * Copies field by field, to save memory for each connection: an object that is spread from another and then gets a function has a hidden class of its own,
+ * which takes three times as much memory as the object.
  */
 export function toFeedOptions(
   parts: Omit<FeedOptions, keyof FeedOrder>,

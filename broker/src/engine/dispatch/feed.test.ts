@@ -45,7 +45,7 @@ async function nextOf(feed: Feed, until: AbortSignal = signal): Promise<Event | 
   return event;
 }
 
-/** A live feed, and what makes it never empty: each step offers a batch and takes as many events, beginning one batch ahead. */
+/** A live feed that is never empty: it begins one batch ahead, and each step offers a batch and takes as many events. */
 class SteadyFeed {
   readonly #hub = new FeedHub({ slices });
   readonly #feed = new Feed({
@@ -100,7 +100,7 @@ it("a feed that is never empty returns every event in order", async () => {
   expect(sequences).toEqual(Array.from({ length: 1000 }, (_, index) => index + 2));
 });
 
-it("a feed that is never empty releases passed events", async () => {
+it("a feed that is never empty releases the memory of passed events", async () => {
   const feed = new SteadyFeed();
   await feed.start();
   const [taken] = (await feed.step()).map((event) => new WeakRef(event));
@@ -173,14 +173,14 @@ describe("a feed whose position may belong to another generation", () => {
     });
   });
 
-  /** Lets the feed look, and answers it. */
+  /** Answers the feed's newest read of the generation. */
   async function answer(): Promise<void> {
     looks.at(-1)?.();
     await turn();
   }
 
   it.each([2, 4])(
-    "waits while the index in the store is of generation %i, and does not look again by itself",
+    "waits while the store has generation %i, and reads the generation again only when it is woken",
     async (other) => {
       generation = other;
       next = nextOf(feed);
@@ -198,7 +198,7 @@ describe("a feed whose position may belong to another generation", () => {
     },
   );
 
-  it("looks again when this node's generation changes during the look", async () => {
+  it("reads the generation again if this node's one changed during the read", async () => {
     next = nextOf(feed);
     progress.enterGeneration(4);
     hub.fallBehind(defaultGroupId);
@@ -211,7 +211,7 @@ describe("a feed whose position may belong to another generation", () => {
   });
 });
 
-it("feeds that are behind share a bounded number of reads, each in its turn", async () => {
+it("feeds that are behind have at most feedReadsMax reads in progress, and take turns", async () => {
   const progress = new IndexProgress();
   progress.advanceTo(3);
   const store = createMemoryStore();
@@ -257,7 +257,7 @@ it("a hundred feeds that search pages in memory for a rare topic do not block th
   const order = { ...partsOf("rare"), slices: ownSlices, interest, after: positionZero, recent, progress };
   const stopping = new AbortController();
   const create = (): Feed => new Feed({ ...order, hub: new FeedHub({ slices: ownSlices }) });
-  /** Returns the most looks in one turn of the event loop. */
+  /** Returns the highest number of looks in one turn of the event loop. */
   const readAll = async (feeds: readonly Feed[]): Promise<number> => {
     let most = 0;
     for (const feed of feeds) void feed.more(stopping.signal);

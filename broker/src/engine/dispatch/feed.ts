@@ -15,7 +15,7 @@ import type { Holder } from "./held-batches.ts";
 import { memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
 import { LazySet } from "../../lib/lazy-collections.ts";
 
-/** What a reader asks of its feed. */
+/** The events that a reader wants from its feed. */
 export interface FeedOrder {
   /** Filters under which the hub offers batches. */
   readonly filters: Iterable<TopicFilter>;
@@ -25,7 +25,7 @@ export interface FeedOrder {
   readonly after: Position;
   /** Called after each read that succeeded. */
   readonly onRead?: (() => void) | undefined;
-  /** Called with events that are committed nowhere, and the filters that match; the reader gets none if left out. */
+  /** Called with an event that is committed nowhere, and its matching filters; if left out, the reader gets no such events. */
   readonly onPassed?: ((event: Event, filters: readonly TopicFilter[]) => void) | undefined;
 }
 
@@ -37,13 +37,13 @@ export interface FeedOptions extends FeedOrder {
   readonly slices: TimeSlices;
   readonly progress: IndexProgress;
   readonly limits: EngineLimits;
-  /** Whether events of a topic may reach the subscriber; all may if left out. */
+  /** Whether the subscriber may receive events of a topic; it may receive all if left out. */
   readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
-  /** Reads the index's generation, where nodes share the store. */
+  /** Reads the generation of the index from the store; undefined if the broker is a single node. */
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
 
-/** Events of one batch that wait: indices in the batch, both inclusive. */
+/** Waiting events of one batch: the first and last index in the batch, both inclusive. */
 interface Slice {
   readonly batch: EventBatch;
   from: number;
@@ -54,15 +54,15 @@ interface Slice {
  * The events of one subscription or session, in order, each once. {@link peek} and {@link advance} are synchronous; {@link more} waits for events.
  *
  * A feed queues references to batches. While it keeps up, the hub offers it each indexed batch (`live`). When more than `feedEventsMax` events or
- * `feedBytesMax` bytes would wait, it leaves the live feed and reads one batch after the other until it has caught up (`behind`).
+ * `feedBytesMax` bytes would wait, it leaves the live feed and reads one batch after another from the store until it has caught up (`behind`).
  *
- * The seam: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in which `#queuedUpTo` is the end of the
- * newest indexed block, and an offer always begins after that block.
+ * The change between both loses and repeats no event: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in
+ * which `#queuedUpTo` is the end of the newest indexed block, and an offer always begins after that block.
  *
- * A feed that is behind may let go of its queue between two turns: it has no event then until `more` has read it again.
+ * A feed that is behind may have to drop its queue between two turns (see `HeldBatches`). Then `peek` returns no event until `more` has read again.
  *
- * Where another node may roll the index back, `after` may belong to an index that this node has not seen yet. So the feed reads nothing before
- * the generation in the store is the one of this node's progress. When that changes later, the reader is restarted with a new feed.
+ * If another node can roll the index back, `after` may belong to a generation that this node has not seen yet. So the feed reads nothing until the
+ * store and this node's progress have the same generation. When the generation changes later, the reader is restarted with a new feed.
  */
 export class Feed implements Reader, Holder {
   readonly #options: FeedOptions;
@@ -88,18 +88,18 @@ export class Feed implements Reader, Holder {
     for (const filter of this.#filters) options.hub.addFilter(options.groupId, filter, this);
   }
 
-  /** The reader passed every event up to here, or it does not match. */
+  /** The reader has passed every matching event up to this position. */
   get position(): Position {
     const [next] = this.#queue;
     return next === undefined ? this.#end : before(advance(next.batch.firstPosition, next.from));
   }
 
-  /** Whether the reader passed every event that is indexed. */
+  /** Whether the reader has passed every indexed event. */
   get isCaughtUp(): boolean {
     return this.#mode === "live" && this.#queue.length === 0;
   }
 
-  /** The next event; undefined when none is in memory: see {@link more}. Passes events to which the right has ended since they were queued. */
+  /** The next event; undefined if none is in memory: see {@link more}. Passes queued events that the subscriber may not receive any more. */
   peek(): Event | undefined {
     for (let [next] = this.#queue; next !== undefined; [next] = this.#queue) {
       if (this.#mayReceive(next.batch.topic)) return eventsOf(next.batch)[next.from];
@@ -130,7 +130,7 @@ export class Feed implements Reader, Holder {
     }
   }
 
-  /** Returns when something may have changed for a feed that {@link isCaughtUp}, or `signal` aborts. One promise is all that is kept of the wait. */
+  /** For a feed that {@link isCaughtUp}: returns when there may be new events, or `signal` aborts. Costs little memory: one promise. */
   woken(signal: CancelSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -154,7 +154,7 @@ export class Feed implements Reader, Holder {
     if (this.#filters.delete(filter)) hub.removeFilter(groupId, filter, this);
   }
 
-  /** The hub offers nothing more. Batches that are indexed later do not count as passed. */
+  /** Detaches the feed from the hub. Batches that are indexed later do not count as passed. */
   close(): void {
     const { hub, groupId } = this.#options;
     for (const filter of this.#filters) hub.removeFilter(groupId, filter, this);
@@ -199,12 +199,12 @@ export class Feed implements Reader, Holder {
     this.#wake = undefined;
   }
 
-  /** Every matching event up to here was queued. */
+  /** Every matching event up to this position was queued. */
   get #end(): Position {
     return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#queuedUpTo) : this.#queuedUpTo;
   }
 
-  /** Takes events off the front of the queue. */
+  /** Removes events from the front of the queue. */
   #pass(next: Slice, count: number): void {
     next.from += count;
     this.#queuedEvents -= count;
@@ -215,7 +215,7 @@ export class Feed implements Reader, Holder {
     this.#hold();
   }
 
-  /** Queues the new events of a batch: the position may be ahead of an index that is being rebuilt, or of this node's. */
+  /** Queues the new events of a batch. Some may be old: the feed's position may be ahead of an index that is being rebuilt, or of this node's progress. */
   #push(batch: EventBatch): void {
     const from = Math.max(0, this.#queuedUpTo + 1 - batch.firstPosition);
     const to = batch.count - 1;
@@ -227,22 +227,22 @@ export class Feed implements Reader, Holder {
     this.#hold();
   }
 
-  /** Readers that keep up share what they queue. */
+  /** Reports the memory of the queue. Not for a live feed: live feeds share their batches. */
   #hold(): void {
     if (this.#mode === "behind") this.#options.recent.held.hold(this, this.#isClosed ? 0 : this.#keptBytes);
   }
 
-  /** A database that lost a part of the index has a lower generation. A read during which this node's own one changed says nothing. */
+  /** Compares the generations of the store and of this node. The store's one is lower if the database lost a part of the index. */
   async #confirm(signal: CancelSignal): Promise<void> {
     const { findGeneration, progress } = this.#options;
     const own = progress.generation;
     const stored = (await findGeneration?.()) ?? own;
-    if (own !== progress.generation) return;
+    if (own !== progress.generation) return; // it changed during the read: compare again
     this.#isConfirmed = stored === own;
     if (!this.#isConfirmed) await this.woken(signal);
   }
 
-  /** Joins the live feed when everything is read, else queues the next batch. */
+  /** Joins the live feed if everything is read, else queues the next batch. */
   async #readOn(signal: CancelSignal): Promise<void> {
     const { recent, groupId, interest, progress, onRead } = this.#options;
     const after = this.#queuedUpTo;
@@ -258,7 +258,7 @@ export class Feed implements Reader, Holder {
     await this.#takeNext(page, signal);
   }
 
-  /** Pages in memory come without a wait, and thousands of feeds may look through them at once: each step is in a slice of the event loop. */
+  /** Queues the next batch of a page. Pauses at each step: thousands of feeds may search pages in memory at once, which would block the event loop. */
   async #takeNext(page: Page, signal: CancelSignal): Promise<void> {
     for (const batch of page.batches) {
       if (lastOf(batch) <= this.#queuedUpTo) continue;

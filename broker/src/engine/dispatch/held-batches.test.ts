@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { HeldBatches } from "./held-batches.ts";
 
-/** Readers that keep bytes, and the names of those that let go of theirs. */
+/** Readers that hold bytes, and the names of those that had to let go of theirs. */
 function createReaders(bytesMax: number) {
   const held = new HeldBatches(bytesMax);
   const letGo: string[] = [];
@@ -14,7 +14,7 @@ function createReaders(bytesMax: number) {
   return { hold, letGo };
 }
 
-it("readers that have stood still for longest let go first, and no more than needed", () => {
+it("the readers that have not moved for longest let go first, and no more of them than needed", () => {
   const { hold, letGo } = createReaders(100);
   hold("a", 40);
   hold("b", 40);
@@ -25,7 +25,7 @@ it("readers that have stood still for longest let go first, and no more than nee
   expect(letGo).toEqual(["b", "a"]);
 });
 
-it("a reader that keeps nothing takes no room", () => {
+it("a reader that holds 0 bytes does not count", () => {
   const { hold, letGo } = createReaders(100);
   hold("a", 60);
   hold("a", 0);
@@ -33,7 +33,7 @@ it("a reader that keeps nothing takes no room", () => {
   expect(letGo).toEqual([]);
 });
 
-it("a reader that keeps more than all may is alone with it", () => {
+it("a reader that holds more than bytesMax keeps it, and all others let go", () => {
   const { hold, letGo } = createReaders(100);
   hold("a", 1);
   hold("b", 1_000);

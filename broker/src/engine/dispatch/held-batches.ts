@@ -1,16 +1,16 @@
-/** A reader that keeps batches which are in the store too. */
+/** A reader that holds batches in memory which it can read again from the store. */
 export interface Holder {
-  /** The reader lets go of them, and reads them again when it goes on. Called in the turn of another reader. */
+  /** Drops the held batches; the reader reads them again when it continues. Called in the turn of another reader. */
   letGo(): void;
 }
 
 /**
- * Batches that readers keep although they are behind. One whose client takes nothing keeps its next batch, and at every place of the index that is
- * another batch. Where they are too many, the readers that have stood still for longest let go of theirs.
+ * Limits the memory of batches that readers hold while they are behind. A reader whose client takes nothing holds its next batch, and readers at different
+ * places of the index hold different batches. If they exceed the limit, the readers that have not moved for longest drop theirs.
  */
 export class HeldBatches {
   readonly #bytesMax: number;
-  /** By reader, the one that has stood still for longest first. */
+  /** Bytes by reader; the reader that has not moved for longest comes first. */
   readonly #bytesOf = new Map<Holder, number>();
   #bytes = 0;
 
@@ -18,7 +18,7 @@ export class HeldBatches {
     this.#bytesMax = bytesMax;
   }
 
-  /** A reader has moved, and says how many bytes it keeps now. */
+  /** Call it when a reader has moved, with the bytes that it holds now. */
   hold(holder: Holder, bytes: number): void {
     this.#remove(holder);
     if (bytes === 0) return;

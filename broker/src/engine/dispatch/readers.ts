@@ -6,7 +6,7 @@ import type { GroupId } from "../../domain/group-id.ts";
  */
 export interface Readers {
   /**
-   * Stops every reader of a group, also those that are ending. They note all acknowledged events first. After the answer, and until
+   * Stops every reader of a group, including those that are ending. They note all acknowledged events first. Once it has resolved, and until
    * {@link restart}, no reader of the group reads, delivers or notes anything. Never rejects.
    */
   stop(groupId: GroupId): Promise<void>;

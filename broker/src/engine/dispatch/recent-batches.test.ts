@@ -16,7 +16,7 @@ const topic = parseTopicName("a");
 const blocks = 100;
 const contentBytes = 4_096;
 
-/** An index with one event in each block, and what was read of it. */
+/** An index with one event in each block, which records the reads. */
 class Index {
   readonly progress = new IndexProgress();
   readonly reads: BatchRange[] = [];
@@ -69,7 +69,7 @@ function batchOf(blockNumber: number): EventBatch {
   };
 }
 
-it("serves every place in a page from memory, and reads what follows it", async () => {
+it("finds every place within a page in memory, and reads the next page from the store", async () => {
   const index = new Index();
   const page = await index.read(0);
   expect(page?.batches.map(({ blockNumber }) => blockNumber)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -86,7 +86,7 @@ it("reads once for concurrent calls at the same place", async () => {
   expect(index.reads).toHaveLength(1);
 });
 
-it("keeps at most its budget, and drops the least recently used page", async () => {
+it("keeps at most recentBytesMax, and drops the least recently used page", async () => {
   const pageBytes = 10 * (contentBytes + 600);
   const index = new Index(3 * pageBytes);
   for (const blockNumber of [0, 10, 20]) await index.read(blockNumber);
@@ -95,7 +95,7 @@ it("keeps at most its budget, and drops the least recently used page", async () 
   expect([0, 10, 20, 30].map((blockNumber) => index.has(blockNumber))).toEqual([true, false, true, true]);
 });
 
-it("returns nothing that was read before or during a rollback", async () => {
+it("returns no page that was read before or during a rollback", async () => {
   const index = new Index();
   await index.read(0);
   const reading = index.read(50);
@@ -104,7 +104,7 @@ it("returns nothing that was read before or during a rollback", async () => {
   expect([index.has(0), index.has(50)]).toEqual([false, false]);
 });
 
-it("reads nothing for a place that waited during a rollback", async () => {
+it("reads nothing for a place that was determined before a rollback", async () => {
   const index = new Index();
   const place = index.placeAfter(5);
   index.progress.rollBackTo(5);

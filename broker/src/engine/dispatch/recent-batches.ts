@@ -11,7 +11,7 @@ import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
 import { HeldBatches } from "./held-batches.ts";
 
-/** Estimated memory of a decoded event beside its bytes, and of an empty page, in bytes. */
+/** Estimated memory of a decoded event beside its encoded bytes, and of an empty page; in bytes. */
 const overheadBytes = 512;
 
 /** Estimated memory of a batch and its decoded events. */
@@ -48,18 +48,18 @@ export interface Place {
 
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
-  /** Gives the events that the store has dropped, of the first batches at least. Left out where it drops none. */
+  /** Fills in events that retention has dropped from the store, at least those of the first batches. Left out if the store keeps all events. */
   readonly fill?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
 }
 
 /**
- * Pages that feeds read from the store while they are behind, at most `recentBytesMax`. Feeds in the same range share a read. At most `feedReadsMax`
- * reads of the store are in progress; what the chain must give does not keep the others waiting.
+ * Caches pages that feeds read from the store while they are behind, at most `recentBytesMax`. Feeds in the same range share a read. At most `feedReadsMax`
+ * reads of the store are in progress. Reads of the chain, for events that the store has dropped, do not count towards this limit.
  */
 export class RecentBatches {
-  /** What feeds keep of these pages. */
+  /** The batches that feeds hold. */
   readonly held: HeldBatches;
   readonly #options: RecentBatchesOptions;
   readonly #semaphore: Semaphore;
@@ -69,7 +69,7 @@ export class RecentBatches {
   readonly #pages = new Set<KeptPage>();
   /** Reads of the store in progress, by key and place. */
   readonly #loading = new Map<string, Promise<KeptPage | undefined>>();
-  /** Reads of the chain in progress, likewise. */
+  /** Reads of the chain in progress, by key and place. */
   readonly #filling = new Map<string, Promise<Page | undefined>>();
   #bytes = 0;
 
@@ -79,7 +79,7 @@ export class RecentBatches {
     this.#semaphore = new Semaphore(options.limits.feedReadsMax);
   }
 
-  /** The page that contains the place; undefined if it is not in memory. */
+  /** The page that contains a place; undefined if the page is not in memory. */
   find({ groupId, topic, after, progress }: Place): Page | undefined {
     const page = lastUpTo(this.#byKey.get(keyOf(groupId, topic)) ?? [], after);
     if (page === undefined || page.upTo <= after) return undefined;
@@ -89,7 +89,7 @@ export class RecentBatches {
     return page;
   }
 
-  /** Reads the page from the store, unless it is in memory by then; undefined if `signal` aborts first, or the index rolls back meanwhile. */
+  /** Reads the page of a place from the store, or finds it in memory; undefined if `signal` aborts first, or the index rolls back meanwhile. */
   async read(place: Place, signal: CancelSignal): Promise<Page | undefined> {
     const page = await this.#semaphore.run(async () => {
       const found = this.find(place) ?? (await once(this.#loading, nameOf(place), () => this.#load(place)));
@@ -160,7 +160,7 @@ export class RecentBatches {
   }
 }
 
-/** Feeds that continue at the same place share what is in progress. */
+/** Runs `run`, or shares the run of the same name that is in progress. */
 async function once<Result>(
   running: Map<string, Promise<Result>>,
   name: string,

@@ -18,15 +18,15 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 const signers: readonly Address[] = ["11", "22", "33"].map((digits) => `0x${digits.repeat(20)}` as const);
 const record = { chainId: 1, genesisHash: "0x00", registryAddress: "0x00" } as const;
 
-/** A node on a chain of which it can see more or less. */
+/** A node whose view of the chain a test can disturb. */
 interface Node {
   readonly broker: CalledBroker;
   starts: number;
   failure: Error | undefined;
   outage: Outage | undefined;
-  /** What the start of the ledger waits for. */
+  /** The start of the ledger waits for this promise. */
   held: Promise<void>;
-  /** Why the chain cannot be followed from here. */
+  /** If set, following the chain throws this error. */
   broken: Error | undefined;
 }
 
@@ -46,7 +46,7 @@ function begin(): void {
   shared = createMemoryCluster({ clock });
 }
 
-/** Starts a node, and waits for nothing. */
+/** Starts a node without waiting for its start. */
 function launch(index: number, options: { readonly sender?: Address | undefined } = {}): Node {
   const sender = options.sender ?? signers[index];
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: false, ...(sender && { sender }) });
@@ -107,7 +107,7 @@ const healthOf = (node: Node) => node.broker.health()[0];
 const follows = (): readonly boolean[] => nodes.map((node) => healthOf(node)?.role === "follows");
 
 describe("a signer", () => {
-  it("belongs to one node: a second node with it stays closed and names the owner until the owner leaves", async () => {
+  it("belongs to one node: the group stays closed on a second node with the same signer until the first one leaves", async () => {
     begin();
     const first = launch(0);
     await clock.advance(1_000);
@@ -129,7 +129,7 @@ describe("a signer", () => {
     expect(healthOf(second)).toMatchObject({ ready: true });
   });
 
-  it("is reserved again under each membership; if another node reserved it in the meantime, the group stays closed until that node leaves", async () => {
+  it("is reserved again under each membership; if another node reserved it meanwhile, the group stays closed until that node leaves", async () => {
     begin();
     const first = launch(0);
     await clock.advance(1_000);
@@ -151,8 +151,8 @@ describe("a signer", () => {
   });
 });
 
-describe("a chain without a registry", () => {
-  it("is started by one node; the others wait and report why", async () => {
+describe("a ledger whose chain has no registry", () => {
+  it("is started by one node; the other nodes wait and report why", async () => {
     begin();
     const held = createDeferred<void>();
     for (const index of [0, 1, 2]) launch(index).held = held.promise;
@@ -166,7 +166,7 @@ describe("a chain without a registry", () => {
     expect(nodes.map((node) => healthOf(node)?.ready)).toEqual([true, true, true]);
   });
 
-  it("is started by another node when the first one cannot reach it", async () => {
+  it("is started by a second node if the first one cannot reach the chain", async () => {
     begin();
     const first = launch(0);
     first.failure = new BrokerError("chainUnreachable", { details: "http://chain: the connection was refused" });
@@ -178,7 +178,7 @@ describe("a chain without a registry", () => {
   });
 });
 
-describe("a follower whose chain is away", () => {
+describe("a follower whose chain does not answer", () => {
   it("gives the lease to another node, and does not take it back", async () => {
     begin();
     for (const index of [0, 1]) launch(index);
@@ -197,7 +197,7 @@ describe("a follower whose chain is away", () => {
     expect(nodes.map((node) => healthOf(node)?.indexedBlock)).toEqual([chain.head, chain.head]);
   });
 
-  it("gives the lease to another node within seconds although the database refuses the first two releases", async () => {
+  it("gives the lease to another node within seconds even if the database refuses the first two releases", async () => {
     begin();
     for (const index of [0, 1]) launch(index);
     await clock.advance(2_000);

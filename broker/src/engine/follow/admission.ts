@@ -11,8 +11,8 @@ import { pause } from "../../lib/pause.ts";
 /** Wait before this node tries again to reserve a signer that another node has, in milliseconds. */
 const signerTryMs = 1_000;
 
-/** For a group whose registry is known. */
-const nobody: LedgerStartOptions = { mayDeploy: () => false };
+/** Options of a ledger that must not deploy a registry. */
+const mayNotDeploy: LedgerStartOptions = { mayDeploy: () => false };
 
 export interface AdmissionOptions {
   readonly group: Group;
@@ -40,10 +40,10 @@ export class Admission {
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#options;
     const membership = await member.membership(signal);
-    if (membership === undefined) return nobody;
+    if (membership === undefined) return mayNotDeploy;
     const taken = await this.#findTaker(membership.nodeId);
     if (taken !== undefined) throw new Error(taken);
-    if ((await records.findGroupRecord(group.id)) !== undefined) return nobody;
+    if ((await records.findGroupRecord(group.id)) !== undefined) return mayNotDeploy;
     this.#lease = await coordinator.takeLease(group.id, membership.nodeId);
     if (this.#lease === undefined) throw new Error("another node deploys the topic registry on its chain");
     return { mayDeploy: () => membership.isLive() };
@@ -61,7 +61,7 @@ export class Admission {
     }
   }
 
-  /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group takes no calls. */
+  /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group accepts no calls. */
   async keepSigner({ nodeId }: Membership, signal: AbortSignal): Promise<void> {
     const { group, clock, logger } = this.#options;
     while (!signal.aborted) {
@@ -77,7 +77,7 @@ export class Admission {
     }
   }
 
-  /** Why this node may not sign. */
+  /** Tries to reserve the signer. Returns why this node may not sign; undefined if it may. */
   async #findTaker(nodeId: NodeId): Promise<string | undefined> {
     const { coordinator, group } = this.#options;
     const { sender } = group.ledger;

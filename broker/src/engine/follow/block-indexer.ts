@@ -21,7 +21,7 @@ export interface BlockIndexerOptions {
   readonly extensionPrefix: string;
   /** Called for each closed topic after the index has committed it. */
   readonly onTopicClosed: (name: TopicName) => void;
-  /** The right to write the index, where nodes share the store. */
+  /** The lease on the group's index; undefined if the broker is a single node. */
   readonly lease?: GroupLease | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface BlockIndexerOptions {
 export class BlockIndexer {
   readonly #options: BlockIndexerOptions;
   readonly #retained: RetainedChanges;
-  /** Topics of the index by contract. Only a rollback removes one. */
+  /** Names of indexed topics by contract address. Only a rollback removes a topic from the index. */
   readonly #names = new Map<Address, TopicName>();
 
   constructor(options: BlockIndexerOptions) {
@@ -37,7 +37,7 @@ export class BlockIndexer {
     this.#retained = new RetainedChanges(options.extensionPrefix);
   }
 
-  /** Commits the blocks that follow `head`, and returns their batches in order. @throws LeaseLostError, and what the store throws. */
+  /** Commits blocks to the index after `head`, and returns their batches in order. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
     const { ledger, store, lease, onTopicClosed } = this.#options;
     await this.#learnNames(blocks);
@@ -76,7 +76,7 @@ export class BlockIndexer {
     return new Set(topics.map(({ name }) => name));
   }
 
-  /** Logs one line for each reason, so that a stranger who writes nonsense cannot fill the disk. */
+  /** Logs one line for each reason, so that somebody who writes malformed entries to the chain cannot fill the disk. */
   #report(left: readonly SkippedEntry[]): void {
     if (left.length === 0) return;
     const { metrics, ledger, logger } = this.#options;

@@ -12,10 +12,10 @@ export type RoleOptions = Omit<LoneRoleOptions, "lease" | "onIndexed" | "rollBac
   Pick<WatcherOptions, "hub"> &
   Pick<AdmissionOptions, "group">;
 
-/** Where nodes share the store. */
+/** Options for nodes that share the store. */
 export type SharedOptions = Pick<GroupRoleOptions, "coordinator" | "member"> & Pick<AdmissionOptions, "records">;
 
-/** Creates what keeps a group's index up to date on this node, alone or with other nodes. */
+/** Creates the role that keeps a group's index up to date on this node; `shared` is undefined for a single node. */
 export function createRole(
   options: RoleOptions,
   shared: SharedOptions | undefined,

@@ -3,12 +3,12 @@ import type { BlockRef, Ledger } from "../../ports/ledger.ts";
 import { reorganisationBlocksMax, type Store } from "../../ports/store.ts";
 
 export interface AncestorOptions {
-  /** A block of the index that the ledger knows to be on the chain. With it, the chain is not asked. */
+  /** A block of the index that is on the chain, as the ledger knows. If given, this reads nothing from the chain. */
   readonly common?: BlockRef | undefined;
   readonly signal: AbortSignal;
 }
 
-/** The newest block that is on the chain and that the index can roll back to; undefined if there is none. Blocks below it are on the chain too. */
+/** The newest block to which the index can roll back and that is on the chain; undefined if there is none. Blocks below it are on the chain too. */
 export async function findAncestor(
   ledger: Ledger,
   store: Store,

@@ -11,7 +11,7 @@ import { traceCommits } from "./trace-commits.ts";
 
 export interface FollowerOptions extends BlockIndexerOptions {
   readonly clock: Clock;
-  /** Undefined where nobody records spans. */
+  /** Undefined if spans are not recorded. */
   readonly tracing?: Tracing | undefined;
   readonly progress: IndexProgress;
   readonly health: IndexHealth;
@@ -21,13 +21,13 @@ export interface FollowerOptions extends BlockIndexerOptions {
   readonly rollBack: (to: BlockRef) => Promise<RollBack>;
 }
 
-/** Reads final blocks of one group, commits each round to the store in one transaction, and advances the progress. */
+/** Reads final blocks of one group, commits the blocks of each step to the store in one transaction, and advances the progress. */
 export class Follower {
   readonly #parts: FollowerOptions;
   readonly #indexer: BlockIndexer;
   /** The newest indexed block. */
   #head: BlockRef | undefined;
-  /** Reorgs in a row, with no indexed block between them. */
+  /** Number of reorgs since the last indexed block. */
   #reorganisations = 0;
 
   constructor(parts: FollowerOptions) {
@@ -41,8 +41,8 @@ export class Follower {
   }
 
   /**
-   * Begins at `head`, the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while nobody followed. If the
-   * chain is only shorter, keeps the index: {@link follow} then waits for the chain.
+   * Begins at `head`, the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while no node followed. If the
+   * chain is only shorter than the index, keeps the index: {@link follow} then waits for the chain.
    * @throws Error if the chain has no block that the index can roll back to; if the chain `isFinal`, at any difference.
    */
   async begin(head: BlockRef | undefined, signal: AbortSignal): Promise<void> {
@@ -57,7 +57,7 @@ export class Follower {
     if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#rollBack(head, ancestor);
   }
 
-  /** Follows until `signal` aborts, and calls `onStep` after each step. Call it again after a failure. @throws LeaseLostError, and what ledger and store throw. */
+  /** Follows until `signal` aborts; calls `onStep` after each step. Call it again after a failure. @throws LeaseLostError, errors of ledger and store. */
   async follow(signal: AbortSignal, onStep: () => void): Promise<void> {
     for await (const step of this.#parts.ledger.follow(this.#head, signal)) {
       if (step.kind === "reorganised") await this.#onReorganised(step.common, signal);
@@ -83,7 +83,7 @@ export class Follower {
     return ancestor;
   }
 
-  /** A remote chain may look like this for a while: its node is being restored, or a node that is far behind answers. */
+  /** For a remote chain the error may be temporary: its node is being restored, or is far behind. */
   #anotherChain(head: BlockRef, found: string): Error {
     const { groupId, isFinal } = this.#parts.ledger;
     const seen = `the index's newest block is ${head.number} with hash ${head.hash}, but ${found}`;

@@ -22,7 +22,7 @@ afterEach(() => cluster.stopAll());
 const topic = { topic: "a", groupId: undefined };
 const { membershipMs } = defaultEngineLimits;
 
-/** Nodes with one topic, and a note of every write of the index. */
+/** Starts nodes with one topic, and records every write of the index. */
 async function start(count: number): Promise<void> {
   cluster = await TestCluster.start(count);
   writes = [];
@@ -41,7 +41,7 @@ async function start(count: number): Promise<void> {
   await cluster.run(cluster.node(0).broker.open(topic));
 }
 
-/** The place of the node that wrote last. */
+/** The index of the node that wrote last; -1 if none did. */
 function followerIndex(): number {
   const nodeId = writes.findLast(({ isRefused }) => !isRefused)?.lease?.nodeId;
   return [0, 1, 2].find((index) => nodeId !== undefined && cluster.find(index)?.ids.has(nodeId) === true) ?? -1;
@@ -57,7 +57,7 @@ async function publishMany(index: number, count: number): Promise<void> {
   for (let done = 0; done < count; done += 1) await cluster.run(cluster.publish(index, "a", `${done}`));
 }
 
-/** Somebody else's transaction. */
+/** Commits an event by a transaction that no node of the cluster sent. */
 function publishFromOutside(text: string): void {
   const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
   cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
@@ -69,7 +69,7 @@ function indexedBlocks(): readonly (number | undefined)[] {
 
 const sequences = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-/** Callbacks spread over the nodes. */
+/** Makes subscriptions and waits until they are spread over the nodes. */
 async function subscribeMany(count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index += 1) ids.push(await cluster.run(cluster.subscribe(0, "a")));
@@ -78,7 +78,7 @@ async function subscribeMany(count: number): Promise<readonly string[]> {
 }
 
 describe("the follower", () => {
-  it("is one node at a time, and every node reads its index", async () => {
+  it("is one node at a time, and every node reads the index that it writes", async () => {
     await start(3);
     const ids = await subscribeMany(6);
     for (const index of [0, 1, 2]) await publishMany(index, 2);
@@ -89,7 +89,7 @@ describe("the follower", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(6)));
   });
 
-  it("changes when the follower dies, with no gap, and no repeat at other nodes", async () => {
+  it("is replaced when it dies, and every event is delivered once", async () => {
     await start(3);
     const ids = await subscribeMany(6);
     await publishMany(0, 2);
@@ -104,7 +104,7 @@ describe("the follower", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
   });
 
-  it("changes immediately when the follower stops", async () => {
+  it("is replaced at once when it stops", async () => {
     await start(2);
     await publishMany(0, 1);
     const stopped = followerIndex();
@@ -115,7 +115,7 @@ describe("the follower", () => {
     expect(indexedBlocks()).toEqual([cluster.chain.head]);
   });
 
-  it("a follower that was paused is refused, and reads what the new follower indexes", async () => {
+  it("after a pause longer than its membership, has its writes refused and reads the index of the new follower", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);
@@ -139,7 +139,7 @@ describe("the follower", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
   });
 
-  it("a follower whose membership another node ended is refused at its next block and delivers nothing of it", async () => {
+  it("after its membership was ended, has its next write refused, and every event is delivered", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);
@@ -157,12 +157,12 @@ describe("the follower", () => {
     await publishMany(stale, 1);
     await cluster.clock.settle();
     expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
-    // What it delivered after its membership ended, and could not write, is delivered again.
+    // Events that it delivered after its membership ended are delivered again, since their acknowledgements could not be written.
     expect(ids.map((id) => [...new Set(cluster.sink.sequencesOf(id))])).toEqual(ids.map(() => sequences(3)));
   });
 });
 
-it("a follower that lost only its lease stops following at the first refusal", async () => {
+it("a follower that lost only its lease stops following when the first write is refused", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   await publishMany(0, 1);
@@ -184,7 +184,7 @@ it("a follower that lost only its lease stops following at the first refusal", a
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
 });
 
-it("a new follower delivers once the events that its predecessor indexed and it had not read yet", async () => {
+it("a new follower delivers once the events that its predecessor indexed and that it had not read yet", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   for (const { gate } of cluster.nodes) gate.tell = () => {};
@@ -200,7 +200,7 @@ it("a new follower delivers once the events that its predecessor indexed and it 
 });
 
 describe("a node that does not follow", () => {
-  it("sees a new block at once by a hint, and without hints at the next poll", async () => {
+  it("reads a new block at once after a hint, and without hints at the next poll", async () => {
     await start(2);
     const watcher = 1 - followerIndex();
     await cluster.clock.advance(10);
@@ -215,7 +215,7 @@ describe("a node that does not follow", () => {
     expect(cluster.node(watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head);
   });
 
-  it("answers from the index in the store, also before it has read the newest block", async () => {
+  it("answers from the index in the store, even before its progress reaches the newest block", async () => {
     await start(2);
     await publishMany(0, 1);
     const watcher = 1 - followerIndex();
@@ -239,7 +239,7 @@ describe("a node that does not follow", () => {
     expect([cluster.sink.sequencesOf(last), cluster.sink.sequencesOf(first)]).toEqual([[3], [1, 2, 3]]);
   });
 
-  it("reports an unreachable database and misses nothing afterwards", async () => {
+  it("reports an unreachable database, and misses no event afterwards", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     const watcher = 1 - followerIndex();
@@ -256,7 +256,7 @@ describe("a node that does not follow", () => {
 });
 
 describe("a reorganisation", () => {
-  it("reaches every node: moved events are delivered again, and the counts are right", async () => {
+  it("rolls back every node: moved events are delivered again, and the counts are right", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 3);
@@ -277,7 +277,7 @@ describe("a reorganisation", () => {
     for (const { broker } of cluster.nodes) expect(broker.health()[0]?.warning).toContain("took back");
   });
 
-  it("is seen by a node that looks only after the index has grown again; new subscriptions work at both nodes", async () => {
+  it("is noticed by a node that reads the index only after it has grown again; new subscriptions work at both nodes", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 3);
@@ -296,7 +296,7 @@ describe("a reorganisation", () => {
     expect(later.map((id) => cluster.sink.sequencesOf(id))).toEqual([[6], [6]]);
   });
 
-  it("answers TIMEOUT when it removes a block before the publishing node saw it in the index", async () => {
+  it("makes a publish answer TIMEOUT if it removes the block before the publishing node has seen it in the index", async () => {
     await start(2);
     await publishMany(0, 1);
     const watcher = 1 - followerIndex();
@@ -314,7 +314,7 @@ describe("a reorganisation", () => {
     ["open", { topic: "b", groupId: undefined }],
     ["close", topic],
   ] as const)(
-    "that takes back what a call to %s committed, before any node has indexed it, is no success",
+    "makes a call to %s fail with 200201 if it removes the block before any node has indexed it",
     async (what, call) => {
       await start(2);
       await cluster.clock.advance(500);
@@ -328,7 +328,7 @@ describe("a reorganisation", () => {
     },
   );
 
-  it("answers TIMEOUT, not another block's event, when it removes a block that no node indexed", async () => {
+  it("makes a publish answer TIMEOUT, not another event's id, if it removes a block that no node indexed", async () => {
     await start(2);
     await publishMany(0, 1);
     await cluster.clock.advance(500);
@@ -342,7 +342,7 @@ describe("a reorganisation", () => {
   });
 });
 
-it("a database that lost confirmed writes is filled again, and no subscription misses an event", async () => {
+it("after a database lost confirmed writes, the index is written again, and no subscription misses an event", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   await publishMany(0, 2);
@@ -369,7 +369,7 @@ it("a database that lost confirmed writes is filled again, and no subscription m
   for (const id of ids) expect([...new Set(cluster.sink.sequencesOf(id))]).toEqual(sequences(4));
 });
 
-it("the index that several nodes wrote in turn equals the chain", async () => {
+it("an index that several nodes wrote in turn has every event of the chain", async () => {
   await start(3);
   for (let round = 0; round < 4; round += 1) {
     await publishMany(round % 3, 2);

@@ -27,11 +27,12 @@ export class GroupRole implements Role {
   #membership: Membership | undefined;
   readonly #stallDetector: StallDetector;
   #term: Term | undefined;
-  /** A lease to give back to the other nodes. */
+  /** A lease that this node still has to release. */
   #owed: HeldLease | undefined;
   readonly #releaseTrouble: ReportedTrouble;
-  /** When to try for the lease next, and the time before which a hint is ignored. Both in monotonic time. */
+  /** When to try for the lease next; a `nodes` hint resets it. In milliseconds of the monotonic clock. */
   #tryAt = Number.NEGATIVE_INFINITY;
+  /** No try for the lease before this time, even after a hint. In milliseconds of the monotonic clock. */
   #restUntil = Number.NEGATIVE_INFINITY;
   #isDue = false;
   #wake = (): void => {};
@@ -73,7 +74,7 @@ export class GroupRole implements Role {
     await Promise.all(others);
   }
 
-  /** Waits for each membership in turn, until this node holds its signer reservation under it. */
+  /** For each membership in turn: waits until this node has reserved its signer under it, and then until it ends. */
   async #joinInTurn(signal: AbortSignal): Promise<void> {
     const { member, admission } = this.#options;
     while (!signal.aborted) {
@@ -100,13 +101,13 @@ export class GroupRole implements Role {
     if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
   }
 
-  /** Looks again at once: a look that is in progress may have missed the change. */
+  /** Begins the next round of the loop at once. A round in progress may have missed the change. */
   #look(): void {
     this.#isDue = true;
     this.#wake();
   }
 
-  /** Takes the lease if it is time to try and no other node has it. A node whose chain is away tries less often, so that others go first. */
+  /** Takes the lease if it is time to try and no other node has it. A node whose chain does not answer tries less often, so that others try first. */
   async #takeLease(): Promise<HeldLease | undefined> {
     const { coordinator, ledger, clock, logger, limits } = this.#options;
     const membership = this.#membership;
@@ -137,7 +138,7 @@ export class GroupRole implements Role {
     await this.#release();
   }
 
-  /** Tries again at each look, since no other node can follow until the lease is free. It ends with the membership. */
+  /** Releases the owed lease. Each round retries it: no other node can follow until the lease is free. An ended membership has no lease. */
   async #release(): Promise<void> {
     if (this.#owed === undefined) return;
     const { lease, membership } = this.#owed;
@@ -167,7 +168,7 @@ export class GroupRole implements Role {
     }
   }
 
-  /** Waits until it is time to look again. After a failure, hints are ignored. */
+  /** Waits until the next round. After a failure, hints do not end the wait. */
   async #rest(failures: number): Promise<void> {
     const { clock, limits } = this.#options;
     const { signal } = this.#stopping;

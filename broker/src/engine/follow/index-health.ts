@@ -20,7 +20,7 @@ export class IndexHealth {
     return this.#failure;
   }
 
-  /** Whether this node cannot reach the store, which others may. */
+  /** Whether this node cannot reach the store, although other nodes may. */
   get isStoreAway(): boolean {
     return this.#isStoreAway;
   }

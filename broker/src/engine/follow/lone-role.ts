@@ -15,7 +15,7 @@ export interface LoneRoleOptions extends FollowerOptions {
   readonly restarter: Restarter;
 }
 
-/** The role of a single node: it follows the chain, and tries again after each failure. */
+/** The role of a single node: it follows the chain, and retries after each failure. */
 export class LoneRole implements Role {
   readonly isFollowing = true;
   readonly #options: LoneRoleOptions;
@@ -58,7 +58,7 @@ export class LoneRole implements Role {
     for (let failures = 0; !signal.aborted; ) {
       try {
         if (restarter.isDue) await restarter.restart();
-        // Callers may wait for a block of a branch that is gone: end their waits.
+        // Callers may wait for a block that the chain has removed: end their waits.
         if (failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#follower.head?.number ?? -1);
         await this.#follower.follow(signal, () => {
           failures = 0;

@@ -4,7 +4,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { findFinal } from "./stall-detector.ts";
 
-/** How long the index may lack a block that this node's chain names and does not give, in milliseconds. Publishes wait 30 s for the index. */
+/** How long the index may lack a block that this node's chain names but does not return, in milliseconds. Publishes wait 30 s for the index. */
 const stuckAfterMs = 12_000;
 
 export interface OvertakenOptions {
@@ -14,17 +14,17 @@ export interface OvertakenOptions {
   readonly limits: EngineLimits;
 }
 
-/** Decides whether the follower must give way to a node whose chain is ahead. */
+/** Decides whether this node, the follower, must give the lease to a node whose chain is ahead. */
 export class Overtaken {
   readonly #options: OvertakenOptions;
-  /** The highest reported block, the index at that time, and since when it has been there. */
+  /** The highest reported block, the newest indexed block at that time, and since when the index has not advanced. */
   #heard: { readonly blockNumber: number; readonly index: number; readonly since: number } | undefined;
 
   constructor(options: OvertakenOptions) {
     this.#options = options;
   }
 
-  /** Another node reports that its chain has had this block for a while. Reports of indexed blocks are late, and ignored. */
+  /** Call it when another node reports that its chain has had a block for a while. Ignores late reports, whose block is indexed. */
   hear(blockNumber: number): void {
     const { progress, clock } = this.#options;
     const index = progress.blockNumber;
@@ -32,7 +32,7 @@ export class Overtaken {
     this.#heard = { index, since: clock.monotonic(), ...this.#heard, blockNumber };
   }
 
-  /** Whether another node should follow: the index stands still, and this node's chain lacks the block or does not give it. */
+  /** Whether another node should follow: the index does not advance, and this node's chain does not have the block, or does not return it. */
   async look(signal: AbortSignal): Promise<boolean> {
     const { progress, clock } = this.#options;
     const heard = this.#heard;

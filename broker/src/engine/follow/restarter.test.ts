@@ -32,7 +32,7 @@ function refuseRollBacks(count: number): () => number {
   return () => calls;
 }
 
-/** Somebody else's transaction. */
+/** Commits an event by a transaction that no node of the cluster sent. */
 function publishFromOutside(text: string): void {
   const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
   cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
@@ -46,7 +46,7 @@ function textsOf(id: string): readonly string[] {
 describe("a cluster", () => {
   afterEach(() => cluster.stopAll());
 
-  it("delivers nothing twice when the store refuses the rollback three times", async () => {
+  it("delivers no event twice if the store refuses the rollback three times", async () => {
     cluster = await TestCluster.start(2);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const ids: string[] = [];
@@ -62,7 +62,7 @@ describe("a cluster", () => {
     expect(ids.map(textsOf)).toEqual(ids.map(() => ["1", "2", "3", "other", "another", "a third"]));
   });
 
-  it("repeats the unacknowledged event after a rollback, and no acknowledged one", async () => {
+  it("after a rollback, repeats only the event that was not acknowledged", async () => {
     cluster = await TestCluster.start(1);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a", { url: "http://slow/" })));
@@ -83,7 +83,7 @@ describe("a cluster", () => {
     });
   });
 
-  it("rolls the cursor back to the block of the second reorg if the first rollback failed", async () => {
+  it("rolls the cursor back to the block of a second reorg if the first rollback failed", async () => {
     cluster = await TestCluster.start(1);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));
@@ -106,7 +106,7 @@ describe("a cluster", () => {
   });
 });
 
-it("stops readers before the store rolls back, and restarts them from the head that it then has", async () => {
+it("stops readers before the store rolls back, and restarts them from the store's new head", async () => {
   const log: string[] = [];
   const store = createMemoryStore();
   const blocks = [1, 2, 3].map((number) => ({ number, hash: `0x${number}` as const, ...emptyBlock }));

@@ -12,18 +12,18 @@ export interface RestarterOptions {
   readonly groupId: GroupId;
   readonly store: Store;
   readonly progress: IndexProgress;
-  /** Writes how far the readers are. */
+  /** Writes the cursors of the readers. */
   readonly progressWriter: Pick<ProgressWriter, "flush">;
-  /** Everything at this node that reads the group's index. */
+  /** All readers of the group's index at this node. */
   readonly readers: readonly Readers[];
-  /** Held shared by calls that create or continue a subscription of the group. */
+  /** Calls that create or continue a subscription of the group hold it for reading, a rollback holds it for writing. */
   readonly changes: ReadWriteLock;
   readonly rollBacks: Pick<RollBackHistory, "note">;
 }
 
 /**
- * The only way back: stops all readers of a group, writes their progress, lets the store roll back, and restarts the readers from their rows. An
- * attempt in progress is aborted, so each reader repeats at most one event that it had delivered below the block.
+ * Performs every rollback: stops all readers of a group, writes their progress, rolls back the store, and restarts the readers from their rows. An
+ * attempt in progress is aborted, so each reader repeats at most one delivered event that the rollback does not remove.
  */
 export class Restarter {
   readonly #options: RestarterOptions;
@@ -39,13 +39,13 @@ export class Restarter {
   }
 
   /**
-   * Rolls the index back to a block. Give the lease if nodes share the store. After a failure the store may have rolled back or not: call this again,
+   * Rolls the index back to a block. Pass the lease if nodes share the store. After a failure the store may have rolled back or not: call this again,
    * or {@link restart}. @throws LeaseLostError, and what the store throws.
    */
   async rollBack(to: BlockRef, lease?: GroupLease): Promise<RollBack> {
     const { store, groupId, progress, rollBacks } = this.#options;
     const fromBlock = progress.blockNumber;
-    // Callers that wait for a later block cannot learn what becomes of it.
+    // Ends the waits for later blocks: their callers could not learn whether the chain commits the same events again.
     progress.rollBackTo(to.number);
     const { done } = await this.#run(() => store.rollBack(groupId, to, lease));
     rollBacks.note({ fromBlock, toBlock: to.number, events: done.eventCount });

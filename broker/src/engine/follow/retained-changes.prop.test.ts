@@ -16,7 +16,7 @@ const batches = fc.array(
   { maxLength: 5 },
 );
 
-it("finds the retain extension of each event among any contents and extensions", () => {
+it("finds the last event with the retain extension in each topic, among any contents and extensions", () => {
   fc.assert(
     fc.property(batches, (drafts) => {
       const expected = new Map<string, unknown>();

@@ -17,7 +17,7 @@ function retainedIn(...batches: readonly ReturnType<typeof batch>[]) {
   return changes.addTo(blockOf(7, { batches })).retained;
 }
 
-it("names the last marked event of each topic", () => {
+it("returns the last marked event of each topic as retained", () => {
   const first = batch(alpha, 0, [
     ["1", marked],
     ["2", marked],
@@ -32,7 +32,7 @@ it("names the last marked event of each topic", () => {
   expect(retainedIn(first, third)).toEqual([{ name: alpha, retained: { sequence: 5, position: toPosition(7, 4) } }]);
 });
 
-it("takes the retained event away where the last marked event is empty", () => {
+it("removes the retained event of a topic if its last marked event is empty", () => {
   expect(
     retainedIn(
       batch(alpha, 0, [
@@ -54,9 +54,9 @@ it("takes the retained event away where the last marked event is empty", () => {
 
 it.each<[string, string, Extensions]>([
   ["no extension", "1", []],
-  ["an empty content alone", "", []],
+  ["an empty content without the mark", "", []],
   ["another value of the mark", "1", [["svc-retain", "false"]]],
-  ["another key that ends alike", "1", [["svc-svc-retain", "true"]]],
+  ["another key with the same end", "1", [["svc-svc-retain", "true"]]],
   ["a second value of the mark", "1", [["svc-retain", "no"], ...marked]],
   ["a content that looks like the mark", "svc-retain\u0084true", []],
   ["the bytes of the mark as a content", Buffer.from("8a7376632d72657461696e8474727565", "hex").toString("latin1"), []],
@@ -64,7 +64,7 @@ it.each<[string, string, Extensions]>([
   expect(retainedIn(batch(alpha, 0, [[content, extensions]]))).toBeUndefined();
 });
 
-it("finds the mark behind another prefix", () => {
+it("finds the mark with another prefix of extensions", () => {
   const other = new RetainedChanges("x".repeat(60));
   const events = batch(alpha, 0, [["1", [[`${"x".repeat(60)}retain`, "true"]]]]);
   expect(other.addTo(blockOf(7, { batches: [events] })).retained).toHaveLength(1);

@@ -3,13 +3,13 @@ import { isMarkedRetained, retainedMark, sessionMarks } from "../../domain/sessi
 import type { IndexedBlock, RetainedChange } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 
-/** Header of a text of four bytes in RLP, as a batch has it. */
+/** RLP header of a text of four bytes, as in an encoded batch. */
 const fourBytesHeader = 0x84;
 
-/** Finds the events of blocks that are published to be retained. */
+/** Finds the events of blocks that MQTT retains: those with the retain extension. */
 export class RetainedChanges {
   readonly #prefix: string;
-  /** Bytes in every batch with such an event: end of the key, and the value. */
+  /** Bytes that occur in every batch with such an event: the end of the key, and the value. */
   readonly #trace: Buffer;
 
   constructor(extensionPrefix: string) {
@@ -18,13 +18,13 @@ export class RetainedChanges {
     this.#trace = Buffer.concat([key, Buffer.of(fourBytesHeader), Buffer.from(retainedMark)]);
   }
 
-  /** Returns the block with its changes of retained events. */
+  /** Returns the block with its changes of retained events added. */
   addTo(block: IndexedBlock): IndexedBlock {
     const retained = this.#in(block.batches);
     return retained.length === 0 ? block : { ...block, retained };
   }
 
-  /** Each topic once, as its last marked event leaves it. */
+  /** One change for each topic with a marked event: the last one counts. */
   #in(batches: readonly EventBatch[]): readonly RetainedChange[] {
     const found = new Map<EventBatch["topic"], RetainedChange>();
     for (const batch of batches) {
@@ -34,7 +34,7 @@ export class RetainedChanges {
     return [...found.values()];
   }
 
-  /** Decodes only a batch that has the trace. The search takes about 0.3 ms for 1 MiB. */
+  /** The last marked event of a batch. Decodes the batch only if it contains `#trace`; the search takes about 0.3 ms for 1 MiB. */
   #lastMarked(batch: EventBatch): Event | undefined {
     const { buffer, byteOffset, byteLength } = batch.events;
     if (!Buffer.from(buffer, byteOffset, byteLength).includes(this.#trace)) return undefined;

@@ -1,13 +1,13 @@
 import type { Ledger } from "../../ports/ledger.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
-/** The part of a node in keeping a group's index: it writes the index, or reads what another node writes. */
+/** How a node keeps up with a group's index: it writes the index, or reads what another node writes. */
 export interface Role {
   /** Whether this node writes the index now. */
   readonly isFollowing: boolean;
   /**
-   * Assumes that ledger and store are started. Returns when the index contains every block that was final at the time of the call, or when
-   * `signal` aborts. Call it again after a failure.
+   * Call it after ledger and store have started. Returns when the index contains every block that was final at the time of the call, or when `signal`
+   * aborts. Call it again after a failure.
    */
   start(signal: AbortSignal): Promise<void>;
   /** Stops after the write in progress. */

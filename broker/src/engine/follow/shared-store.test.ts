@@ -12,10 +12,10 @@ beforeEach(async () => {
 });
 afterEach(() => cluster.stopAll());
 
-describe("a commit that the index cannot confirm because its read fails", () => {
+describe("a committed call whose read of the index fails", () => {
   const failures = [new BrokerError("busy"), new BrokerError("storeUnreachable"), new Error("unforeseen")] as const;
 
-  it.each(failures)("is answered TIMEOUT to the publisher: %s", async (failure) => {
+  it.each(failures)("answers TIMEOUT to a publish: %s", async (failure) => {
     const { store } = cluster.shared;
     store.findBatch = async () => Promise.reject(failure);
     expect([await cluster.run(cluster.publish(0, "a", "1")), await cluster.run(cluster.publish(1, "a", "2"))]).toEqual([
@@ -25,7 +25,7 @@ describe("a commit that the index cannot confirm because its read fails", () => 
     expect((await store.findTopic(defaultGroupId, parseTopicName("a")))?.sequence).toBe(2);
   });
 
-  it.each(failures)("is answered 200201 to a close call: %s", async (failure) => {
+  it.each(failures)("answers 200201 to a close: %s", async (failure) => {
     const { store } = cluster.shared;
     const findTopic = store.findTopic.bind(store);
     store.findTopic = async (groupId, name) => {
@@ -55,7 +55,7 @@ it("subscriptions that start behind at the same position share one read of the s
   expect(reads).toBeLessThanOrEqual(2); // One at each node.
 });
 
-it("events that the store drops before the other node has read them are delivered there from the chain", async () => {
+it("a node reads events from the chain if the store dropped them before the node has read them", async () => {
   const { store } = cluster.shared;
   const readBatches = store.readBatches.bind(store);
   let dropped = 0;
@@ -66,7 +66,7 @@ it("events that the store drops before the other node has read them are delivere
     return readBatches(groupId, range);
   };
   const ids = await cluster.run(Promise.all(Array.from({ length: 8 }, () => cluster.subscribe(0, "#", {}))));
-  await cluster.clock.advance(60_000); // until some are at either node
+  await cluster.clock.advance(60_000); // until each node has some of the subscriptions
   for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(0, "a", text));
   await cluster.clock.advance(1_000);
   expect(dropped).toBe(3);

@@ -13,7 +13,7 @@ let cluster: TestCluster;
 let endpoints: Endpoint[];
 afterEach(() => cluster.stopAll());
 
-/** What one node reaches a chain by; it may go on to answer and show no newer block, or not give those that it shows. */
+/** The endpoint of one node. A test can make it answer without newer blocks, name blocks without returning them, or stop answering. */
 class Endpoint {
   readonly #ledger: Ledger;
   #newest = Number.POSITIVE_INFINITY;
@@ -48,7 +48,7 @@ class Endpoint {
     this.#newestGiven = blockNumber;
   }
 
-  /** Answers nothing from now on, and refuses nothing. */
+  /** Stops answering: calls neither succeed nor fail. */
   fallSilent(): void {
     this.#isSilent = true;
     this.#newestGiven = -1;
@@ -87,7 +87,7 @@ function followers(): readonly number[] {
   return cluster.nodes.flatMap(({ broker }, index) => (broker.health()[0]?.role === "follows" ? [index] : []));
 }
 
-/** Its place; there is one. */
+/** The index of the only node that follows. @throws Error if not exactly one node follows. */
 function follower(): number {
   const [index, ...others] = followers();
   if (index === undefined || others.length > 0) throw new Error("not one node follows");
@@ -98,18 +98,18 @@ function indexed(): readonly (number | undefined)[] {
   return cluster.nodes.map(({ broker }) => broker.health()[0]?.indexedBlock);
 }
 
-/** Somebody else's transaction. */
+/** Commits an event by a transaction that no node of the cluster sent. */
 function publishFromOutside(): void {
   const events = encodeEvents([{ content: Buffer.from("x"), extensions: [] }]);
   cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
 }
 
-describe("a follower is replaced before the publishes of other nodes time out, when its endpoint", () => {
+describe("a follower is replaced before the publishes of other nodes time out if its endpoint", () => {
   beforeEach(() => start(3));
 
   it.each([
     ["answers nothing", (endpoint?: Endpoint) => endpoint?.fallSilent()],
-    ["names the newest block and does not give it", (endpoint?: Endpoint) => endpoint?.giveUpTo(cluster.chain.head)],
+    ["names the newest block but does not return it", (endpoint?: Endpoint) => endpoint?.giveUpTo(cluster.chain.head)],
   ])("%s", async (_, hang) => {
     await cluster.clock.advance(3_000);
     const stuck = follower();
@@ -122,10 +122,10 @@ describe("a follower is replaced before the publishes of other nodes time out, w
   });
 });
 
-describe("a follower whose endpoint answers and shows no new block", () => {
+describe("a follower whose endpoint answers without new blocks", () => {
   beforeEach(() => start(3));
 
-  it("gives way, so that publishes of other nodes are answered and delivered once", async () => {
+  it("gives the lease to another node, so that publishes of other nodes are answered and delivered once", async () => {
     const ids = [await cluster.run(cluster.subscribe(0, "a")), await cluster.run(cluster.subscribe(1, "a"))];
     await cluster.clock.advance(3_000);
     const stuck = follower();
@@ -146,7 +146,7 @@ describe("a follower whose endpoint answers and shows no new block", () => {
     ]);
   });
 
-  it("gives way until a node with a growing chain follows", async () => {
+  it("gives the lease away until a node with a growing chain follows", async () => {
     const healthy = (follower() + 2) % 3;
     for (const [index, endpoint] of endpoints.entries()) if (index !== healthy) endpoint.stopAt(cluster.chain.head);
     publishFromOutside();
@@ -155,7 +155,7 @@ describe("a follower whose endpoint answers and shows no new block", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("gives way later when its endpoint names the block and does not give it", async () => {
+  it("gives the lease away after 20 to 40 s if its endpoint names the block but does not return it", async () => {
     const stuck = follower();
     endpoints[stuck]?.giveUpTo(cluster.chain.head);
     publishFromOutside();
@@ -166,7 +166,7 @@ describe("a follower whose endpoint answers and shows no new block", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("makes the others report it when it gets no hint", async () => {
+  it("is reported in the health of the other nodes if it gets no hint", async () => {
     for (const { gate } of cluster.nodes) gate.tell = () => {};
     const stuck = follower();
     endpoints[stuck]?.stopAt(cluster.chain.head);
@@ -186,7 +186,7 @@ describe("a follower whose endpoint answers and shows no new block", () => {
 describe("a follower keeps the lease", () => {
   beforeEach(() => start(3));
 
-  it("while its chain is repeatedly a moment behind those of others", async () => {
+  it("while its chain is repeatedly a few seconds behind those of others", async () => {
     const first = follower();
     for (let round = 0; round < 40; round += 1) {
       endpoints[first]?.stopAt(cluster.chain.head);
@@ -225,7 +225,7 @@ describe("a follower keeps the lease", () => {
     }
   });
 
-  it("when the reported block is indexed in the end", async () => {
+  it("if it indexes the reported block after 15 s", async () => {
     const first = follower();
     endpoints[first]?.giveUpTo(cluster.chain.head);
     publishFromOutside();

@@ -19,7 +19,7 @@ export interface StallDetectorOptions {
   readonly logger: Logger;
 }
 
-/** A block that is final at this node but missing from the index; the newest indexed block; and the time when this node first saw both. */
+/** A block that is final at this node but missing from the index; the newest indexed block; and when this node first saw both (monotonic, in ms). */
 interface Sight {
   readonly blockNumber: number;
   readonly index: number;
@@ -27,8 +27,8 @@ interface Sight {
 }
 
 /**
- * Detects an index that stalls before a block that has long been final on this node's own chain, and reports the block to the follower. This
- * happens when the follower's endpoint answers and shows no new block.
+ * Detects that the index does not advance although a later block has long been final on this node's own chain, and reports that block to the follower.
+ * This happens when the follower's endpoint answers without new blocks.
  */
 export class StallDetector {
   readonly #options: StallDetectorOptions;
@@ -39,7 +39,7 @@ export class StallDetector {
     this.#options = options;
   }
 
-  /** Why nothing is indexed although this node's chain grows; undefined while the follower has had no time to give way. */
+  /** How the index has stalled, for health; undefined if it has not, or while the follower may still give the lease away. */
   get failure(): string | undefined {
     const { clock, limits, progress } = this.#options;
     const sight = this.#sight;
@@ -51,7 +51,7 @@ export class StallDetector {
     );
   }
 
-  /** Looks until `signal` aborts, while `isWatching`. Never rejects. */
+  /** Checks the index periodically while `isWatching` returns true, until `signal` aborts. Never rejects. */
   async watch(isWatching: () => boolean, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (isWatching()) await this.#look(signal);

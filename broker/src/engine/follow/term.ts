@@ -15,11 +15,11 @@ import type { IndexProgress } from "../index-progress.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** Failures in a row, with no indexed block between them, after which another node may try. */
+/** Failures in a row, without an indexed block between them, after which this node gives the lease away. */
 const failuresMax = 6;
 /** Longest wait between two attempts of a node that shares the store, in milliseconds. */
 const retryDelayMsMax = 1_000;
-/** Wait between two checks whether the chain is away, in milliseconds. */
+/** Wait between two checks whether this node must give the lease away, in milliseconds. */
 const outagePollMs = 1_000;
 
 export interface TermOptions {
@@ -34,10 +34,10 @@ export interface TermOptions {
   readonly logger: Logger;
 }
 
-/** `lost`: another node has the lease. `away`: another node may reach the chain better. `ended`: `until` aborted. */
+/** `lost`: this node has lost the lease. `away`: its chain does not answer, fails or is behind; another node should follow. `ended`: `until` aborted. */
 export type TermOutcome = "lost" | "away" | "ended";
 
-/** Follows a group for as long as this node holds the lease. */
+/** Follows a group while this node holds the lease. */
 export class Term {
   readonly #options: TermOptions;
   readonly #lease: GroupLease;
@@ -87,14 +87,14 @@ export class Term {
   }
 
   /**
-   * Offers the readers first what an earlier follower indexed, also this one before a failure. Then the progress equals the store's, and nobody
-   * else moves the store under this lease.
+   * First offers the readers the blocks that an earlier follower indexed, or this one before a failure. Then the progress equals the head of the store, and
+   * no other node writes the index while this node has the lease.
    */
   async #follow(signal: AbortSignal): Promise<void> {
     const { watcher, createFollower, ledger, progress, health } = this.#options;
     const head = await watcher.catchUp(signal);
     if (signal.aborted) return;
-    // Callers may wait for a block of a branch that is gone: end their waits.
+    // Callers may wait for a block that the chain has removed: end their waits.
     if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(progress.blockNumber);
     const follower = createFollower(this.#lease);
     await follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
@@ -131,7 +131,7 @@ export class Term {
     }
   }
 
-  /** Whether the chain has been away for too long during this term. */
+  /** Whether the chain has not answered for too long during this term. */
   #isChainAway(since: number): boolean {
     const { clock, ledger, limits } = this.#options;
     const { outage } = ledger.view();
@@ -139,7 +139,7 @@ export class Term {
   }
 }
 
-/** Wait after a number of failures in a row, for a node that shares the store. */
+/** Wait after `failures` failures in a row, in milliseconds, for a node that shares the store. */
 export function retryDelayMs(
   failures: number,
   { randomness, limits }: { readonly randomness: Randomness; readonly limits: EngineLimits },

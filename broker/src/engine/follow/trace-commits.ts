@@ -9,13 +9,13 @@ export interface CommitTraces {
   readonly tracing: Tracing;
   readonly extensionPrefix: string;
   readonly groupId: string;
-  /** When the index began to write them. */
+  /** When the write of the batches to the index began, in milliseconds since the epoch. */
   readonly startedAt: number;
 }
 
 const eventIds = new EventIds();
 
-/** Shows that events with a trace are final and in the index. */
+/** Records a span for each event with a trace, once the event is in the index. */
 export function traceCommits(batches: readonly EventBatch[], traces: CommitTraces): void {
   const { tracing, extensionPrefix, groupId, startedAt } = traces;
   for (const batch of batches) {

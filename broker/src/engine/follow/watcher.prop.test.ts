@@ -46,7 +46,7 @@ const neverStopped: Readers = {
   restart: () => expect.unreachable("the index never rolls back"),
 };
 
-/** What happens next, after so many answers of the store have come. */
+/** A history: in each step, `answers` reads of the store return, and then `what` happens. */
 const steps = fc.array(
   fc.record({
     answers: fc.nat({ max: 4 }),
@@ -75,7 +75,7 @@ const steps = fc.array(
 );
 type Step = typeof steps extends fc.Arbitrary<(infer Value)[]> ? Value : never;
 
-/** One node that watches what is put into the store, whose answers come when the scheduler lets them. */
+/** One node that watches an index which the test writes. The scheduler decides when reads of the store return. */
 class Node {
   readonly sink = new RecordingSink();
   readonly subscriptions: CallbackSubscription[] = [];
@@ -146,7 +146,7 @@ class Node {
     else this.#rejoin(what.worker);
   }
 
-  /** Looks once more, after the look that is in progress. */
+  /** Catches up once more, after the catch-up in progress. */
   watch(): void {
     this.#watching = this.#watching.then(async () => this.#watcher.catchUp(signal));
   }
@@ -164,7 +164,7 @@ class Node {
     );
   }
 
-  told(): readonly (readonly string[])[] {
+  delivered(): readonly (readonly string[])[] {
     const { attempts } = this.sink;
     return this.subscriptions.map(({ id }) =>
       attempts.filter(({ subscription }) => subscription.id === id).map(({ event }) => nameOf(event)),
@@ -225,7 +225,7 @@ class Node {
     this.#changing = this.#changing.then(() => this.#workers.add(subscription));
   }
 
-  /** Of the index in the store, which the node may not have seen yet. */
+  /** A cursor in the stored index, which this node's progress may not have reached yet. */
   #cursorOf(from: "first" | "last" | "middle"): Position {
     if (from === "first") return positionZero;
     if (from === "last") return endOfBlock(this.#number);
@@ -270,7 +270,7 @@ function nameOf(event: { readonly topic: string; readonly sequence: number }): s
   return `${event.topic} ${event.sequence}`;
 }
 
-/** A worker may take several turns from one answer of the store to its next question. */
+/** Waits until no read is pending. A worker may need several turns from the end of one read to its next read. */
 async function untilIdle(scheduler: fc.Scheduler): Promise<void> {
   await turn();
   while (scheduler.count() > 0) {
@@ -279,7 +279,7 @@ async function untilIdle(scheduler: fc.Scheduler): Promise<void> {
   }
 }
 
-it("delivers each matching event once and in order, under any interleaving with answers of the store", async () => {
+it("delivers each matching event once and in order, whenever reads of the store return", async () => {
   const pages = fc.record({ batchesMax: fc.integer({ min: 1, max: 6 }), bytesMax: fc.constantFrom(20, 60, 1_000) });
   const options = fc.record({
     page: pages,
@@ -299,7 +299,7 @@ it("delivers each matching event once and in order, under any interleaving with 
       node.watch();
       await scheduler.waitFor(node.idle());
       await untilIdle(scheduler);
-      expect(node.told()).toEqual(node.expected());
+      expect(node.delivered()).toEqual(node.expected());
     }),
     { numRuns: 800 },
   );
@@ -322,7 +322,7 @@ it("workers that keep up need no store reads, even if a page ends inside a block
       const { reads } = node;
       for (const step of history) await node.take(step);
       await settle();
-      expect(node.told()).toEqual(node.expected());
+      expect(node.delivered()).toEqual(node.expected());
       expect(node.reads).toBe(reads);
     }),
   );

@@ -8,7 +8,7 @@ import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { Restarter } from "./restarter.ts";
 
-/** Limits of one read of the index that another node writes. Readers read a block themselves that does not fit. */
+/** Limits of one read of the index that another node writes. A block that does not fit is read by each reader itself. */
 export interface WatchPage {
   readonly batchesMax: number;
   readonly bytesMax: number;
@@ -28,12 +28,13 @@ export interface WatcherOptions {
 }
 
 /**
- * Offers this node's readers what another node indexes, and advances the progress. The seam is that of the feed: each page begins after the progress
- * and ends at the end of a block, to which the progress moves in the same turn. If a page does not reach the head, the next one continues.
+ * Offers batches that another node indexes to this node's readers, and advances the progress. So that feeds get no gap and no repeat, each page begins after
+ * the progress and ends at the end of a block, and the progress advances to this block in the same turn. If a page does not reach the head, the next one
+ * continues.
  */
 export class Watcher {
   readonly #options: WatcherOptions;
-  /** Whether the database lost a part of the index, and no line of the log says so yet. */
+  /** Whether the database lost a part of the index, and this is not logged yet. */
   #hasLost = false;
 
   constructor(options: WatcherOptions) {
@@ -84,7 +85,7 @@ export class Watcher {
     return now;
   }
 
-  /** Also true for a database that was restored from a backup, or that lost confirmed writes. */
+  /** Whether the stored index has rolled back. Also true if the database was restored from a backup, or lost confirmed writes. */
   #hasRolledBack(head: IndexHead | undefined): boolean {
     const { progress, restarter } = this.#options;
     if (restarter.isDue || generationOf(head) !== progress.generation) return true;
@@ -92,13 +93,13 @@ export class Watcher {
     return this.#hasLost;
   }
 
-  /** Reads what comes after the progress: up to the head, or to the last block that is whole in the page. */
+  /** Reads the batches after the progress, up to the head or to the last block that fits into the page. */
   async #read(head: IndexHead): Promise<Fill> {
     const { store, groupId, progress, page = watchPageDefault } = this.#options;
     const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
     const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
     const batches = await store.readBatches(groupId, range);
-    // Others must not wait here while the chain answers: each reader asks for itself.
+    // Events that the store dropped are read from the chain. Each reader does so itself, so that the others do not wait.
     if (batches.some(({ dropped }) => dropped !== undefined)) return { batches: undefined, upTo: head.blockNumber };
     const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
     const last = batches.at(-1);
@@ -136,13 +137,13 @@ export class Watcher {
   }
 }
 
-/** All batches after the progress up to the end of a block; undefined if one block is more than a page. */
+/** All batches after the progress up to the block `upTo`; undefined if readers must read them: a block exceeds a page, or the store dropped events. */
 interface Fill {
   readonly batches: readonly EventBatch[] | undefined;
   readonly upTo: number;
 }
 
-/** An empty index never rolled back, or rolled back to its beginning. */
+/** The generation of an index; 0 for an empty one. */
 function generationOf(head: IndexHead | undefined): number {
   return head?.generation ?? 0;
 }

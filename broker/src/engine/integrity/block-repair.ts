@@ -7,9 +7,9 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ChainDamage } from "./chain-damage.ts";
 
-/** Most batches in a block that can be repaired. */
+/** Maximum number of batches in a block that can be repaired. */
 const batchesMax = 10_000;
-/** Most bytes of events in a block under repair. */
+/** Maximum bytes of events in a block that can be repaired. */
 const bytesMax = 64 * 1024 * 1024;
 
 export interface BlockRepairOptions {
@@ -30,7 +30,7 @@ export class BlockRepair {
   }
 
   /**
-   * Checks a block against its hashes and repairs it if it is damaged. Its header is held against the parent hash in the next block, so that block is
+   * Checks a block against its hashes and repairs it if it is damaged. The parent hash in the next block proves the block's header, so the next block is
    * checked too. A block that is known to be damaged is not read again.
    */
   async inspect(blockNumber: number): Promise<BlockState> {
@@ -47,7 +47,7 @@ export class BlockRepair {
     return (await this.repair(damaged)) ? "repaired" : "damaged";
   }
 
-  /** Returns whether the block fits its hashes afterwards. */
+  /** Repairs a block from the index. Returns whether the block matches its hashes afterwards. */
   async repair({ number, reason }: DamagedBlock): Promise<boolean> {
     const { chainDamage, metrics, logger, groupId } = this.#options;
     const batches = await this.#batchesOf(number);
@@ -74,7 +74,7 @@ export class BlockRepair {
     }
   }
 
-  /** None where the index is damaged, too. */
+  /** The indexed batches of a block; none if the index is damaged too. */
   async #batchesOf(number: number): Promise<readonly EventBatch[]> {
     const { store, groupId, logger } = this.#options;
     const range = { after: endOfBlock(number - 1), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };
@@ -86,7 +86,7 @@ export class BlockRepair {
     }
   }
 
-  /** The batches whose events the index has. */
+  /** The batches whose events the index has, with the addresses of their topics. */
   async #address(batches: readonly EventBatch[]): Promise<readonly AddressedBatch[]> {
     const { store, groupId } = this.#options;
     const topics = await store.findTopics(groupId, [...new Set(batches.map(({ topic }) => topic))]);

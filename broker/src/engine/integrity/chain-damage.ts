@@ -1,12 +1,12 @@
-/** Blocks that the warning names; it counts the others. */
+/** Maximum number of blocks that a message names; it counts the others. */
 const blocksNamedMax = 10;
 
-/** Different reasons that are kept for damage of the state. */
+/** Maximum number of different reasons that are kept for damage of the state. */
 const stateReasonsMax = 16;
 
 interface DamagedBlock {
   readonly reason: string;
-  /** Whether the index has dropped events of this block, which nobody else has. */
+  /** Whether the index has dropped events of this block, so that they are lost. */
   readonly isLost: boolean;
 }
 
@@ -31,7 +31,7 @@ export class ChainDamage {
     return this.#stateReasons.has(reason);
   }
 
-  /** A node or a code of the newest state is damaged. */
+  /** Notes that a trie node or a contract's code of the newest state is damaged. */
   noteState(reason: string): void {
     if (this.#stateReasons.size < stateReasonsMax) this.#stateReasons.add(reason);
   }
@@ -40,7 +40,7 @@ export class ChainDamage {
     this.#stateReasons.clear();
   }
 
-  /** Why the group is not ready: readers of the lost events wait. Undefined while no event is lost. */
+  /** Why the group is not ready: events are lost, and their readers wait. Undefined while no event is lost. */
   get failure(): string | undefined {
     const where = this.#describe((one) => one.isLost);
     return (

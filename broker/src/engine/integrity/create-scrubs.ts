@@ -8,7 +8,7 @@ import { StateScrub } from "./state-scrub.ts";
 
 type ScrubOptions = IndexScrubOptions & Omit<BlockRepairOptions, "chainCheck"> & { readonly ledger: Ledger };
 
-/** One round through a group: first the chain's file, where it is ours, since the index is mended from it. */
+/** The parts of one scrub of a group. The chain's file, if this node has it, comes first: the index is repaired from it. */
 export function createScrubs(options: ScrubOptions): readonly Scrubbable[] {
   const { chainCheck } = options.ledger;
   const index = new IndexScrub(options);

@@ -1,4 +1,4 @@
-/** Known damage of a group's index that the chain could not mend. */
+/** Known damage of a group's index that could not be repaired from the chain. */
 export class IndexDamage {
   #reason: string | undefined;
   #isOfThisRound = false;
@@ -12,13 +12,13 @@ export class IndexDamage {
     );
   }
 
-  /** Scrubbing found it. */
+  /** Call it when a scrub has found damage. */
   note(reason: string): void {
     if (!this.#isOfThisRound) this.#reason = reason;
     this.#isOfThisRound = true;
   }
 
-  /** Scrubbing has read the whole index: damage that it did not find again is gone. */
+  /** Call it when a scrub has read the whole index: forgets damage that this scrub did not find. */
   endRound(): void {
     if (!this.#isOfThisRound) this.#reason = undefined;
     this.#isOfThisRound = false;

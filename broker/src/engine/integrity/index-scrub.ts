@@ -6,27 +6,27 @@ import type { IndexDamage } from "./index-damage.ts";
 import type { Mender } from "./mender.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
-/** Batches that one step reads. */
+/** Maximum number of batches that one step reads. */
 const batchesPerStepMax = 64;
-/** Bytes of encoded events with which a step ends. */
+/** Bytes of encoded events after which a step ends. */
 const bytesPerStepMax = 1024 * 1024;
 
 export interface IndexScrubOptions {
   readonly groupId: GroupId;
-  /** One that mends what it reads. */
+  /** A store that repairs damaged batches when it reads them. */
   readonly store: Store;
   readonly mender: Pick<Mender, "mendedIn">;
   readonly indexDamage: IndexDamage;
   readonly metrics: Metrics;
 }
 
-/** Reads every batch of a group's index in its order, and looks each of them up as getEvent does: by its topic. */
+/** Reads every batch of a group's index in order, and finds each one also by its topic and sequence, as getEvent does. */
 export class IndexScrub implements Scrubbable {
   readonly part = "index";
   readonly #options: IndexScrubOptions;
   readonly #damagedBlocks = new Set<number>();
   #after: Position = positionZero;
-  /** The next block that is passed over; what comes before it is read. */
+  /** The next damaged block to skip, after the blocks before it are read; undefined if none is known. */
   #passedOver: number | undefined;
   #batches = 0;
   readonly #mendedBefore: number;
@@ -76,7 +76,7 @@ export class IndexScrub implements Scrubbable {
     return last !== undefined;
   }
 
-  /** The blocks that it names may lie behind: where a damaged row says it stands. Each time at least one more block is passed over. */
+  /** Plans to skip a damaged block. `blocks` may name earlier ones: a damaged row may have a wrong position. Each call skips at least one more block. */
   #note({ message, blocks }: IndexDamagedError): void {
     this.#options.indexDamage.note(message);
     const own = blockOf(this.#after);

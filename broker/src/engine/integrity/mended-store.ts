@@ -26,7 +26,7 @@ type Own = Pick<
   | "deleteSubscription"
 >;
 
-/** A store whose batches are mended from the chain where they are damaged, and which reports subscriptions that are. */
+/** A store that repairs damaged batches from the chain when they are read, and reports damaged subscriptions. */
 export function createMendedStore(store: Store, { mender, troubles, logger }: MendedStoreOptions): Store {
   const report = (rows: readonly Subscription[]): readonly Subscription[] => {
     for (const { id, state } of rows) if (state === "damaged") reportDamaged(id, { troubles, logger });
@@ -69,7 +69,7 @@ function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<Mended
   logger.error("subscription not delivered: its row in the store is damaged", { subscriptionId: id, remedy });
 }
 
-/** Nobody knows which events it has been given. */
+/** The refusal of a call for a damaged subscription: its cursor is unknown. */
 export function damagedSubscription(id: Subscription["id"]): BrokerError {
   const details = `the row of subscription ${id} does not match its checksum, so its cursor is unknown: ${remedy}`;
   return new BrokerError("indexDamaged", { details });

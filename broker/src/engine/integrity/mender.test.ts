@@ -10,7 +10,7 @@ import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 const topic = parseTopicName("orders");
 const hourMs = 3_600_000;
 
-/** An engine whose store keeps events of its own, not those of the chain in memory, so that one can be damaged alone. */
+/** Starts an engine whose store has copies of the chain's events, so that the test can damage the store alone. */
 async function startDamaged({ damaged = [1], ...options }: TestEngineOptions & { damaged?: readonly number[] } = {}) {
   const outcomes: string[] = [];
   const metrics = { ...noMetrics, indexDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
@@ -55,7 +55,7 @@ test("getEvent returns a damaged batch from the chain, and repairs it once for t
   await engine.stop();
 });
 
-test("where the chain does not give the block, getEvent is refused, and a subscription makes its group not ready until it does", async () => {
+test("getEvent fails with 200208 while the chain does not return the block, and a subscription makes its group unready until it does", async () => {
   const chain = chainInMemory();
   const { engine, outcomes, read } = await startDamaged({ chain });
   const find = chain.find.bind(chain);
@@ -75,7 +75,7 @@ test("where the chain does not give the block, getEvent is refused, and a subscr
   await engine.stop();
 });
 
-test("scrubbing repairs damage that no call has met", async () => {
+test("scrubbing repairs a damaged batch that no call has read", async () => {
   const { engine, outcomes } = await startDamaged();
   await engine.clock.advance(hourMs - 1_000);
   expect(outcomes).toEqual([]);
@@ -84,7 +84,7 @@ test("scrubbing repairs damage that no call has met", async () => {
   await engine.stop();
 });
 
-test("returns a batch that another node repaired in the meantime", async () => {
+test("getEvent returns a batch that another node repaired meanwhile", async () => {
   const { engine, read, memory } = await startDamaged();
   const mend = memory.mendBatches.bind(memory);
   memory.mendBatches = async (groupId, batches) => {
@@ -95,7 +95,7 @@ test("returns a batch that another node repaired in the meantime", async () => {
   await engine.stop();
 });
 
-test("a round skips damage that it cannot repair, logs it once over all rounds, and health warns until a round repairs it", async () => {
+test("a scrub skips damage that it cannot repair, reports it once over all scrubs, and health warns until a scrub repairs it", async () => {
   const chain = chainInMemory();
   const limits = { scrubPeriodMs: hourMs };
   const { engine, outcomes, read, eventIds } = await startDamaged({ chain, damaged: [1, 2], limits });
@@ -118,7 +118,7 @@ test("a round skips damage that it cannot repair, logs it once over all rounds, 
   await engine.stop();
 });
 
-test("no round begins where the period is 0", async () => {
+test("no scrub begins if scrubPeriodMs is 0", async () => {
   const { engine, outcomes } = await startDamaged({ limits: { scrubPeriodMs: 0 } });
   await engine.clock.advance(2 * hourMs);
   expect(outcomes).toEqual([]);

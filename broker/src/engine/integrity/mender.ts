@@ -12,13 +12,13 @@ import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import { indexBlocks } from "../index-block.ts";
 import { Deadline } from "../time.ts";
 
-/** Most blocks that the mender repairs first because a damaged block depends on them. */
+/** Maximum number of earlier blocks that are repaired first because a damaged block depends on them. */
 const chainOfBlocksMax = 64;
-/** Most repeats of one read, each after the repair of a block. */
+/** Maximum number of repeats of one read, each after the repair of a block. */
 const mendsPerReadMax = 256;
-/** Damaged places that are remembered as logged; further ones are not logged. */
+/** Maximum number of damaged places that are logged, each once; further ones are not logged. */
 const reportedMax = 10_000;
-/** How long the chain may take to give a block. */
+/** How long the chain may take to return a block, in milliseconds. */
 const readTimeoutMs = 30_000;
 
 export interface MenderOptions {
@@ -40,7 +40,7 @@ export class Mender {
     this.#options = options;
   }
 
-  /** Reads. If the index is damaged, repairs it and reads again. @throws BrokerError 200208 if the chain does not have the damaged part. */
+  /** Calls `read`. If the index is damaged, repairs it and calls `read` again. @throws BrokerError 200208 if the index cannot be repaired. */
   async read<Result>(groupId: GroupId, read: () => Promise<Result>): Promise<Result> {
     try {
       return await read();
@@ -95,7 +95,7 @@ export class Mender {
     });
   }
 
-  /** Returns the number of damaged batches. The batch before, which the counts build on, may be damaged too and is repaired first. */
+  /** Repairs a block, and returns the number of repaired batches. First repairs earlier damaged blocks, on which the counts of this one build. */
   async #mendBlock(groupId: GroupId, blockNumber: number): Promise<number> {
     const due = [blockNumber];
     let count = 0;
@@ -124,7 +124,7 @@ export class Mender {
     }
   }
 
-  /** The batches of a block as the chain has them, indexed. */
+  /** Reads a block from the chain, and returns its batches as the index must have them. */
   async #readBatches(groupId: GroupId, blockNumber: number): Promise<readonly EventBatch[]> {
     const { ledgers, store, clock } = this.#options;
     const ledger = ledgers.find((one) => one.groupId === groupId);
@@ -157,13 +157,13 @@ function keyOf(groupId: GroupId, { message }: IndexDamagedError): string {
   return `${groupId} ${message}`;
 }
 
-/** Names of topics that the block opens. The index has them already. */
+/** Names of the topics that the block opens, which the index has already. */
 function namesOpenedIn({ entries }: LedgerBlock): ReadonlySet<TopicName> {
   const names = entries.flatMap((entry) => (entry.kind === "topic-opened" ? [entry.name] : []));
-  return new Set(names as readonly string[] as readonly TopicName[]); // Only compared.
+  return new Set(names as readonly string[] as readonly TopicName[]); // The names are only compared.
 }
 
-/** The index keeps hashes of its newest blocks only. */
+/** Whether the chain's block has the indexed hash. True for an old block: the index keeps hashes only of its newest blocks. */
 function isSame(block: LedgerBlock, kept: BlockRef | undefined): boolean {
   return kept?.number !== block.number || kept.hash === block.hash;
 }

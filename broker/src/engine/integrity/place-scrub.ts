@@ -11,7 +11,7 @@ export interface PlaceScrubOptions {
   readonly logger: Logger;
 }
 
-/** Compares the chain's places, which say in which block a hash or a log stands, with its blocks. The chain derives damaged ones anew. */
+/** Compares the chain's tables of places (which block contains a hash or a log) with its blocks. The chain rebuilds damaged entries. */
 export class PlaceScrub implements Scrubbable {
   readonly part = "places";
   readonly #options: PlaceScrubOptions;

@@ -5,11 +5,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Metrics, ScrubPart } from "../../ports/metrics.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** Longest wait from a start to the first round, in milliseconds, so that a broker that restarts often scrubs too. */
+/** Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. */
 const firstWaitMsMax = 3_600_000;
-/** Wait between two steps, so that a round uses little processor and disk time. */
+/** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */
 const restMs = 100;
-/** How far a round is: batches, blocks, or nodes of the state. */
+/** Progress of a scrub, in batches, blocks, places or nodes of the state. */
 export interface ScrubProgress {
   readonly checked: number;
   readonly damaged: number;
@@ -18,15 +18,15 @@ export interface ScrubProgress {
   readonly advice?: string | undefined;
 }
 
-/** A part that a scrub reads step by step, to find damage before anybody asks for the data. */
+/** A part of a group that a scrub reads step by step, to find damage before a call needs the data. */
 export interface Scrubbable {
-  /** Continues after the last step and repairs what it can; counts and skips the rest. Returns whether there is more. @throws an error that may pass. */
+  /** Checks the next data and repairs what it can; counts and skips other damage. Returns whether there is more. @throws an error that may be temporary. */
   step(): Promise<boolean>;
   readonly part: ScrubPart;
   readonly progress: ScrubProgress;
 }
 
-/** Result of a round in one part of a group. */
+/** Result of a scrub of one part of a group. */
 export interface ScrubReport extends ScrubProgress {
   readonly groupId: GroupId;
   readonly part: Scrubbable["part"];
@@ -34,9 +34,9 @@ export interface ScrubReport extends ScrubProgress {
 
 export interface ScrubberOptions {
   readonly groupId: GroupId;
-  /** Begins a round. */
+  /** Begins a scrub: returns the parts of the group in the order in which to read them. */
   readonly begin: () => readonly Scrubbable[];
-  /** Whether this node scrubs the group. */
+  /** Whether this node must scrub the group. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -44,7 +44,7 @@ export interface ScrubberOptions {
   readonly limits: Pick<EngineLimits, "scrubPeriodMs">;
 }
 
-/** Reads everything that a group has, slowly, in rounds. */
+/** Scrubs a group: reads all its data slowly, again and again. */
 export class Scrubber {
   readonly #options: ScrubberOptions;
 
@@ -52,7 +52,7 @@ export class Scrubber {
     this.#options = options;
   }
 
-  /** Runs until `signal` aborts. It never rejects. */
+  /** Scrubs periodically until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, limits, isDue } = this.#options;
     const { scrubPeriodMs } = limits;
@@ -64,7 +64,7 @@ export class Scrubber {
     }
   }
 
-  /** One round without pauses. @throws an error of a read. */
+  /** Scrubs the group once, without pauses. @throws an error of a read. */
   async runOnce(): Promise<readonly ScrubReport[]> {
     const { groupId, begin } = this.#options;
     const reports: ScrubReport[] = [];

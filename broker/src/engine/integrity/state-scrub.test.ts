@@ -11,7 +11,7 @@ const places: readonly StatePlace[] = [
   { account: "b", slot: "c" },
 ];
 
-/** A chain whose state is read in three steps, with what the second one finds. */
+/** A chain whose state is read in three steps; the second one finds `found`. */
 function checkOf(found: Pick<CheckedState, "damaged" | "mended">, asked: (StatePlace | undefined)[]): ChainCheck {
   return {
     check: async () => undefined,
@@ -39,7 +39,7 @@ function createScrub() {
   return { chainDamage, outcomes, run };
 }
 
-test("a round reads the state step by step; damage is reported once, until a round finds none", async () => {
+test("a scrub reads the state step by step; the same damage is reported once, until a scrub finds none", async () => {
   const { chainDamage, outcomes, run } = createScrub();
   const bad = await run({ damaged: ["a node is missing."], mended: 1 });
   expect(bad).toMatchObject({ checked: 30, damaged: 2, mended: 1, advice: chainDamage.warning });
@@ -51,7 +51,7 @@ test("a round reads the state step by step; damage is reported once, until a rou
   expect(chainDamage.warning).toBeUndefined();
 });
 
-test("health names a damaged block and damage of the state at once", () => {
+test("the warning names a damaged block and damage of the state; lost events are a failure", () => {
   const damage = new ChainDamage();
   const reason = "its receipts do not hash to its receiptsRoot.";
   damage.note(7, { reason, isLost: false });

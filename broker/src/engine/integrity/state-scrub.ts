@@ -13,7 +13,7 @@ export interface StateScrubOptions {
   readonly logger: Logger;
 }
 
-/** Checks every node and code of the chain's newest state against its hash. */
+/** Checks every trie node and contract's code of the chain's newest state against its hash. */
 export class StateScrub implements Scrubbable {
   readonly part = "state";
   readonly #options: StateScrubOptions;

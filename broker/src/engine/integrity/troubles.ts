@@ -3,18 +3,18 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 
 interface Trouble {
-  /** Undefined where nobody knows which group it is. */
+  /** Undefined if the group is unknown. */
   readonly groupId: GroupId | undefined;
   readonly reason: string;
   readonly error?: unknown;
 }
 
-/** Readers of events (subscriptions, sessions, shares) and whole groups that are not delivered because the store cannot be read. */
+/** Readers of events (subscriptions, sessions, shares) and whole groups that get no events because these cannot be read. */
 export class Troubles {
   readonly #byReader = new Map<string, Trouble>();
   readonly #byGroup = new Map<GroupId, string>();
 
-  /** Nothing of a group is delivered. */
+  /** Notes that no events of a group are delivered. */
   noteGroup(groupId: GroupId, reason: string): void {
     this.#byGroup.set(groupId, reason);
   }
@@ -35,7 +35,7 @@ export class Troubles {
     return this.#byReader.has(nameOf(id));
   }
 
-  /** `name` is what health calls it. */
+  /** Notes that a reader gets no events. `name` is the reader's name in health. */
   noteReader(name: string, trouble: Trouble): void {
     this.#byReader.set(name, trouble);
   }
@@ -49,7 +49,7 @@ export class Troubles {
     return this.#byGroup.get(groupId) ?? this.#describe(groupId, (one) => !isOfOldEvents(one));
   }
 
-  /** What the operator should know of a group that may be ready; undefined while there is nothing. */
+  /** A warning to the operator about a group, which may be ready all the same; undefined if there is none. */
   warningOf(groupId: GroupId): string | undefined {
     return this.#describe(groupId, isOfOldEvents);
   }
@@ -65,7 +65,7 @@ export class Troubles {
   }
 }
 
-/** Whether a reader waits for old events that only the chain has: who reads what may not take a node out of service. */
+/** Whether a reader waits for old events that only the chain has. That must not make the node unready: else any client could take it out of service. */
 function isOfOldEvents({ error }: Trouble): boolean {
   return isBrokerError(error, "eventUnavailable") || isBrokerError(error, "chainUnreachable");
 }

@@ -7,7 +7,7 @@ let cluster: TestCluster;
 let outcome: AttemptOutcome;
 afterEach(() => cluster.stopAll());
 
-/** A subscription of the first node, whose receiver answers as `outcome` says. */
+/** Subscribes at the first node and publishes one event. The receiver answers with `outcome`. */
 async function start(): Promise<string> {
   cluster = await TestCluster.start(2);
   cluster.sink.receive("http://receiver/", () => outcome);
@@ -22,14 +22,14 @@ const find = (index: number, id: string) =>
   cluster.run(cluster.node(index).broker.operator.getSubscription(testCaller, id));
 const attemptsAt = async (index: number, id: string) => (await find(index, id)).attempts.map(({ reason }) => reason);
 
-/** The subscription moves to the node that gets the order. */
+/** Orders a retry at a node, which takes ownership of the subscription for it. */
 async function retryAt(index: number, id: string): Promise<void> {
   const { operator } = cluster.node(index).broker;
   await cluster.run(operator.orderSubscription(testCaller, id, { order: { kind: "retry" }, isDryRun: false }));
   await cluster.clock.advance(500);
 }
 
-it("only the node that delivers a subscription shows attempts: those since it began to", async () => {
+it("only the node that delivers a subscription shows attempts, and only its own", async () => {
   outcome = { status: "failed", reason: "first" };
   const id = await start();
   expect([await attemptsAt(0, id), await attemptsAt(1, id)]).toEqual([["first"], []]);
@@ -41,7 +41,7 @@ it("only the node that delivers a subscription shows attempts: those since it be
   expect([new Set(await attemptsAt(0, id)), await attemptsAt(1, id)]).toEqual([new Set(["third"]), []]);
 });
 
-it("every node knows the next attempt where the receiver asked for the wait", async () => {
+it("every node shows the time of the next attempt that the receiver asked for", async () => {
   outcome = { status: "failed", reason: "503", retryAfterMs: 600_000 };
   const id = await start();
   const { nextAttemptAt } = await find(0, id);

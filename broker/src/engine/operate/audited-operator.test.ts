@@ -52,11 +52,11 @@ afterEach(() => engine.stop());
 
 function by(role: keyof typeof ids): Caller {
   const principal = engine.running.calls.authenticate(formatKeyCredential({ id: ids[role], secret }), testCaller);
-  if (principal instanceof Promise) throw new Error("a key is known at once");
+  if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
   return { ...testCaller, principal, protocol: "admin" };
 }
 
-/** Two subscriptions of a client; what their making wrote down is forgotten. */
+/** Creates two subscriptions of the client, then clears the audit lines. */
 async function subscribeTwice(): Promise<readonly string[]> {
   const { calls } = engine.running;
   const made: string[] = [];
@@ -69,7 +69,7 @@ async function subscribeTwice(): Promise<readonly string[]> {
   return made;
 }
 
-/** One event of the client, who may read it; what that wrote down is forgotten. */
+/** Publishes one event as the client. */
 async function publish(): Promise<string> {
   const call = { topic: "a", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
   const submitted = new Promise<PublishOutcome>((resolve) => {
@@ -83,7 +83,7 @@ async function publish(): Promise<string> {
 const page = { after: undefined, limit: 10 };
 const pause = { order: { kind: "pause" }, isDryRun: false } as const;
 
-/** An order ends a worker, which takes virtual time. */
+/** Lets the work end: an order stops a worker, which takes virtual time. */
 async function settle<Result>(work: Promise<Result>): Promise<Result> {
   work.catch(() => undefined);
   await engine.clock.settle();
@@ -91,7 +91,7 @@ async function settle<Result>(work: Promise<Result>): Promise<Result> {
   return work;
 }
 
-it("writes down an order by its kind, and no dry run", async () => {
+it("audits an order under its kind, and does not audit a dry run", async () => {
   const [id] = (await subscribeTwice()) as [string];
   await settle(operator.orderSubscription(by("admin"), id, { ...pause, isDryRun: true }));
   await settle(operator.orderSubscription(by("admin"), id, pause));
@@ -102,7 +102,7 @@ it("writes down an order by its kind, and no dry run", async () => {
   ]);
 });
 
-it("writes down orders for dead letters, with the event where they name one, and who looks at them", async () => {
+it("audits orders for dead letters, with the eventId that they name, and who lists dead letters", async () => {
   const [id] = (await subscribeTwice()) as [string];
   await operator.listDeadLetters(by("admin"), id, page);
   await operator.orderSubscription(by("admin"), id, {
@@ -125,7 +125,7 @@ it("writes down orders for dead letters, with the event where they name one, and
   await expect(operator.orderSubscription(by("client"), id, { order, isDryRun: false })).rejects.toThrow("not allowed");
 });
 
-it("writes down each subscription that an order for a search changed", async () => {
+it("audits each subscription that an order for a search changed", async () => {
   const made = await subscribeTwice();
   await settle(operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page }));
   for (const id of made) {
@@ -135,7 +135,7 @@ it("writes down each subscription that an order for a search changed", async () 
   expect(lines).toHaveLength(2 * made.length);
 });
 
-it("writes down an order before it changes anything, and each result at once", async () => {
+it("audits an order before it changes anything, and each result as soon as it is known", async () => {
   const made = await subscribeTwice();
   const { promise: late, resolve } = createDeferred<void>();
   moves = async (key) => {
@@ -164,7 +164,7 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
     { changed: "topic, secret, batch, url" },
     { events: 0, unmatched: 0 },
   ],
-])("names the place or the changed fields of %j, and the events, but no secret", async (order, begun, more) => {
+])("audits %j with its place or changed fields, and its events, but no secret", async (order, begun, more) => {
   const [id] = (await subscribeTwice()) as [string];
   await engine.running.calls.open(by("client"), { topic: "b", groupId: undefined });
   await publish();
@@ -178,7 +178,7 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
   for (const text of ["hidden", hidden]) expect(JSON.stringify(lines)).not.toContain(text);
 });
 
-it("writes down why an order failed", async () => {
+it("audits why an order failed", async () => {
   const [id] = (await subscribeTwice()) as [string];
   moves = async () => {
     throw new BrokerError("storeUnreachable");
@@ -187,7 +187,7 @@ it("writes down why an order failed", async () => {
   expect(lines).toMatchObject([{ outcome: "begun" }, { action: "pause", outcome: "failed", code: 200_207 }]);
 });
 
-it("writes down who is refused an order or a look, also a look at an event that he may read as a client, and what an operator looks at", async () => {
+it("audits what an operator reads, and every order and read that a client is refused", async () => {
   const [id] = (await subscribeTwice()) as [string];
   const client = by("client");
   const refused = { principal: "client", outcome: "refused", code: 100_702 };

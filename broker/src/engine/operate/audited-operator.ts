@@ -27,14 +27,14 @@ import type {
 import type { Figure } from "./figures.ts";
 import type { Operator } from "./operator.ts";
 
-/** A call as the audit log names it. */
+/** A call, as the audit log names it. */
 interface Audited {
   readonly caller: Caller;
   readonly action: string;
   readonly subject?: AuditSubject;
 }
 
-/** Writes down what operators look at and are refused, beside the operator that serves them. Orders are written down as they are carried out. */
+/** Audits what operators read, and every call that they are refused. `AuditedOrders` and `RoleOrders` audit the orders that are carried out. */
 export class AuditedOperator implements Operator {
   readonly #calls: Operator;
   readonly #trail: AuditTrail;

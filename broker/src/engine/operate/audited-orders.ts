@@ -6,10 +6,10 @@ import type { Concerned } from "./concerned.ts";
 import { describeOrder } from "./describe-order.ts";
 import type { CountedOrder, SubscriptionOperator } from "./subscription-operator.ts";
 
-/** Carries out the orders of callers that have the right to them. */
+/** Carries out orders; the caller's right is already checked. */
 export interface Orders {
   order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult>;
-  /** What the order would concern. */
+  /** Answers what the order would concern, without carrying it out. */
   judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]>;
 }
 
@@ -21,7 +21,7 @@ export function createOrders(operator: SubscriptionOperator, trail: AuditTrail |
   };
 }
 
-/** Writes down each order before it is carried out and what became of it, one after the other also where an order concerns many subscriptions. */
+/** Writes an audit line before each order and another with its result. An order for a search gets both lines for each subscription. */
 class AuditedOrders implements Orders {
   readonly #operator: SubscriptionOperator;
   readonly #trail: AuditTrail;

@@ -16,12 +16,12 @@ afterEach(() => engine?.stop());
 
 const slices = { pause: () => Promise.resolve() };
 
-/** A finder over an index that was written directly: a chain would take long to make so many blocks. */
+/** A finder over blocks that are written directly to the index: a chain would take too long to make so many. */
 async function finderOver(blocks: readonly ReturnType<typeof blockOf>[]): Promise<BlockFinder> {
   const store = createMemoryStore();
   await store.applyBlocks(defaultGroupId, blocks, { isFinal: true });
   const group = { id: defaultGroupId, findHead: () => store.findHead(defaultGroupId) };
-  const groups = { getAny: () => group } as unknown as Groups; // What the finder uses of it.
+  const groups = { getAny: () => group } as unknown as Groups; // The finder uses only this method.
   return new BlockFinder({ keptStore: store, groups, eventIds: new EventIds() });
 }
 
@@ -66,7 +66,7 @@ it("lists the blocks that have events, newest first, page by page", async () => 
   await expect(list("x")).rejects.toMatchObject({ code: 200001 });
 });
 
-it("shows the first batches of a block that has very many, and passes no other block", async () => {
+it("cuts a block of 700 batches after 500, and leaves out no other block", async () => {
   const finder = await finderOver([
     blockOf(1, { opened: [topicOf(alpha)], batches: batchesOf(1, { from: 1, count: 1 }) }),
     blockOf(2, { batches: batchesOf(2, { from: 2, count: 700 }) }),
@@ -81,7 +81,7 @@ it("shows the first batches of a block that has very many, and passes no other b
   ]);
 });
 
-it("passes a million empty blocks in one call", async () => {
+it("finds an event below a million empty blocks in one call", async () => {
   const finder = await finderOver([
     blockOf(1, { opened: [topicOf(alpha)], batches: batchesOf(1, { from: 1, count: 1 }) }),
     blockOf(1_000_000),

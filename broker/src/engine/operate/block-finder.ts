@@ -8,27 +8,27 @@ import type { EventIds } from "../event-ids.ts";
 import type { Group, Groups } from "../group.ts";
 import type { BlockView, Page, PageCall } from "./calls.ts";
 
-/** Batches of one read of blocks. Of a block with more, the first are shown. */
+/** Most batches of one read. A block with more shows only its first batches. */
 const batchesReadMax = 500;
-/** Bytes of events of one read of blocks. */
+/** Most bytes of events of one read. */
 const batchBytesReadMax = 2 ** 20;
 
 /** Blocks of the first read: few, since each may be full. */
 const blocksReadFirst = 64;
-/** Blocks of one read, once those before were empty. */
+/** Most blocks of one read. After an empty read, the next one covers four times as many. */
 const blocksReadMax = 2 ** 20;
 
-/** Reads of one call; the next call goes on from there. */
+/** Most reads of one call. The next page continues where they ended. */
 const blockReadsMax = 64;
 
 export interface BlockFinderOptions {
-  /** The store as it is: what the chain has is not read for a list. */
+  /** The store alone: a list needs no content from the chain. */
   readonly keptStore: Pick<Store, "readBatches">;
   readonly groups: Groups;
   readonly eventIds: EventIds;
 }
 
-/** A number of blocks in a row. */
+/** A range of blocks, with its ends. */
 interface Stretch {
   readonly first: number;
   readonly last: number;
@@ -42,7 +42,7 @@ export class BlockFinder {
     this.#options = options;
   }
 
-  /** Newest first; `next` is the number of the last block that was read. @throws BrokerError 200001, 100306, 200211. */
+  /** Lists the newest first; `next` is the lowest block that the page covers. @throws BrokerError 200001 for the cursor; 100306, 200211 for the group. */
   async list(
     groupId: string | undefined,
     { after, limit, slices }: PageCall & { readonly slices: Pauses },
@@ -82,7 +82,7 @@ export class BlockFinder {
     return { batches, isCut: batches.length >= batchesReadMax || bytes >= batchBytesReadMax };
   }
 
-  /** A read that was cut is of one block. */
+  /** If the read was cut, it covers one block only. */
   #toBlocks(batches: readonly EventBatch[], isCut: boolean): readonly BlockView[] {
     const byBlock = new Map<number, EventBatch[]>();
     for (const batch of batches) {
@@ -111,5 +111,5 @@ async function headOf(group: Group): Promise<number> {
 
 function toBlock(cursor: string): number {
   if (/^\d{1,10}$/.test(cursor) && Number(cursor) <= blockNumberMax) return Number(cursor);
-  throw new BrokerError("parameterInvalid", { details: `"cursor" is none of this list: ${quote(cursor)}` });
+  throw new BrokerError("parameterInvalid", { details: `"cursor" is not from this list: ${quote(cursor)}` });
 }

@@ -15,36 +15,36 @@ import type { SeenRollBack } from "../rollback-history.ts";
 import type { SessionStanding } from "../session-standing.ts";
 import type { Concerned } from "./concerned.ts";
 
-/** A page of a list: what comes after `after`, which the page before gave as `next`. */
+/** Asks for the page of a list that begins after `after`, the `next` of the previous page. */
 export interface PageCall {
   readonly after: string | undefined;
   readonly limit: number;
 }
 
-/** A page may be shorter than asked for, or empty: the list has ended where `next` is undefined. */
+/** A page of a list. It may be shorter than `limit`, even empty; the list ends when `next` is undefined. */
 export interface Page<Item> {
   readonly items: readonly Item[];
   readonly next: string | undefined;
 }
 
-/** Which callback subscriptions a call concerns, as the client wrote it; what is undefined does not matter. */
+/** Which callback subscriptions a call concerns, in the client's words. An undefined field matches all. */
 export interface SearchCall {
   readonly groupId?: string | undefined;
   readonly state?: SubscriptionState | undefined;
   readonly kind?: WebhookFormat | undefined;
-  /** The topic or pattern of the subscription, as it was subscribed to. */
+  /** The subscription's topic or pattern itself. */
   readonly topic?: string | undefined;
   readonly prefix?: string | undefined;
-  /** A topic whose events it gets. */
+  /** A topic whose events the subscription receives. */
   readonly matches?: string | undefined;
-  /** Host of the url; without a port, at any port. */
+  /** Host of the url, with a port if that must match too. */
   readonly host?: string | undefined;
   readonly owner?: string | undefined;
-  /** Address of the node that delivers it. */
+  /** Address of the node that delivers the subscription. */
   readonly node?: string | undefined;
-  /** At least so many matching events wait. */
+  /** Least number of matching events that wait. */
   readonly lagMin?: number | undefined;
-  /** The receiver has failed for at least so long. */
+  /** Least time for which the receiver has failed, in milliseconds. */
   readonly failingMsMin?: number | undefined;
 }
 
@@ -53,17 +53,17 @@ export interface SubscriptionView {
   readonly subscription: Subscription;
   /** Matching events after the cursor. */
   readonly lag: number;
-  /** Position of the oldest of them; undefined without one. */
+  /** Position of the oldest event after the cursor; undefined if none waits. */
   readonly waitingFrom: Position | undefined;
-  /** Address of the node that delivers it; undefined for none, and where one process has the store alone. */
+  /** Address of the node that delivers the subscription; undefined if none does, or if this is a single node. */
   readonly node: string | undefined;
 }
 
 /** A callback subscription of a list. */
 export interface ListedSubscription extends SubscriptionView {
-  /** When the block of the oldest event after the cursor was made; undefined without one, or if the chain does not tell in time. */
+  /** Time of the block of the oldest event after the cursor; undefined if none waits, or if the chain does not answer in time. */
   readonly waitingSince: number | undefined;
-  /** When the next attempt is due; undefined unless this node waits for it, or the receiver asked for the wait. */
+  /** When the next attempt is due; undefined unless this node will make it, or the receiver asked for the delay. */
   readonly nextAttemptAt: number | undefined;
   /** The newest attempt of this node. */
   readonly lastAttempt: AttemptRecord | undefined;
@@ -72,80 +72,80 @@ export interface ListedSubscription extends SubscriptionView {
 export interface SubscriptionDetails extends ListedSubscription {
   /** Number of its dead letters. */
   readonly deadLetters: number;
-  /** Attempts of this node since it began to deliver the subscription, the newest first; none if another node does. */
+  /** Attempts of this node since it began to deliver the subscription, newest first; empty if another node delivers it. */
   readonly attempts: readonly AttemptRecord[];
 }
 
-/** A place in the events of a subscription: `OFFSET_FIRST`, `OFFSET_LAST` or an eventId as the client wrote it, a sequence, or a time in milliseconds since the epoch. */
+/** A place in the events of a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId in text, a sequence, or a time in milliseconds since the epoch. */
 export type PlaceOrder = string | { readonly sequence: number } | { readonly time: number };
 
-/** What an operator wants of a subscription. */
+/** An operator's order for a subscription. */
 export type SubscriptionOrder =
-  /** Holds it until an operator resumes it. */
+  /** Stops delivery until an operator resumes the subscription. */
   | { readonly kind: "pause" }
   /** Delivers again from its cursor, whether it was paused or suspended. */
   | { readonly kind: "resume" }
-  /** Makes the next attempt at once; also resumes a suspended one. */
+  /** Makes the next attempt at once; also resumes a suspended subscription. */
   | { readonly kind: "retry" }
-  /** Moves the cursor past an event; past the next one, if left out. */
+  /** Moves the cursor past the event `to`, or past the next event if `to` is undefined. */
   | { readonly kind: "skip"; readonly to: PlaceOrder | undefined }
   /** Moves the cursor back, so that the event and all later ones are delivered again. */
   | { readonly kind: "replay"; readonly from: PlaceOrder }
   /** Changes what is delivered, and where and how. */
   | { readonly kind: "change"; readonly change: DeliveryChange }
-  /** Sends a test event now, in whatever state it is. */
+  /** Sends a test event now, also for a paused or suspended subscription. */
   | { readonly kind: "test" }
   | LettersOrder;
 
-/** Delivers dead letters again, or removes them: that of one event, or all if left out. */
+/** Delivers dead letters again, or removes them: the one of `eventId`, or all if `eventId` is undefined. */
 export interface LettersOrder {
   readonly kind: "redeliver" | "discard";
   readonly eventId: string | undefined;
 }
 
-/** What to change of a subscription; what is undefined stays. */
+/** Changes to a subscription. An undefined field keeps its value. */
 export interface DeliveryChange extends DeliveryOptionsCall {
   /** A topic or pattern. */
   readonly topic?: string | undefined;
-  /** A secret belongs to its url: a new url takes the one of this change, or none. */
+  /** A secret belongs to its url: a new url drops the secret, unless this change gives one. */
   readonly url?: string | undefined;
-  /** Null for none any more, `generate` for one that the broker makes. */
+  /** Null removes the secret; with `generate` the broker makes one. */
   readonly secret?: string | null | undefined;
-  /** How long the secret before it signs as well, at the same url. */
+  /** How long the previous secret signs too, in milliseconds, if the url stays the same. */
   readonly rotationMs?: number | undefined;
   readonly kind?: WebhookFormat | undefined;
 }
 
 export interface OrderCall {
   readonly order: SubscriptionOrder;
-  /** Changes nothing, and says what it would concern. */
+  /** Whether to change nothing, and only answer what the order would concern. */
   readonly isDryRun: boolean;
 }
 
 /** What an order concerned, or would concern. */
 export interface OrderResult extends Concerned {
   readonly id: Subscription["id"];
-  /** Undefined of any other order. */
+  /** Set by an order for dead letters. */
   readonly letters?: LettersResult | undefined;
-  /** How a test event was taken; undefined of any other order. */
+  /** Set by the order to send a test event. */
   readonly test?: TestResult | undefined;
-  /** The secret that a change made; nothing else ever shows it. */
+  /** The secret that the broker made for a change; no other answer ever shows it. */
   readonly secret?: string | undefined;
   /** Why the order was refused; undefined if it was not. */
   readonly error?: unknown;
 }
 
-/** What an order leaves of the dead letters of a subscription. */
+/** The dead letters of a subscription after an order. */
 export interface LettersResult {
   readonly left: number;
   /** The newest attempt that failed. */
   readonly failure?: { readonly eventId: EventId; readonly reason: string } | undefined;
 }
 
-/** How a test event was taken, and how long that took. */
+/** How the receiver answered a test event. */
 export interface TestResult {
   readonly outcome: "accepted" | "failed" | "gone";
-  /** Of HTTP; undefined without an answer. */
+  /** HTTP status; undefined without an answer. */
   readonly status: number | undefined;
   readonly reason: string | undefined;
   readonly excerpt: string | undefined;
@@ -159,19 +159,19 @@ export interface TopicsCall {
   readonly filter?: string | undefined;
 }
 
-/** Events of the last minutes. */
+/** Number of events of a topic in the last minutes. */
 export interface TopicRate {
   readonly events: number;
-  /** The time in which their blocks were made, up to now. */
+  /** Length of the measured time up to now, in milliseconds. */
   readonly ms: number;
 }
 
-/** What a topic takes on the chain. */
+/** Size of a topic on the chain. */
 export interface TopicBytes {
-  /** Of the encoded events. */
+  /** Bytes of the encoded events. */
   readonly bytes: number;
   readonly batches: number;
-  /** Whether it has more batches than were measured, which are the newest. */
+  /** Whether the topic has more batches; only the newest were measured. */
   readonly isCut: boolean;
 }
 
@@ -180,16 +180,16 @@ export interface TopicDetails {
   /** Events in the index. */
   readonly events: number;
   readonly size: TopicBytes;
-  /** Undefined if the chain does not tell, as the next ones. */
+  /** Undefined if the chain does not answer, like `lastEventAt` and `writers`. */
   readonly rate: TopicRate | undefined;
   /** When the block of the newest event was made. */
   readonly lastEventAt: number | undefined;
   readonly writers: TopicWriters | undefined;
-  /** Callback subscriptions that match it, at most as many as are counted. */
+  /** Number of callback subscriptions that match the topic. */
   readonly subscriptions: number;
 }
 
-/** A place in the events of a topic: a sequence, or a time in milliseconds since the epoch, which stands for the first block made then or later. */
+/** A place in the events of a topic: a sequence, or a time in milliseconds since the epoch, which means the first block made then or later. */
 export type EventBound = Exclude<PlaceOrder, string>;
 
 export interface EventsCall {
@@ -205,7 +205,7 @@ export interface EventsCall {
 /** A block that has events. */
 export interface BlockView {
   readonly block: number;
-  /** In the order of the chain. */
+  /** In chain order. */
   readonly batches: readonly { readonly batch: EventBatch; readonly firstEventId: EventId }[];
   /** Whether the block has more batches. */
   readonly isCut: boolean;
@@ -214,57 +214,57 @@ export interface BlockView {
 export interface GroupView extends GroupHealth {
   /** Undefined if the chain did not answer in time. */
   readonly standing: LedgerStanding | undefined;
-  /** Rollbacks of the index since it began. */
+  /** Rollbacks since the index was created. */
   readonly rollBacks: number;
-  /** The newest that this node has seen since it started, newest first. */
+  /** The newest rollbacks that this node has seen since it started, newest first. */
   readonly rollBackHistory: readonly SeenRollBack[];
 }
 
 export interface NodeView {
   readonly id: NodeId | undefined;
-  /** Undefined for the one process that has the store alone. */
+  /** Undefined for a single node. */
   readonly address: string | undefined;
   readonly joinedAt: number | undefined;
-  /** Whether it answers this call. */
+  /** Whether this node answers the call. */
   readonly isOwn: boolean;
   readonly roles: NodeRoles;
 }
 
 export interface NodeRoles {
-  /** Groups whose index it writes. */
+  /** Groups whose index the node writes. */
   readonly follows: readonly GroupId[];
-  /** Callback subscriptions that it owns, in any state. */
+  /** Callback subscriptions that the node owns, in any state. */
   readonly subscriptions: number;
-  /** Sessions with a connection to it: the stored ones, and those of the node that answers that are not stored. */
+  /** Sessions with a connection to the node. Sessions that are not stored count only for the node that answers. */
   readonly sessions: number;
 }
 
 export interface NodePage extends Page<NodeView> {
-  /** The newest changes that this node has seen since it started, newest first. */
+  /** The newest membership changes that this node has seen since it started, newest first. */
   readonly history: readonly SeenMemberChange[];
 }
 
-/** Which sessions a call concerns, as the client wrote it; what is undefined does not matter. */
+/** Which sessions a call concerns, in the client's words. An undefined field matches all. */
 export interface SessionsCall {
   readonly groupId?: string | undefined;
   readonly kind?: SessionProtocol | undefined;
   readonly isConnected?: boolean | undefined;
   readonly owner?: string | undefined;
-  /** Address of the node of its connection. */
+  /** Address of the node that the session is connected to. */
   readonly node?: string | undefined;
-  /** At least so many matching events wait. */
+  /** Least number of matching events that wait. */
   readonly lagMin?: number | undefined;
 }
 
 /** A session of MQTT, STOMP or a tail. */
 export interface SessionView extends Omit<SessionStanding, "isStored"> {
   readonly isConnected: boolean;
-  /** Address of the node of its connection. */
+  /** Address of the node that the session is connected to. */
   readonly node: string | undefined;
-  /** Matching events that are not acknowledged; one that two filters match counts twice. */
+  /** Matching events that are not acknowledged. An event that two filters match counts twice. */
   readonly lag: number;
-  /** Position of the oldest of them; undefined without one. */
+  /** Position of the oldest of these events; undefined if there is none. */
   readonly waitingFrom: Position | undefined;
-  /** When the block of that event was made; undefined as for a subscription. */
+  /** Time of the block of the oldest event; undefined if there is none, or if the chain does not answer in time. */
   readonly waitingSince: number | undefined;
 }

@@ -17,7 +17,7 @@ afterEach(() => engine.stop());
 const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
 const page = { after: undefined, limit: 50 };
 
-/** An order ends the worker, whose attempt in progress may take a second of virtual time. */
+/** Lets the work end: an order stops the worker, whose attempt in progress may take a second of virtual time. */
 async function settle<Result>(work: Promise<Result>): Promise<Result> {
   work.catch(() => undefined);
   await engine.clock.settle();
@@ -32,12 +32,12 @@ const change = (id: string, one: DeliveryChange, isDryRun = false) =>
 
 async function deliveryOf(id: string) {
   const { subscription } = await engine.broker.operator.getSubscription(testCaller, id);
-  if (!isCallback(subscription)) throw new Error("it is a callback");
+  if (!isCallback(subscription)) throw new Error("not a callback subscription");
   return subscription.delivery;
 }
 
 describe("a change", () => {
-  it("of the url delivers there what waits, without the secret of the old one", async () => {
+  it("of the url delivers the waiting events there, without the old url's secret", async () => {
     const { sink, clock } = engine;
     sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
     const id = await engine.subscribe("a", { url: "http://down/", secret: secretNamed("s") });
@@ -54,7 +54,7 @@ describe("a change", () => {
     expect(await deliveryOf(id)).toMatchObject({ url: "http://third/", secret: secretNamed("t") });
   });
 
-  it("of the secret at the same url keeps the one before until its time, also when the owner subscribes again", async () => {
+  it("of the secret keeps the previous secret for the rotation time, also when the owner subscribes again", async () => {
     const id = await engine.subscribe("a", { secret: secretNamed("old") });
     const until = engine.clock.now() + 60_000;
     await change(id, { secret: secretNamed("new"), rotationMs: 60_000 });
@@ -69,7 +69,7 @@ describe("a change", () => {
     expect((await deliveryOf(id)).secret).toBeUndefined();
   });
 
-  it("makes a secret that only its answer shows", async () => {
+  it("to the secret `generate` answers with a new secret, and is refused for a search", async () => {
     const id = await engine.subscribe("a");
     expect(await change(id, { secret: "generate" }, true)).toEqual({ id, events: 0 });
     expect((await deliveryOf(id)).secret).toBeUndefined();
@@ -99,7 +99,7 @@ describe("a change", () => {
     ]);
   });
 
-  it("of the topic says, also as a dry run, how many events that wait it leaves out", async () => {
+  it("of the topic answers how many waiting events the new topic leaves out, also as a dry run", async () => {
     const { sink, clock } = engine;
     const id = await engine.subscribe("+");
     await order(id, { kind: "pause" });
@@ -120,12 +120,12 @@ describe("a change", () => {
   });
 
   it.each<[string, DeliveryChange, ErrorName]>([
-    ["a url that is none", { url: "ftp://x" }, "urlInvalid"],
+    ["an ftp url", { url: "ftp://x" }, "urlInvalid"],
     ["a topic that does not exist", { topic: "none" }, "topicNotExist"],
-    ["a pattern that is none", { topic: "a#" }, "topicPatternInvalid"],
+    ["an invalid pattern", { topic: "a#" }, "topicPatternInvalid"],
     ["a blank secret", { secret: " " }, "parameterInvalid"],
     ["a plain secret", { secret: "plain" }, "parameterInvalid"],
-  ])("to %s is refused, also as a dry run, and delivery goes on", async (_, one, name) => {
+  ])("to %s is refused, also as a dry run, and delivery continues", async (_, one, name) => {
     const id = await engine.subscribe("a");
     await expect(change(id, one, true)).rejects.toEqual(refusal(name));
     await expect(change(id, one)).rejects.toEqual(refusal(name));
@@ -134,13 +134,13 @@ describe("a change", () => {
     expect(engine.sink.sequencesOf(id)).toEqual([1]);
   });
 
-  it("to a receiver with as many subscriptions as one may have is refused", async () => {
+  it("to a receiver that already has the most subscriptions allowed is refused", async () => {
     for (let made = 0; made < 2; made += 1) await engine.subscribe("a", { url: "http://full/" });
     const id = await engine.subscribe("a");
     await expect(change(id, { url: "http://full/again" })).rejects.toEqual(refusal("overQuota"));
   });
 
-  it("moves all that a search finds, and leaves a paused one paused", async () => {
+  it("applies to every subscription that a search finds, and leaves a paused one paused", async () => {
     const ids = [
       await engine.subscribe("a", { url: "http://one/" }),
       await engine.subscribe("b", { url: "http://one/2" }),
@@ -157,7 +157,7 @@ describe("a change", () => {
 });
 
 describe("a test event", () => {
-  it("goes to the receiver of a paused subscription, and says how it was taken", async () => {
+  it("is sent for a paused subscription, and the result says how the receiver answered", async () => {
     const { sink } = engine;
     const id = await engine.subscribe("a", { secret: secretNamed("s") });
     await order(id, { kind: "pause" });
@@ -169,7 +169,7 @@ describe("a test event", () => {
     expect(sink.attempts).toEqual([]);
   });
 
-  it("that gets no answer in 30 s says so", async () => {
+  it("fails when the receiver does not answer within 30 s", async () => {
     const id = await engine.subscribe("a");
     engine.sink.isTestHanging = true;
     const work = engine.broker.operator.orderSubscription(testCaller, id, { order: { kind: "test" }, isDryRun: false });

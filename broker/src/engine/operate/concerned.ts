@@ -5,13 +5,13 @@ import type { PendingCounts } from "../query/pending-counts.ts";
 
 /** Events that an order concerns. */
 export interface Concerned {
-  /** Matching events that are skipped, delivered again, or wait; of an order for dead letters, those that it removed. */
+  /** Number of matching events that an order skips, repeats or finds waiting; for dead letters, the number that the order removed. */
   readonly events: number;
-  /** Events that wait and that the new topic does not match, so that they are not delivered; undefined where the order names no topic. */
+  /** Number of waiting events that the new topic does not match, so that they are never delivered; undefined if the order changes no topic. */
   readonly unmatched?: number | undefined;
 }
 
-/** Notes what has to be counted of one, and says after the count how many events a move concerns. */
+/** Adds the subscriptions that a move needs counted to `counts`. Once `counts` is read, the returned function gives the result. */
 export function addConcerned(
   counts: PendingCounts,
   current: CallbackSubscription,

@@ -17,7 +17,7 @@ const redeliver = { order: { kind: "redeliver", eventId: undefined }, isDryRun: 
 const sha256 = (text: string): string => text;
 const textOf = (content: Uint8Array): string => new TextDecoder().decode(content);
 
-/** A receiver that takes no event while it is broken. */
+/** Makes the receiver refuse events while `isBroken` is true. */
 function breakReceiver(): void {
   isBroken = true;
   engine.sink.receive("http://receiver/", () =>
@@ -25,7 +25,7 @@ function breakReceiver(): void {
   );
 }
 
-/** A subscription of a form of callback, with the dead letters of the events 1, 2 and 3. */
+/** Creates a subscription with the given form of callback, and dead letters for the events 1, 2 and 3. */
 async function withFormedLetters(form: {
   readonly batchEvents?: number;
   readonly form?: "cloudevents";
@@ -43,7 +43,7 @@ async function withFormedLetters(form: {
 
 describe("redeliver", () => {
   it.each([{ batchEvents: 10 }, { batchEvents: 10, form: "cloudevents" as const }])(
-    "sends each event of a batch that failed as a batch of one: %j",
+    "sends each event of a failed batch as a batch of its own: %j",
     async (form) => {
       const id = await withFormedLetters(form);
       const work = engine.broker.operator.orderSubscription(testCaller, id, redeliver);
@@ -55,7 +55,7 @@ describe("redeliver", () => {
   );
 
   it.each([{ form: "cloudevents" as const }, { form: "cloudevents" as const, batchEvents: 2 }])(
-    "sends a CloudEvent with the source and the time that the event has: %j",
+    "sends a CloudEvent with a source and a time: %j",
     async (form) => {
       const id = await withFormedLetters(form);
       const work = engine.broker.operator.orderSubscription(testCaller, id, redeliver);
@@ -92,11 +92,11 @@ describe("dead letters of a tenant", () => {
 
   function by({ id }: { readonly id: string }): Caller {
     const principal = engine.running.calls.authenticate(formatKeyCredential({ id, secret }), testCaller);
-    if (principal instanceof Promise) throw new Error("a key is known at once");
+    if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
     return { ...testCaller, principal, protocol: "admin" };
   }
 
-  /** The subscription of acme that skipped its event, beside one of globex with the same names; as operators call them. */
+  /** Gives acme and globex a subscription each, with one dead letter and the same names. Returns the ids, acme's first. */
   async function withLetters(): Promise<readonly string[]> {
     const apiKeys = new MemoryApiKeys();
     const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
@@ -129,7 +129,7 @@ describe("dead letters of a tenant", () => {
     expect(engine.sink.attempts.map(({ event }) => [event.topic, textOf(event.content)])).toEqual([["orders", "acme"]]);
   });
 
-  it.each([acme, globex])("are nothing that $tenant lists, delivers again or discards", async (tenant) => {
+  it.each([acme, globex])("cannot be listed, redelivered or discarded by $tenant", async (tenant) => {
     const ids = await withLetters();
     const refused = expect.objectContaining({ code: errorCatalogue.accessDenied.code });
     const ask = engine.running.operator;

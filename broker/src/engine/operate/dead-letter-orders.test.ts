@@ -22,7 +22,7 @@ const textOf = (content: Uint8Array): string => new TextDecoder().decode(content
 const attempted = () => engine.sink.attempts.map(({ event }) => textOf(event.content));
 const letters = async (id: string) => (await engine.broker.operator.listDeadLetters(testCaller, id, page)).items;
 
-/** A subscription that skipped the events 1, 2 and 3; the attempts begin anew. */
+/** Creates a subscription with dead letters for the events 1, 2 and 3, then clears the recorded attempts. */
 async function withLetters(options: TestEngineOptions = {}): Promise<string> {
   engine = await TestEngine.start(options);
   await engine.broker.open({ topic: "a", groupId: undefined });
@@ -46,7 +46,7 @@ const redeliver = { kind: "redeliver", eventId: undefined } as const;
 const discard = { kind: "discard", eventId: undefined } as const;
 
 describe("redeliver", () => {
-  it("delivers all in their order, and removes them", async () => {
+  it("delivers all dead letters in order, and removes them", async () => {
     const changes: unknown[] = [];
     const id = await withLetters({ metrics: { ...noMetrics, deadLetters: (...change) => void changes.push(change) } });
     outcomes.clear();
@@ -57,7 +57,7 @@ describe("redeliver", () => {
     expect(changes.slice(3)).toEqual([1, 2, 3].map(() => ["delivered", 1]));
   });
 
-  it("delivers one, and says that there is none of another", async () => {
+  it("delivers the dead letter of one event, and refuses an event that has none", async () => {
     const id = await withLetters();
     outcomes.clear();
     const [, second] = await letters(id);
@@ -68,7 +68,7 @@ describe("redeliver", () => {
     await expect(order(id, { kind: "redeliver", eventId: "no" })).rejects.toEqual(refusal("eventIdIllegal"));
   });
 
-  it("keeps what fails, with one attempt more, and goes on with the next", async () => {
+  it("keeps a dead letter that fails again, counts the attempt, and continues with the next", async () => {
     const id = await withLetters();
     outcomes = new Map([["2", { status: "failed", reason: "answered 503" }]]);
     const [, { eventId } = { eventId: "" }] = await letters(id);
@@ -80,14 +80,14 @@ describe("redeliver", () => {
   it.each<AttemptOutcome>([
     { status: "gone", reason: "answered 410" },
     { status: "failed", reason: "answered 429", retryAfterMs: 60_000 },
-  ])("ends where the receiver wants no more: %j", async (outcome) => {
+  ])("stops when the receiver wants no more events: %j", async (outcome) => {
     const id = await withLetters();
     outcomes = new Map([["1", outcome]]);
     expect(await order(id, redeliver)).toMatchObject({ events: 0, letters: { left: 3 } });
     expect(attempted()).toEqual(["1"]);
   });
 
-  it("ends after its time, and what waits then is still there", async () => {
+  it("stops after 30 s, and keeps the remaining dead letters", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", async () => {
       await new Promise<void>((resolve) => void engine.clock.after(20_000, resolve));
@@ -130,7 +130,7 @@ describe("redeliver", () => {
     expect(await order(id, redeliver)).toMatchObject({ events: 3 });
   });
 
-  it("ends when its owner removes the subscription meanwhile", async () => {
+  it("fails when the owner removes the subscription meanwhile", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", async () => {
       await engine.broker.unSubscribe({ subscriptionId: id });
@@ -149,7 +149,7 @@ describe("redeliver", () => {
     expect(attempted()).toEqual([]);
   });
 
-  it("ends with the broker: an event accepted in time is removed before the store closes, and no other is sent", async () => {
+  it("stops with the broker: an event accepted in time is removed before the store closes, and no other is sent", async () => {
     const memory = createMemoryStore();
     const calls: string[] = [];
     const deadLetters = withCalls(memory.deadLetters, {
@@ -175,7 +175,7 @@ describe("redeliver", () => {
     await expect(order(id, redeliver)).rejects.toEqual(refusal("busy"));
   });
 
-  it("ends with the broker also where the receiver hangs, and keeps the event as it was", async () => {
+  it("stops with the broker when the receiver hangs, and keeps the dead letter as it was", async () => {
     const id = await withLetters();
     engine.sink.receive("http://receiver/", () => new Promise(() => {}));
     const work = engine.broker.operator.orderSubscription(testCaller, id, { order: redeliver, isDryRun: false });
@@ -188,7 +188,7 @@ describe("redeliver", () => {
     );
   });
 
-  it.each([redeliver, discard])("refuses %j at once while it runs, and delivers each event once", async (second) => {
+  it.each([redeliver, discard])("refuses %j while it runs, and delivers each event once", async (second) => {
     const id = await withLetters();
     const accepted = createDeferred<AttemptOutcome>();
     engine.sink.receive("http://receiver/", () => accepted.promise);
@@ -203,7 +203,7 @@ describe("redeliver", () => {
 });
 
 describe("discard", () => {
-  it("removes one or all, delivers none, and logs what it removed", async () => {
+  it("removes one dead letter or all, delivers none, and logs what it removed", async () => {
     const lines: unknown[] = [];
     const info: Logger["info"] = (message, fields) => void lines.push([message, fields]);
     const logger: Logger = { ...silentLogger, info, child: () => logger };

@@ -33,16 +33,16 @@ export interface DeadLetterOrdersOptions
   readonly access: Pick<Access, "receiverOf" | "namesFor" | "mayDeliver" | "callbackTurnOf">;
   readonly progressWriter: Pick<ProgressWriter, "flush">;
   readonly ownership: Pick<Ownership, "owner">;
-  /** Undefined where this process has the store alone. */
+  /** Undefined for a single node. */
   readonly listNodes: (() => Promise<readonly ClusterNode[]>) | undefined;
-  /** Whether this node attempts deliveries; it does if left out. */
+  /** Whether this node attempts deliveries. The default is `active`. */
   readonly deliveries?: "active" | "paused" | undefined;
 }
 
-/** How long one order makes attempts, in milliseconds. Dead letters that are left wait for the next order. */
+/** How long one order makes attempts, in milliseconds. The dead letters that remain wait for another order. */
 const redeliverMsMax = 30_000;
 
-/** What the calls about one subscription share. */
+/** What an order for the dead letters of one subscription needs. */
 export interface LettersRun {
   /** The subscription as it is now: an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
   readonly find: () => Promise<CallbackSubscription>;
@@ -51,19 +51,19 @@ export interface LettersRun {
   readonly signals: OrderSignals;
 }
 
-/** What became of dead letters. */
+/** The result of an order. */
 interface Done extends Pick<LettersResult, "failure"> {
-  /** Those that were removed. */
+  /** Number of dead letters that were removed. */
   readonly events: number;
 }
 
 /**
  * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill in between repeats the event.
- * Any node does: a dead letter is not part of what a worker delivers. Where nodes share the store, a node takes each one in the store before its attempt.
+ * Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as taken before its attempt.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
-  /** Subscriptions with an order of this node that runs. The same event must not go out twice for two orders at once. */
+  /** Subscriptions with a running order of this node: two orders at once would send the same event twice. */
   readonly #running = new Set<SubscriptionId>();
 
   constructor(options: DeadLetterOrdersOptions) {
@@ -76,8 +76,8 @@ export class DeadLetterOrders {
   }
 
   /**
-   * @throws BrokerError 100300 to 100303 for the event; 100702 where the owner has no right to it any more; 100507, also where another such order
-   * of the subscription runs, at any node: a queue would fill with orders that wait for one receiver.
+   * @throws BrokerError 100300 to 100303 for the event; 100702 if the owner may no longer receive it; 100507, also while another order for the
+   * subscription's dead letters runs, at any node: a queue would fill with orders that wait for one receiver.
    */
   async carryOut(id: SubscriptionId, order: LettersOrder, run: LettersRun): Promise<OrderResult> {
     if (this.#running.has(id)) throw anotherRuns();
@@ -104,8 +104,8 @@ export class DeadLetterOrders {
   }
 
   /**
-   * By position. A receiver that refuses one event may take the next; one that is gone, or asks for a pause, gets no more. An event that another node has taken
-   * ends the order, so that two orders at once keep the order of the events.
+   * Delivers in order of position. After an event that fails it tries the next one, unless the receiver is gone or asks for a pause. It stops at an event
+   * that another node has taken, so that the events stay in order.
    */
   async #redeliver(due: readonly DeadLetter[], run: LettersRun): Promise<Done> {
     const { clock } = this.#options;
@@ -139,14 +139,14 @@ export class DeadLetterOrders {
     return { events, ...(failure !== undefined && { failure }) };
   }
 
-  /** Whether a node that lives has taken one. */
+  /** Whether a live node has taken one of the dead letters. */
   async #isAnyTaken(letters: readonly DeadLetter[], taking: Taking): Promise<boolean> {
     const takers = new Set(letters.flatMap((letter) => findTaker(letter, taking) ?? []));
     const nodes = takers.size === 0 ? [] : ((await this.#options.listNodes?.()) ?? []);
     return nodes.some(({ id }) => takers.has(id));
   }
 
-  /** Undefined where another node has it. A process alone keeps other orders away by itself, and its kill leaves nothing taken. */
+  /** Undefined if another node has the dead letter. A single node marks nothing: `#running` keeps other orders away. */
   async #take(letter: DeadLetter): Promise<DeadLetter | undefined> {
     const taking = await this.#findTaking();
     if (taking === undefined) return letter;
@@ -155,14 +155,14 @@ export class DeadLetterOrders {
     return (await this.#options.store.deadLetters.replace(letter, taken)) ? taken : undefined;
   }
 
-  /** Undefined where this process has the store alone. @throws BrokerError 200207. */
+  /** Undefined for a single node. @throws BrokerError 200207. */
   async #findTaking(): Promise<Taking | undefined> {
     const { ownership, clock } = this.#options;
     const nodeId = await ownership.owner();
     return nodeId && { nodeId, now: clock.now() };
   }
 
-  /** As it was: whether the receiver has the event is not known. */
+  /** Restores the dead letter as it was: the broker does not know whether the receiver has the event. */
   async #giveBack(letter: DeadLetter, taken: DeadLetter): Promise<void> {
     if (taken !== letter) await this.#options.store.deadLetters.replace(taken, letter);
   }
@@ -203,7 +203,7 @@ export class DeadLetterOrders {
     await store.deadLetters.replace(taken, next);
   }
 
-  /** Those that this node's workers have skipped so far are stored first. */
+  /** Stores the events that this node's workers have skipped so far, then lists the dead letters of the order. */
   async #listDue(id: SubscriptionId, { eventId: text }: LettersOrder): Promise<readonly DeadLetter[]> {
     const { store, progressWriter } = this.#options;
     await progressWriter.flush();
@@ -215,12 +215,12 @@ export class DeadLetterOrders {
   }
 }
 
-/** Refuses what would call a receiver. */
+/** The error for an order that would call a receiver. */
 export function deliveriesPaused(): BrokerError {
   return new BrokerError("subscriptionHeld", { details: "deliveries are paused at this node" });
 }
 
 function anotherRuns(): BrokerError {
-  const details = "another order for its dead letters runs: try again when it has ended";
+  const details = "another order for the subscription's dead letters runs: try again when it has ended";
   return new BrokerError("subscriptionHeld", { details });
 }

@@ -15,10 +15,10 @@ const all = [1, 2, 3, 4, 5, 6];
 const redeliver = { kind: "redeliver", eventId: undefined } as const;
 const discard = { kind: "discard", eventId: undefined } as const;
 const held = expect.objectContaining({ code: errorCatalogue.subscriptionHeld.code });
-/** How long the receiver takes from now on. */
+/** How long the receiver takes to accept an event, in milliseconds. */
 const takesMs = 200;
 
-/** Two nodes, and a subscription with six dead letters whose receiver takes every event from now on. */
+/** Starts two nodes and a subscription with six dead letters. After that its receiver accepts every event. */
 async function startWithLetters(options: TestClusterOptions = {}): Promise<string> {
   cluster = await TestCluster.start(2, options);
   let outcome: AttemptOutcome = { status: "failed", reason: "answered 500" };
@@ -44,7 +44,7 @@ function order(index: number, id: string, one: LettersOrder): Promise<OrderResul
 const lettersOf = async (index: number, id: string) =>
   (await cluster.run(cluster.node(index).broker.operator.listDeadLetters(testCaller, id, page))).items;
 
-/** Messages to the store take from nothing to `mostMs`, in an order that repeats. */
+/** Delays of 0 to `mostMs` milliseconds for messages to the store: pseudo-random, the same in every run. */
 function uneven(mostMs: number): () => number {
   let state = 7;
   return () => {
@@ -55,7 +55,7 @@ function uneven(mostMs: number): () => number {
 
 describe("two nodes that redeliver at once", () => {
   it.each([0, 1, 50, 150, 199, 200, 201, 250, 390, 410, 1_150, 1_250])(
-    "deliver each event once and in order, the second begins after %i ms",
+    "deliver each event once and in order when the second begins after %i ms",
     async (afterMs) => {
       const id = await startWithLetters({ delayMs: uneven(20) });
       const first = order(0, id, redeliver);
@@ -82,7 +82,7 @@ describe("two nodes that redeliver at once", () => {
   });
 });
 
-it("a node discards nothing while another delivers it again", async () => {
+it("a node refuses to discard dead letters while another redelivers them", async () => {
   const id = await startWithLetters();
   const first = order(0, id, redeliver);
   await cluster.clock.advance(takesMs / 2);
@@ -90,7 +90,7 @@ it("a node discards nothing while another delivers it again", async () => {
   expect(await cluster.run(first)).toMatchObject({ events: all.length });
 });
 
-it("an event whose receiver fails counts one attempt more, whichever node made it", async () => {
+it("a redelivery that fails counts as one more attempt, whichever node made it", async () => {
   const id = await startWithLetters();
   cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "answered 503" }));
   await cluster.run(order(1, id, redeliver));
@@ -98,7 +98,7 @@ it("an event whose receiver fails counts one attempt more, whichever node made i
   expect(await lettersOf(0, id)).toMatchObject(all.map(() => ({ attempts: 3, reason: "answered 503" })));
 });
 
-it("a stop of the node keeps the event as it was, and another node delivers it at once", async () => {
+it("a node that stops keeps the dead letters as they were, and another node redelivers them at once", async () => {
   const id = await startWithLetters();
   cluster.sink.receive("http://receiver/", () => new Promise(() => {}));
   const first = order(0, id, redeliver);
@@ -111,7 +111,7 @@ it("a stop of the node keeps the event as it was, and another node delivers it a
   expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: all.length, letters: { left: 0 } });
 });
 
-it("an event whose node is killed is kept from others until the node has left, and then delivered", async () => {
+it("a dead letter that a killed node has taken is refused to others until the node's membership ends", async () => {
   const id = await startWithLetters();
   void order(0, id, redeliver);
   await cluster.clock.advance(takesMs + takesMs / 2);
@@ -122,12 +122,12 @@ it("an event whose node is killed is kept from others until the node has left, a
   expect(cluster.sink.sequencesOf(id)).toEqual([1, 2, 2, 3, 4, 5, 6]);
 });
 
-it("an event that a node could not give back is free after a minute, and at once for the node itself", async () => {
+it("a dead letter that a node took and did not give back is free to others after a minute, and to that node at once", async () => {
   const id = await startWithLetters();
   const { deadLetters } = cluster.shared.store;
   const [one, two] = await deadLetters.list(parseSubscriptionId(id), page);
   const [nodeId] = cluster.node(0).ids;
-  if (one === undefined || two === undefined || nodeId === undefined) throw new Error("there are two, and a node");
+  if (one === undefined || two === undefined || nodeId === undefined) throw new Error("two letters or a node missing");
   const taking = { nodeId, now: cluster.clock.now() };
   for (const letter of [one, two]) await deadLetters.replace(letter, takeLetter(letter, taking));
   expect(await cluster.run(order(0, id, { kind: "redeliver", eventId: one.eventId }))).toMatchObject({ events: 1 });

@@ -11,7 +11,7 @@ import type { Access } from "../access/access.ts";
 import type { Group } from "../group.ts";
 import type { DeliveryChange } from "./calls.ts";
 
-/** How long the secret before a new one signs as well, unless the order says so. */
+/** How long the previous secret signs too, in milliseconds, unless the order says otherwise. */
 export const rotationMsDefault = 24 * 60 * 60 * 1_000;
 
 export interface DeliveryChangesOptions {
@@ -20,7 +20,7 @@ export interface DeliveryChangesOptions {
   readonly access: Pick<Access, "receiverOf">;
 }
 
-/** What operators change of the delivery of subscriptions. */
+/** Checks changes that operators order for the delivery of a subscription, and computes their result. */
 export class DeliveryChanges {
   readonly #options: DeliveryChangesOptions;
 
@@ -29,7 +29,7 @@ export class DeliveryChanges {
   }
 
   /**
-   * Refuses a change as a subscribe call would be refused; a new url is asked for its consent.
+   * Refuses what a subscribe call would refuse, and asks the receiver of a new url for its consent.
    * @throws BrokerError 100101 to 100103, 100106, 100109, 100501, 100506, 100507, 100702, 200001.
    */
   async check(current: CallbackSubscription, change: DeliveryChange, group: Group): Promise<void> {
@@ -39,7 +39,7 @@ export class DeliveryChanges {
     if (delivery.url !== current.delivery.url) await this.#options.sink.checkTarget({ id: current.id, ...delivery });
   }
 
-  /** @throws BrokerError 100507 where the secret that it keeps cannot be opened; of a topic as {@link check}. */
+  /** @throws BrokerError 100507 if the change keeps a secret that cannot be decrypted; for a topic as {@link check}. */
   toMove(
     current: CallbackSubscription,
     change: DeliveryChange,
@@ -51,7 +51,7 @@ export class DeliveryChanges {
     return {
       delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
       ...(topic !== undefined && { filter: parseTopicFilter(topic) }),
-      // It was locked for its secret alone.
+      // A new secret, or none, unlocks the subscription.
       ...(state === "locked" && { state: "active" }),
     };
   }

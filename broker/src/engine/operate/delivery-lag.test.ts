@@ -8,7 +8,7 @@ afterEach(() => engine.stop());
 
 const lag = () => engine.broker.groupHealth()[0]?.lag;
 
-it("measures how old an event a subscription waits for, and how many events", async () => {
+it("measures the age of the oldest waiting event, and how many events wait", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   await broker.open({ topic: "a", groupId: undefined });
@@ -32,7 +32,7 @@ it("measures how old an event a subscription waits for, and how many events", as
   expect(lag()).toEqual({ events: 0, seconds: 0 });
 });
 
-it("shows the most events that one subscription waits for, also where another waits for an older event", async () => {
+it("shows the most events that wait for one subscription, also when another waits for an older event", async () => {
   engine = await TestEngine.start({ readMemory: () => 1 });
   const { broker, clock, sink } = engine;
   for (const topic of ["old", "many"]) await broker.open({ topic, groupId: undefined });

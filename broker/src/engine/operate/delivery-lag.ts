@@ -13,11 +13,11 @@ import { FurthestBehind, type Waiting } from "./furthest-behind.ts";
 /** Time between two measurements, in milliseconds. */
 const measureEveryMs = 10_000;
 
-/** How far the subscriptions of a group that this node delivers are behind. */
+/** How far this node's deliveries for a group are behind. */
 export interface Lag {
-  /** Matching events that its receiver has not accepted, of the subscription that has the most; among {@link lagSubscriptionsMax}. */
+  /** Most events that wait for one subscription, among the {@link lagSubscriptionsMax} that wait for the oldest events. */
   readonly events: number;
-  /** Age of the oldest event that a subscription waits for; undefined where the chain does not give the time of its block. */
+  /** Age of the oldest event that waits; undefined if the chain does not give the time of its block. */
   readonly seconds: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface DeliveryLagOptions {
   readonly groups: { readonly all: readonly Group[] };
 }
 
-/** Measures again and again how far callbacks are behind: a few reads of the store for each group, however many subscriptions there are. */
+/** Measures periodically how far callbacks are behind, with a few reads of the store per group, however many subscriptions there are. */
 export class DeliveryLag {
   readonly #options: DeliveryLagOptions;
   readonly #trouble: ReportedTrouble;

@@ -1,7 +1,7 @@
 import { toIsoTime } from "../../lib/iso-time.ts";
 import type { DeliveryChange, PlaceOrder, SubscriptionOrder } from "./calls.ts";
 
-/** What an order names, for the log and the audit log. */
+/** Details of an order, for the log and the audit log. */
 export interface OrderFacts {
   readonly place?: string;
   /** The fields of a change, never their values: these may be secrets. */
@@ -29,6 +29,6 @@ function toText(place: PlaceOrder): string {
 function listChanged(change: DeliveryChange): string {
   const named = Object.entries(change).flatMap(([name, value]) =>
     value === undefined ? [] : [name as keyof DeliveryChange],
-  ); // Its own.
+  ); // The object's own keys.
   return named.map((name) => apiNames[name] ?? name).join(", ");
 }

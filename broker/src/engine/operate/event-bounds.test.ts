@@ -4,7 +4,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 import type { EventBound } from "./calls.ts";
 
 let engine: TestEngine;
-/** When the block of each event was made, by sequence less one. */
+/** Time of each event's block; index 0 holds that of sequence 1. */
 const times: number[] = [];
 
 beforeAll(async () => {
@@ -41,9 +41,9 @@ it.each<[string, () => { from?: EventBound; before?: EventBound }, readonly numb
   ["before a time", () => ({ before: { time: timeOf(2) } }), [1]],
   ["from a time to another", () => ({ from: { time: timeOf(2) }, before: { time: timeOf(4) } }), [3, 2]],
   ["from a time on, before a sequence", () => ({ from: { time: timeOf(2) }, before: { sequence: 3 } }), [2]],
-  ["from a time to come", () => ({ from: { time: timeOf(5) + 60_000 } }), []],
-  ["before all", () => ({ before: { time: 0 } }), []],
-  ["from one that is not before the other", () => ({ from: { sequence: 4 }, before: { sequence: 4 } }), []],
+  ["from a future time", () => ({ from: { time: timeOf(5) + 60_000 } }), []],
+  ["before the first event", () => ({ before: { time: 0 } }), []],
+  ["from a sequence to the same sequence", () => ({ from: { sequence: 4 }, before: { sequence: 4 } }), []],
 ])("lists the events of a topic %s", async (_name, rangeOf, sequences) => {
   expect((await list(rangeOf())).flat()).toEqual(sequences);
 });

@@ -6,11 +6,11 @@ import type { EventBound } from "./calls.ts";
 
 export interface EventBoundsParts {
   readonly group: Pick<Group, "id" | "findHead" | "times">;
-  /** The store as it is: a bound needs no content. */
+  /** The store alone: a bound needs no content from the chain. */
   readonly store: Pick<Store, "readBatches">;
 }
 
-/** The lowest sequence of a topic at a bound or after it; that of the next event to come if there is none. @throws BrokerError 200205 for a time. */
+/** The lowest sequence of a topic at or after a bound; the next free sequence if no event is there. @throws BrokerError 200205 for a time. */
 export async function findSequence(
   bound: EventBound,
   { name, sequence }: Pick<Topic, "name" | "sequence">,

@@ -4,17 +4,17 @@ import type { SubscriptionMove } from "../../ports/subscription-search.ts";
 import type { EventPlace } from "../batch-events.ts";
 import { failureOf } from "../deliver/delivery-progress.ts";
 
-/** What an order does to a subscription before its failures are known. */
+/** An order for a subscription, and the event that failed before it. */
 interface Ordered {
   readonly current: CallbackSubscription;
   readonly move: SubscriptionMove;
-  /** The event that failed; undefined where the order cannot leave it out. */
+  /** The event that failed; undefined if the order changes no topic, or if the event was not found. */
   readonly failed: EventPlace | undefined;
 }
 
 /**
- * The failures that an order leaves. They say when delivery gives up, so an order clears them only where they are those of another event or receiver, or
- * of a delivery that the broker gave up.
+ * The failure counts after an order. They decide when the broker gives up, so an order resets them only if it moves to another event or receiver, or if
+ * the broker had already given up.
  */
 export function failureAfter({ current, move, failed }: Ordered): Failure {
   const { cursor = current.cursor, filter = current.filter, delivery = current.delivery } = move;

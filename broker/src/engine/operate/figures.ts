@@ -20,9 +20,9 @@ export interface Figure {
   /** Callbacks that failed. */
   readonly failed: number;
   readonly attemptMs: Percentiles | undefined;
-  /** Blocks between the newest known and the newest indexed one, of the group that is furthest behind, at the end of the interval. */
+  /** How many blocks the index of the most delayed group is behind its chain, at the end of the interval. */
   readonly lagBlocks: number;
-  /** Matching events that wait for the callback subscription which has the most, as {@link Lag} has it, at the end of the interval. */
+  /** Most events that wait for one callback subscription, measured as in `Lag`, at the end of the interval. */
   readonly lagEvents: number;
   /** Memory of the process at the end of the interval. */
   readonly memoryBytes: number;
@@ -54,7 +54,7 @@ class Durations {
     this.#total += 1;
   }
 
-  /** Undefined without a duration. Forgets them. */
+  /** Returns the percentiles and clears the durations; undefined if there are none. */
   take(): Percentiles | undefined {
     if (this.#total === 0) return undefined;
     const percentiles = { p50: this.#at(0.5), p95: this.#at(0.95), p99: this.#at(0.99) };
@@ -101,7 +101,7 @@ export class Figures {
     return [...this.#kept];
   }
 
-  /** Metrics that are counted here too. */
+  /** Wraps `metrics` so that calls count here too. */
   watch(metrics: Metrics): Metrics {
     const counted: Pick<Metrics, "eventsPublished" | "transactionCommitted" | "attemptEnded"> = {
       eventsPublished: (groupId, count) => {
@@ -140,7 +140,7 @@ export class Figures {
   }
 }
 
-/** How far the groups that are furthest behind have to index and to deliver. */
+/** The largest lags of indexing and of delivery among the groups. */
 export function lagOf(groups: readonly GroupGauge[]): Pick<Figure, "lagBlocks" | "lagEvents"> {
   const blocks = groups.map(({ headBlock, indexedBlock }) => (headBlock === undefined ? 0 : headBlock - indexedBlock));
   const events = groups.map(({ lag }) => lag?.events ?? 0);

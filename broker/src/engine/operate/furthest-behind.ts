@@ -2,18 +2,18 @@ import type { Position } from "../../domain/position.ts";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 
-/** Subscriptions of a group that one measurement counts the events of: those that wait for the oldest ones, each with another topic or pattern. */
+/** Most subscriptions of a group for which one measurement counts events: those that wait for the oldest events, one per topic or pattern. */
 export const lagSubscriptionsMax = 100;
-/** Those that it keeps until it sorts them. */
+/** Subscriptions kept before the list is cut to {@link lagSubscriptionsMax}. */
 const keptMax = 2 * lagSubscriptionsMax;
 
 export interface Waiting {
   readonly subscription: CallbackSubscription;
-  /** The event that it waits for, or its cursor where the worker has not read that event yet. */
+  /** Position of the event that the subscription waits for, or its cursor if the worker has not read that event yet. */
   readonly position: Position;
 }
 
-/** Finds the subscriptions of a group that are furthest behind. Of those with the same topic or pattern, the one with the lowest cursor has the most events. */
+/** Finds the subscriptions of a group that are furthest behind. Of those with one topic or pattern, the lowest cursor has the most events. */
 export class FurthestBehind {
   #byFilter = new Map<TopicFilter, Waiting>();
 
@@ -25,7 +25,7 @@ export class FurthestBehind {
     if (this.#byFilter.size >= keptMax) this.#keep(this.list());
   }
 
-  /** The one that waits for the oldest event comes first. */
+  /** The subscription that waits for the oldest event comes first. */
   list(): readonly Waiting[] {
     const all = [...this.#byFilter.values()].toSorted((left, right) => left.position - right.position);
     return all.slice(0, lagSubscriptionsMax);

@@ -12,7 +12,7 @@ async function listGroups(options: TestEngineOptions = {}) {
   return engine.broker.operator.listGroups(testCaller, { after: undefined, limit: 10 });
 }
 
-/** Entries in blocks 1 to 3: 1-0, 1-1, 2-0, and so on. */
+/** Stores two skipped entries in each of the blocks 1 to 3: 1-0, 1-1, 2-0, and so on. */
 async function skipEntries(): Promise<void> {
   engine = new TestEngine();
   for (const number of [0, 1, 2, 3]) {
@@ -39,8 +39,8 @@ async function skipped(after: string | undefined, limit: number) {
 const newestFirst = ["3-1", "3-0", "2-1", "2-0", "1-1", "1-0"];
 
 it.each<[string, TestEngineOptions, string | number]>([
-  ["each block is", {}, "latest"],
-  ["those with two on top are", { confirmations: 2 }, 2],
+  ["every block", {}, "latest"],
+  ["those with two blocks on top", { confirmations: 2 }, 2],
 ])("shows which blocks are final: %s", async (_, options, finality) => {
   expect((await listGroups(options)).items).toMatchObject([
     { groupId: "1", standing: { finality, account: undefined } },
@@ -67,7 +67,7 @@ it.each([1, 2, 3, 4, 6, 7])("lists skipped entries newest first, in pages of %i"
   expect(seen).toEqual(newestFirst);
 });
 
-it("goes on with skipped entries where the page before ended, though newer ones came", async () => {
+it("lists the skipped entries below the cursor, whether or not one is there, and refuses a cursor that is no place", async () => {
   await skipEntries();
   const { next } = await skipped(undefined, 2);
   expect(await skipped("9-9", 2)).toEqual({ places: ["3-1", "3-0"], next });

@@ -8,10 +8,10 @@ import type { Group, Groups } from "../group.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { GroupView, Page, PageCall } from "./calls.ts";
 
-/** How long the standing of a ledger is kept, in milliseconds: the chain is asked no more often. */
+/** How long the standing of a ledger is cached, in milliseconds. */
 const standingAgeMsMax = 5_000;
 
-/** How long the chain may take for it, in milliseconds. */
+/** How long the chain may take to answer with its standing, in milliseconds. */
 const standingTimeoutMs = 1_000;
 
 export interface GroupFinderOptions {
@@ -36,7 +36,7 @@ export class GroupFinder {
     });
   }
 
-  /** In the order of the configuration; `next` is the last one of the page. @throws BrokerError 200001. */
+  /** In the order of the configuration; `next` is the last groupId of the page. @throws BrokerError 200001. */
   async list({ after, limit }: PageCall): Promise<Page<GroupView>> {
     const all = this.#options.groupHealth();
     const start = after === undefined ? 0 : all.findIndex(({ groupId }) => groupId === after) + 1;
@@ -46,7 +46,7 @@ export class GroupFinder {
     return { items, next: start + limit < all.length ? page.at(-1)?.groupId : undefined };
   }
 
-  /** Newest first. @throws BrokerError 200001 for the page, 100306, 200211 for the group. */
+  /** Newest first. @throws BrokerError 200001 for the cursor; 100306, 200211 for the group. */
   async listSkippedEntries(groupId: string, { after, limit }: PageCall): Promise<Page<SkippedEntry>> {
     const { id } = this.#options.groups.getAny(groupId);
     const below = after === undefined ? undefined : toPlace(after);
@@ -93,5 +93,5 @@ function toPlace(text: string): EntryPlace {
 }
 
 function strangeCursor(text: string): BrokerError {
-  return new BrokerError("parameterInvalid", { details: `"cursor" is none of this list: ${quote(text)}` });
+  return new BrokerError("parameterInvalid", { details: `"cursor" is not from this list: ${quote(text)}` });
 }

@@ -13,7 +13,7 @@ export interface HeldSubscriptionsOptions {
   readonly logger: Logger;
 }
 
-/** Subscriptions of a group to which nothing is delivered, at any node. */
+/** Numbers of subscriptions of a group to which no node delivers. */
 export interface Held {
   readonly suspended: number;
   readonly paused: number;
@@ -25,7 +25,7 @@ export class HeldSubscriptions {
   readonly #trouble: ReportedTrouble;
   #counts: readonly HeldCount[] = [];
   #cancelTimer: (() => void) | undefined;
-  /** Counts begun; only the newest sets a timer. */
+  /** Number of counts begun. Only the newest sets a timer. */
   #begun = 0;
   #isStopped = false;
 
@@ -38,7 +38,7 @@ export class HeldSubscriptions {
     );
   }
 
-  /** Counts now, and then again and again. Never rejects. */
+  /** Counts now, and then every {@link countEveryMs}. Never rejects. */
   async start(): Promise<void> {
     this.#cancelTimer?.();
     const number = (this.#begun += 1);
@@ -63,7 +63,7 @@ export class HeldSubscriptions {
     return { suspended: count("suspended"), paused: count("paused") };
   }
 
-  /** What the operator has to see to; undefined for nothing. */
+  /** What the operator has to do; undefined if there is nothing to do. */
   findWarning(groupId: GroupId): string | undefined {
     const { suspended } = this.of(groupId);
     if (suspended === 0) return undefined;

@@ -38,10 +38,10 @@ it.each<[string, readonly number[]]>([
   ["127.0.0.1:1", []],
   ["[::1]", [6]],
   ["down", []],
-])("the host %s finds its receivers at all ports, unless it names one", async (host, places) => {
+])("the host %s finds its receivers, at every port unless it names one", async (host, places) => {
   expect(await search(host)).toEqual(places.map((place) => urls[place]));
 });
 
-it("refuses what is no host", async () => {
+it("refuses an invalid host", async () => {
   await expect(search("a b")).rejects.toMatchObject({ code: errorCatalogue.parameterInvalid.code });
 });

@@ -4,7 +4,7 @@ import type { SubscriptionOrder } from "./calls.ts";
 
 export interface MadeOrder {
   readonly order: SubscriptionOrder;
-  /** Undefined where the order asks for none. */
+  /** The new secret; undefined if the order asks for none. */
   readonly secret: string | undefined;
 }
 

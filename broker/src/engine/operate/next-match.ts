@@ -7,21 +7,21 @@ import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { type EventPlace, placeIn } from "../batch-events.ts";
 
-/** Reads in search of the event that an order skips, each of up to 64 batches or 1 MiB. */
+/** Most reads to find the event that an order skips, each of up to 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
 
-/** Reads for one look at a subscription. */
+/** Most reads to show one subscription. */
 export const lookReadsMax = 16;
 
 export interface NextMatchParts {
-  /** The content of events is not read, so it may be one that leaves out those that were dropped. */
+  /** The search reads no content, so this may be a store that has dropped it. */
   readonly store: Pick<Store, "findHead" | "readBatches">;
   readonly slices: Pauses;
-  /** Reads in search of it. */
+  /** Most reads of the search. */
   readonly readsMax?: number;
 }
 
-/** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 when it lies too far. */
+/** The first event after the cursor that matches the filter; undefined if there is none. @throws BrokerError 200300 after `readsMax` reads without a result. */
 export async function findNextMatch(
   { store, slices, readsMax = matchReadsMax }: NextMatchParts,
   { groupId, filter, cursor }: Pick<Subscription, "groupId" | "filter" | "cursor">,

@@ -9,7 +9,7 @@ import type { MemberHistory } from "../member-history.ts";
 import type { SessionEntriesOptions } from "../query/session-entries.ts";
 import type { NodePage, NodeView, PageCall } from "./calls.ts";
 
-/** How long counts of subscriptions and sessions are kept, in milliseconds: the store counts them no more often. */
+/** How long counts of subscriptions and sessions are cached, in milliseconds. */
 const countsAgeMsMax = 5_000;
 
 export interface NodeFinderOptions {
@@ -18,12 +18,12 @@ export interface NodeFinderOptions {
   readonly clock: Clock;
   readonly groups: Groups;
   readonly nodeHealth: () => NodeHealth | undefined;
-  /** Undefined where this process has the store alone, like the history. */
+  /** Undefined for a single node, like `memberHistory`. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes" | "listLeases"> } | undefined;
   readonly memberHistory: Pick<MemberHistory, "list"> | undefined;
 }
 
-/** What the nodes hold, by the database. */
+/** What the nodes hold, according to the database. */
 interface Held {
   readonly leases: readonly GroupLease[];
   readonly counts: readonly OwnedCount[];
@@ -40,7 +40,7 @@ export class NodeFinder {
     this.#counts = new BriefCache({ now, ageMsMax: countsAgeMsMax, entriesMax: 1 });
   }
 
-  /** By address. */
+  /** Sorted by address. */
   async list({ after = "", limit }: PageCall): Promise<NodePage> {
     const { nodes, memberHistory } = this.#options;
     const history = memberHistory?.list() ?? [];
@@ -68,7 +68,7 @@ export class NodeFinder {
     return { id: undefined, address: undefined, joinedAt: undefined, isOwn: true, roles };
   }
 
-  /** Only this node knows its sessions that are not stored. */
+  /** Sessions that are not stored count only for this node, which alone knows them. */
   #countOf(
     node: NodeId | undefined,
     { counts, isOwn }: Pick<Held, "counts"> & { readonly isOwn: boolean },

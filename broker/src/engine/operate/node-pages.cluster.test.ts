@@ -19,7 +19,7 @@ it("lists the nodes by address, page by page, and marks the one that answers", a
   }
 });
 
-it("shows the roles of each node, and who took over from a killed one and from one that left", async () => {
+it("shows the roles of each node, and who took over from a killed node and from one that left", async () => {
   const cluster = await TestCluster.start(3);
   try {
     await cluster.run(cluster.node(0).broker.open({ topic: "t", groupId: undefined }));

@@ -15,13 +15,13 @@ const roles = new Map<string, readonly AccessRule[]>([
   ["client", [{ effect: "allow", actions: client }]],
   ["admin", [{ effect: "allow", actions: ["admin"] }]],
   ["admin of group 2", [{ effect: "allow", actions: ["admin"], groupId: "2" }]],
-  ["admin but of topics", [{ effect: "allow", actions: ["admin"], filter: "#" }]],
+  ["admin of topics only", [{ effect: "allow", actions: ["admin"], filter: "#" }]],
 ]);
 const principals = [
   { role: "client", tenant: undefined },
   { role: "admin", tenant: "acme" },
   { role: "admin of group 2", tenant: undefined },
-  { role: "admin but of topics", tenant: undefined },
+  { role: "admin of topics only", tenant: undefined },
   { role: "admin", tenant: undefined },
 ];
 const administrator = principals.length - 1;
@@ -58,13 +58,13 @@ function idOf(index: number): string {
 
 function by(index: number): Caller {
   const principal = engine.running.calls.authenticate(formatKeyCredential({ id: idOf(index), secret }), testCaller);
-  if (principal instanceof Promise) throw new Error("a key is known at once");
+  if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
   return { ...testCaller, principal, protocol: "admin" };
 }
 
 const page = { after: undefined, limit: 10 };
 const pause: OrderCall = { order: { kind: "pause" }, isDryRun: false };
-/** Each call; those that name a group name the default one. */
+/** One call of each operation. Where an operation takes a group, the call names the default group. */
 const operations: { readonly [Name in keyof Operator]: (operator: Operator, caller: Caller) => unknown } = {
   searchSubscriptions: (operator, caller) => operator.searchSubscriptions(caller, { groupId: "1" }, page),
   getSubscription: (operator, caller) => operator.getSubscription(caller, id),
@@ -94,7 +94,7 @@ const operations: { readonly [Name in keyof Operator]: (operator: Operator, call
   },
 };
 
-/** Answers the code of what a call throws, and undefined for none. */
+/** The code of the error that a call throws; undefined if it succeeds. */
 async function codeOf(run: () => unknown): Promise<number | undefined> {
   try {
     const done = Promise.resolve(run());
@@ -107,10 +107,10 @@ async function codeOf(run: () => unknown): Promise<number | undefined> {
   }
 }
 
-/** The chain of these tests makes no proofs, and nobody has a session. */
+/** Calls that fail for an admin too: the chain of these tests makes no proofs, and there is no session. */
 const failures: { readonly [Name in keyof Operator]?: number } = { getProof: 200_206, getSession: 100_508 };
 
-const entries = Object.entries(operations) as [keyof Operator, (typeof operations)[keyof Operator]][]; // Its own keys.
+const entries = Object.entries(operations) as [keyof Operator, (typeof operations)[keyof Operator]][]; // The object's own keys.
 describe.each(entries)("%s", (name, ask) => {
   const codeFor = (caller: Caller): Promise<number | undefined> => codeOf(() => ask(engine.running.operator, caller));
 
@@ -129,12 +129,12 @@ describe.each(entries)("%s", (name, ask) => {
     expect([...stored]).toEqual(name === "deleteRole" ? ["deleted"] : []);
   });
 
-  it("is served to an admin", async () => {
+  it("is served to an admin of the whole broker", async () => {
     expect(await codeFor(by(administrator))).toBe(failures[name]);
   });
 });
 
-it("an admin of one group is served what names that group alone", async () => {
+it("an admin of one group may search that group only", async () => {
   const caller = by(2);
   const { operator } = engine.running;
   const search = (groupId: string) => codeOf(() => operator.searchSubscriptions(caller, { groupId }, page));
@@ -144,7 +144,7 @@ it("an admin of one group is served what names that group alone", async () => {
 
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
 
-it("a subscription is changed to no topic that its owner may not receive", async () => {
+it("refuses to change a subscription to a pattern with topics that its owner may not receive", async () => {
   const rule = { effect: "allow", actions: ["subscribe"], filter: "a" } as const;
   roles.set("only a", [rule]);
   const { calls, operator } = engine.running;

@@ -14,7 +14,7 @@ afterEach(() => cluster.stopAll());
 const order = (index: number, id: string, one: SubscriptionOrder) =>
   cluster.run(cluster.node(index).broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun: false }));
 
-it("any node carries out orders, whoever delivers the subscription", async () => {
+it("any node carries out orders, whichever node delivers the subscription", async () => {
   await start(3);
   const id = await cluster.run(cluster.subscribe(0, "a"));
   await cluster.run(cluster.publish(0, "a", "1"));

@@ -25,7 +25,7 @@ const find = (id: string) => engine.broker.operator.getSubscription(testCaller, 
 const stateOf = async (id: string) => (await find(id)).subscription.state;
 const down: AttemptOutcome = { status: "failed", reason: "500" };
 
-/** An order ends the worker, whose attempt in progress may take a second of virtual time. */
+/** Lets the work end: an order stops the worker, whose attempt in progress may take a second of virtual time. */
 async function settle<Result>(work: Promise<Result>): Promise<Result> {
   work.catch(() => undefined);
   await engine.clock.settle();
@@ -42,7 +42,7 @@ async function failing(url = "http://down/") {
 }
 
 describe("orders", () => {
-  it("pause holds a subscription also when its owner subscribes again, and resume delivers what came meanwhile", async () => {
+  it("pause lasts even when the owner subscribes again, and resume delivers the events that came meanwhile", async () => {
     const { sink, clock } = await start();
     const id = await engine.subscribe("a");
     await engine.publishMany("a", 1);
@@ -87,7 +87,7 @@ describe("orders", () => {
     expect([await stateOf(id), sink.sequencesOf(id)]).toEqual(["paused", []]);
   });
 
-  it("retry attempts at once where the next attempt is minutes away", async () => {
+  it("retry attempts at once when the next attempt is minutes away", async () => {
     const { clock, sink } = await start();
     const { id, works } = await failing();
     await engine.publishMany("a", 1);
@@ -113,7 +113,7 @@ describe("orders", () => {
     expect([await stateOf(id), sink.sequencesOf(id)]).toEqual(["active", [1, 1, 2]]);
   });
 
-  it("skip passes the event that fails, or all up to one, and delivers the rest in order", async () => {
+  it("skip moves past the failing event, or all events up to one, and the rest is delivered in order", async () => {
     const { clock, sink } = await start();
     const { id, works } = await failing();
     await engine.publishMany("a", 6);
@@ -130,9 +130,9 @@ describe("orders", () => {
     ["the first event", () => ({ kind: "replay", from: "OFFSET_FIRST" }), [1, 2, 3, 4]],
     ["an eventId", (ids) => ({ kind: "replay", from: ids[1] ?? "" }), [2, 3, 4]],
     ["a sequence", () => ({ kind: "replay", from: { sequence: 4 } }), [4]],
-    ["a time before all", () => ({ kind: "replay", from: { time: 0 } }), [1, 2, 3, 4]],
+    ["a time before the first event", () => ({ kind: "replay", from: { time: 0 } }), [1, 2, 3, 4]],
     ["the end", () => ({ kind: "replay", from: "OFFSET_LAST" }), []],
-  ])("replay from %s delivers again what comes then", async (_, toOrder, expected) => {
+  ])("replay from %s repeats the events from there; from the end it is refused", async (_, toOrder, expected) => {
     const { clock, sink } = await start();
     const id = await engine.subscribe("a");
     const ids: string[] = [];
@@ -152,7 +152,7 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 3, 4, ...expected]);
   });
 
-  it("skip passes no event after the one that its receiver accepts meanwhile", async () => {
+  it("skip moves no further if the receiver accepts the skipped event meanwhile", async () => {
     const { clock, sink } = await start();
     const answers: ((outcome: AttemptOutcome) => void)[] = [];
     sink.receive("http://slow/", () => new Promise((resolve) => void answers.push(resolve)));
@@ -172,13 +172,13 @@ describe("orders", () => {
   });
 
   it.each<[string, ErrorName, () => Promise<"went-back">]>([
-    ["the index rolls back all the time", "busy", async () => "went-back"],
-    ["the store is away", "storeUnreachable", () => Promise.reject(new BrokerError("storeUnreachable"))],
-  ])("an order that fails because %s leaves the subscription at work", async (_, name, fail) => {
+    ["the index keeps rolling back", "busy", async () => "went-back"],
+    ["the store is unreachable", "storeUnreachable", () => Promise.reject(new BrokerError("storeUnreachable"))],
+  ])("an order that fails because %s does not stop delivery", async (_, name, fail) => {
     const memory = createMemoryStore();
-    let isTaken = false;
+    let isWorking = false;
     const store = withCalls(memory, {
-      moveSubscription: (...args) => (isTaken ? memory.moveSubscription(...args) : fail()),
+      moveSubscription: (...args) => (isWorking ? memory.moveSubscription(...args) : fail()),
     });
     const { clock, sink } = await start({ store });
     const id = await engine.subscribe("a");
@@ -186,11 +186,11 @@ describe("orders", () => {
     await engine.publishMany("a", 1);
     await clock.settle();
     expect(sink.sequencesOf(id)).toEqual([1]);
-    isTaken = true;
+    isWorking = true;
     expect(await order(id, { kind: "pause" })).toEqual({ id, events: 0 });
   });
 
-  it("an order whose place does not exist disturbs no attempt", async () => {
+  it("an order whose place does not exist leaves the attempt in progress alone", async () => {
     const { clock, sink } = await start();
     sink.receive("http://slow/", () => new Promise(() => {}));
     const id = await engine.subscribe("a", { url: "http://slow/" });
@@ -201,7 +201,7 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1]);
   });
 
-  it("an order that is refused leaves the subscription at work", async () => {
+  it("an order that is refused does not stop delivery", async () => {
     const { clock, sink } = await start();
     const id = await engine.subscribe("a");
     await engine.publishMany("a", 1);
@@ -213,7 +213,7 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2]);
   });
 
-  it("refuses what does not exist, and retry of a paused one", async () => {
+  it("refuses retry of a paused subscription, and any order for an unknown one", async () => {
     await start();
     const id = await engine.subscribe("a");
     await order(id, { kind: "pause" });
@@ -222,7 +222,7 @@ describe("orders", () => {
     await expect(order(other, { kind: "pause" })).rejects.toEqual(refusal("subscriptionNotExist"));
   });
 
-  it.each(["retry", "test"] as const)("refuses %s where deliveries are paused, also as a dry run", async (kind) => {
+  it.each(["retry", "test"] as const)("refuses %s while deliveries are paused, also as a dry run", async (kind) => {
     const { sink, clock } = await start({ deliveries: "paused" });
     const id = await engine.subscribe("a");
     await engine.publishMany("a", 1);
@@ -232,7 +232,7 @@ describe("orders", () => {
     expect([sink.attempts, sink.tested]).toEqual([[], []]);
   });
 
-  it("carries out an order for each of those that a search finds", async () => {
+  it("carries out an order for each subscription that a search finds", async () => {
     const { clock, sink } = await start();
     const { works, id: first } = await failing("http://one.example:81/x");
     const second = await engine.subscribe("a", { url: "http://two.example/" });
@@ -292,7 +292,7 @@ describe("a search", () => {
 describe("work for many subscriptions", () => {
   const patterns = ["+/b", "a/+", "#", "+/#", "a/#"];
 
-  /** Subscriptions with distinct patterns that wait at one event of three. */
+  /** Creates subscriptions with distinct patterns and a receiver that fails, so that three events wait for each. */
   async function startWaiting(replaced: (memory: Store) => Partial<Store>): Promise<readonly string[]> {
     const memory = createMemoryStore();
     await start({ store: withCalls(memory, replaced(memory)) });
@@ -304,7 +304,7 @@ describe("work for many subscriptions", () => {
     return ids;
   }
 
-  it.each([true, false])("counts the events of an order for all once, as a dry run: %s", async (isDryRun) => {
+  it.each([true, false])("counts the events of all subscriptions together (dry run: %s)", async (isDryRun) => {
     let stretches = 0;
     const ids = await startWaiting((memory) => ({
       countStretch: (...call) => {
@@ -319,7 +319,7 @@ describe("work for many subscriptions", () => {
     expect(stretches).toBeLessThanOrEqual(2); // for the search and for the order
   });
 
-  it("ends when its caller leaves, and gives no further order", async () => {
+  it("ends when the caller leaves, before it changes a subscription", async () => {
     const left = new AbortController();
     let moves = 0;
     const ids = await startWaiting((memory) => ({
@@ -379,7 +379,7 @@ describe("topics", () => {
   });
 });
 
-it("counts what this node does by intervals of five seconds, for an hour", async () => {
+it("counts what this node does in intervals of five seconds, and keeps them for an hour", async () => {
   const { clock } = await start({ readMemory: () => 1 });
   await engine.subscribe("a");
   await failing();

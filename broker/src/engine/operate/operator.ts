@@ -43,15 +43,15 @@ import type { SessionFinder } from "./session-finder.ts";
 import type { SubscriptionFinder } from "./subscription-finder.ts";
 import type { TopicFinder } from "./topic-finder.ts";
 
-/** What operators ask of the broker. Each call asks for the right to administer (100701, 100702) first. */
+/** The calls of operators. Each first checks the caller's right to administer. @throws BrokerError 100701, 100702. */
 export interface Operator {
   searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<ListedSubscription>>;
   getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails>;
-  /** Events that the subscription was skipped past. */
+  /** Events that the subscription skipped because their attempts failed. */
   listDeadLetters(caller: Caller, id: string, page: PageCall): Promise<Page<DeadLetter>>;
-  /** Carries out an order, or says what it would concern. Any node does. */
+  /** Carries out an order, or answers what it would concern. Any node can do this. */
   orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult>;
-  /** The same for a page of those that a search finds. An order that is refused does not keep the others from being carried out. */
+  /** Does the same for a page of the subscriptions that a search finds. A refused order does not stop the others. */
   orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>>;
   searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>>;
   getSession(caller: Caller, id: string): Promise<SessionView>;
@@ -66,9 +66,9 @@ export interface Operator {
   listSkippedEntries(caller: Caller, groupId: string, page: PageCall): Promise<Page<SkippedEntry>>;
   /** Blocks that have events, the newest first. */
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>>;
-  /** By address. */
+  /** Sorted by address. */
   listNodes(caller: Caller, page: PageCall): Promise<NodePage>;
-  /** Of this node, the oldest first. */
+  /** Figures of this node, oldest first. */
   listFigures(caller: Caller): readonly Figure[];
   listRoles(caller: Caller, page: PageCall): Promise<Page<Role>>;
   getRole(caller: Caller, name: string): Promise<Role>;
@@ -95,10 +95,10 @@ export interface GuardedOperatorOptions {
   readonly nodeFinder: NodeFinder;
 }
 
-/** Orders of one call that are carried out at once. */
+/** Most orders of one call that run at once. */
 const ordersAtOnceMax = 8;
 
-/** Asks for the right to each call, then hands it on. */
+/** Checks the caller's right to each call before it serves the call. */
 export class GuardedOperator implements Operator {
   readonly #options: GuardedOperatorOptions;
 
@@ -230,7 +230,7 @@ export class GuardedOperator implements Operator {
     return this.#options.roleOrders.delete(caller, name);
   }
 
-  /** Of one that was judged, with all others, just before. */
+  /** Carries out an order whose events `judge` has just counted. A failure becomes part of the result. */
   async #order(caller: Caller, { id, error, ...counted }: OrderResult, call: CountedOrder): Promise<OrderResult> {
     try {
       return await this.#options.orders.order(caller, id, { ...call, ...(error === undefined && { counted }) });

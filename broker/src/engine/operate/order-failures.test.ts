@@ -12,7 +12,7 @@ const down: AttemptOutcome = { status: "failed", reason: "500" };
 let engine: TestEngine;
 afterEach(() => engine.stop());
 
-/** A subscription whose receiver fails. */
+/** Starts an engine with a subscription whose receiver fails. */
 async function start(call: Parameters<TestEngine["subscribe"]>[1] = {}): Promise<string> {
   engine = await TestEngine.start({ limits: { giveUpAfterMs } });
   for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
@@ -22,7 +22,7 @@ async function start(call: Parameters<TestEngine["subscribe"]>[1] = {}): Promise
 
 const find = (id: string) => engine.broker.operator.getSubscription(testCaller, id);
 
-/** An order ends the worker, whose attempt in progress may take a second of virtual time. */
+/** An order stops the worker, whose attempt in progress may take a second of virtual time. */
 async function give(id: string, order: SubscriptionOrder): Promise<void> {
   const work = engine.broker.operator.orderSubscription(testCaller, id, { order, isDryRun: false });
   work.catch(() => undefined);
@@ -39,7 +39,7 @@ describe.each<[string, readonly SubscriptionOrder[]]>([
   ["a change of the secret", [change({ secret: secretNamed("other") })]],
   ["pause and resume", pauseAndResume],
 ])("%s again and again", (_, orders) => {
-  it("suspends after as long as without it", async () => {
+  it("does not delay suspension", async () => {
     const id = await start();
     await engine.publishMany("a", 1);
     await engine.clock.settle();
@@ -55,7 +55,7 @@ describe.each<[string, readonly SubscriptionOrder[]]>([
     expect(failedMs).toBeLessThan(3 * giveUpAfterMs);
   });
 
-  it("makes a dead letter after as many attempts as without it", async () => {
+  it("does not change the number of attempts before a dead letter", async () => {
     const id = await start({ options: { onFailure: "skip", attemptsMax: 3 } });
     await engine.publishMany("a", 1);
     await engine.clock.settle();
@@ -72,7 +72,7 @@ describe.each<[string, SubscriptionOrder, string]>([
   ["skip", { kind: "skip", to: undefined }, url],
   ["a change of the topic that leaves the event out", change({ topic: "b" }), url],
 ])("%s", (_, order, to) => {
-  it("begins to count anew", async () => {
+  it("resets the failure counts", async () => {
     const id = await start();
     engine.sink.receive(to, () => down);
     await engine.publishMany("a", 1);
@@ -86,7 +86,7 @@ describe.each<[string, SubscriptionOrder, string]>([
   });
 });
 
-it("a change of the topic that keeps the event counts on", async () => {
+it("a change of the topic that still matches the failed event keeps the failure counts", async () => {
   const id = await start();
   await engine.publishMany("a", 1);
   await engine.clock.advance(5_000);

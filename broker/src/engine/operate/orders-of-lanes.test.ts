@@ -7,7 +7,7 @@ import type { SubscriptionOrder } from "./calls.ts";
 const url = "http://receiver/";
 
 let engine: TestEngine;
-/** What the receiver says to the topic `bad`. */
+/** The receiver's answer to events of the topic `bad`. */
 let bad: AttemptOutcome;
 beforeEach(async () => {
   engine = await TestEngine.start();
@@ -21,7 +21,7 @@ const find = (id: string) => engine.broker.operator.getSubscription(testCaller, 
 const seen = (topic: string) =>
   engine.sink.attempts.flatMap(({ event }) => (event.topic === topic ? [event.sequence] : []));
 
-/** An order ends the worker, whose attempt in progress may take a second of virtual time. */
+/** An order stops the worker, whose attempt in progress may take a second of virtual time. */
 async function give(id: string, order: SubscriptionOrder): Promise<number> {
   const work = engine.broker.operator.orderSubscription(testCaller, id, { order, isDryRun: false });
   await engine.clock.settle();
@@ -29,7 +29,7 @@ async function give(id: string, order: SubscriptionOrder): Promise<number> {
   return (await work).events;
 }
 
-/** Fails at one event, and has accepted three later ones of another topic. */
+/** Creates a subscription that fails at the first event of `bad` and has delivered three later ones of `good`. */
 async function start(concurrency = 8): Promise<string> {
   const id = await engine.subscribe("+", { url, options: { concurrency } });
   await engine.publishMany("bad", 2);
@@ -39,7 +39,7 @@ async function start(concurrency = 8): Promise<string> {
   return id;
 }
 
-it("retry attempts what failed at once, and repeats nothing that another topic has delivered", async () => {
+it("retry attempts the failed event at once, and repeats no delivered event of another topic", async () => {
   const id = await start();
   await engine.clock.advance(600_000);
   const attempts = seen("bad").length;
@@ -69,10 +69,10 @@ it("retry ends a wait that the receiver asked for, in all topics", async () => {
 
 it.each<[string, SubscriptionOrder]>([
   ["a change", { kind: "change", change: { concurrency: 4 } }],
-  ["a change to one by one", { kind: "change", change: { concurrency: 1 } }],
+  ["a change to concurrency 1", { kind: "change", change: { concurrency: 1 } }],
   ["skip", { kind: "skip", to: undefined }],
-  ["resume of an active one", { kind: "resume" }],
-])("%s repeats nothing that another topic has delivered", async (_, order) => {
+  ["resume of an active subscription", { kind: "resume" }],
+])("%s repeats no delivered event of another topic", async (_, order) => {
   const id = await start();
   bad = { status: "accepted" };
   await give(id, order);
@@ -84,7 +84,7 @@ it.each<[string, SubscriptionOrder]>([
   expect(await find(id)).toMatchObject({ lag: 0, subscription: { notifiedCount: accepted } });
 });
 
-it("a change of the topic delivers what the one before did not match, and no accepted event again", async () => {
+it("a change of the topic delivers events that only the new topic matches, and no accepted event again", async () => {
   const id = await engine.subscribe("+", { url, options: { concurrency: 2 } });
   await engine.broker.open({ topic: "more/good", groupId: undefined });
   await engine.publish("bad", "1");
@@ -96,7 +96,7 @@ it("a change of the topic delivers what the one before did not match, and no acc
   expect([seen("good"), seen("more/good")]).toEqual([[1], [1]]);
 });
 
-it("replay repeats also what was delivered beyond the cursor", async () => {
+it("replay also repeats events that were delivered beyond the cursor", async () => {
   const id = await start();
   bad = { status: "accepted" };
   expect(await give(id, { kind: "replay", from: "OFFSET_FIRST" })).toBe(0);

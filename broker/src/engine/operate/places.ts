@@ -10,7 +10,7 @@ import type { EventQuery } from "../query/event-query.ts";
 import type { PlaceOrder } from "./calls.ts";
 
 export interface PlacesOptions {
-  /** The store as it is: a place needs no content. */
+  /** The store alone: a place needs no content from the chain. */
   readonly keptStore: Pick<Store, "findBatch">;
   readonly events: EventQuery;
 }
@@ -19,7 +19,7 @@ export interface PlacesOptions {
 export interface FoundPlace {
   /** The place just before the event. */
   readonly before: Position;
-  /** The place just after it; that of a time has no event, so it is the same. */
+  /** The place just after the event. A time has no event, so both places are the same. */
   readonly after: Position;
 }
 

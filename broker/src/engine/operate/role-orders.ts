@@ -53,7 +53,7 @@ export class RoleOrders {
     return role;
   }
 
-  /** @throws BrokerError 100704 another node deletes the role meanwhile; 100705, 200001, 200207. */
+  /** @throws BrokerError 100704 if another node deletes the role meanwhile; 100705, 200001, 200207. */
   async set(caller: Caller, name: string, rules: readonly AccessRule[]): Promise<Role> {
     const { apiKeys, ring } = this.#parts();
     checkRole(name, rules);

@@ -23,7 +23,7 @@ export class RunningOrders {
     for (const { signal } of [this.#stopping, this.#aborting]) allowManyListeners(signal); // All orders share them.
   }
 
-  /** @throws BrokerError 200300 without running the order once the broker is stopping. */
+  /** @throws BrokerError 200300 if the broker is stopping; the order does not run. */
   async run<Result>(order: (signals: OrderSignals) => Promise<Result>): Promise<Result> {
     if (this.#stopping.signal.aborted) throw stoppingError();
     const running = order({ stopping: this.#stopping.signal, aborting: this.#aborting.signal });
@@ -35,7 +35,7 @@ export class RunningOrders {
     }
   }
 
-  /** Refuses further orders, and returns when those that run have ended: attempts in progress have a second, and at most `graceMs`. Never rejects. */
+  /** Refuses further orders and waits for the running ones. Attempts in progress get a second, but at most `graceMs` milliseconds. Never rejects. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     const cancel = this.#clock.after(Math.min(attemptGraceMs, graceMs), () => this.#aborting.abort());

@@ -72,7 +72,7 @@ it("finds sessions by protocol, group, connection, owner, node and lag", async (
   expect(await search({ lagMin: 4 })).toEqual([]);
 });
 
-it("lists page by page, stored sessions and others together", async () => {
+it("lists stored sessions and others together, page by page", async () => {
   const ids: string[] = [];
   for (const expiryMs of [60_000, 0, 60_001, 0]) ids.push((await attach("MQTT", expiryMs, `a/${ids.length}`)).id);
   const seen: string[] = [];
@@ -106,7 +106,7 @@ it.each([60_000, 0])(
 );
 
 it.each([60_000, 0])(
-  "counts the events of a share that nobody has acknowledged, for a member that ends after %d ms",
+  "counts the unacknowledged events of a share for each member, one with a session of %d ms",
   async (expiryMs) => {
     const [one, other] = [await attach("MQTT", expiryMs, "$share/s/a"), await attach("STOMP", expiryMs, "$share/s/a")];
     await publish("a", "a", "a");
@@ -145,7 +145,7 @@ it.each(["", "zzz", "\0", "00000000-0000-4000-8000-00000000000A"])("refuses the 
   await expect(get(after)).rejects.toMatchObject(refused);
 });
 
-it("refuses the identifier of no session, and an owner that PostgreSQL has no text for", async () => {
+it("refuses the identifier of an unknown session, and an owner with a NUL character", async () => {
   const { code } = errorCatalogue.sessionNotExist;
   await expect(get("00000000-0000-4000-8000-0000000000ff")).rejects.toMatchObject({ code });
   await expect(search({ owner: "\0" })).rejects.toMatchObject({ code: errorCatalogue.parameterInvalid.code });

@@ -16,10 +16,10 @@ import type { Page, PageCall, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
-/** Sessions that one call reads in search of those that match; the next call goes on from there. */
+/** Most sessions that one call reads in search of matches. The next page continues from there. */
 const rowsSearchedMax = 1_000;
 
-/** Sessions of one read in such a search: few, since each has up to 1,000 filters. */
+/** Sessions per read of a search: few, since each has up to 1,000 filters. */
 const rowsReadMax = 100;
 
 export interface SessionFinderOptions {
@@ -30,7 +30,7 @@ export interface SessionFinderOptions {
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
-/** With the pauses of the caller. */
+/** Adds the pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }
@@ -39,7 +39,7 @@ type Found = Omit<SessionView, "lag" | "waitingFrom" | "waitingSince">;
 type Counted = Omit<SessionView, "waitingSince">;
 type Addresses = ReadonlyMap<NodeId | undefined, string>;
 
-/** Finds the sessions of MQTT, STOMP and tails: those in the store, and those that live with their connection to this node. */
+/** Finds the sessions of MQTT, STOMP and tails: those in the store, and those that exist only while they are connected to this node. */
 export class SessionFinder {
   readonly #options: SessionFinderOptions;
 
@@ -47,7 +47,7 @@ export class SessionFinder {
     this.#options = options;
   }
 
-  /** In the order of their identifiers. @throws BrokerError 200001 for the page; 100306, 200211 for the group. */
+  /** In the order of their identifiers. @throws BrokerError 200001 for the cursor or the owner; 100306, 200211 for the group. */
   async search(call: SessionsCall, page: PageCall & Paused): Promise<Page<SessionView>> {
     const { items, next } = await this.#find(call, page);
     return { items: await this.#withTimes(items), next };
@@ -60,7 +60,7 @@ export class SessionFinder {
     const { lagMin = 0, ...rest } = call;
     const size = Object.values(call).every((value) => value === undefined) ? limit : rowsReadMax;
     const items: Counted[] = [];
-    let last = after === undefined ? undefined : toSessionId(after, '"cursor" is none of this list');
+    let last = after === undefined ? undefined : toSessionId(after, '"cursor" is not from this list');
     for (let read = 0; read < rowsSearchedMax; read += size) {
       const rows = await this.#read(last, { size, addresses });
       const matching = rows.filter((one) => matches({ ...rest, groupId }, one));
@@ -88,7 +88,7 @@ export class SessionFinder {
     return view;
   }
 
-  /** The next ones after an identifier; fewer than `size` only at the end. */
+  /** The next sessions after an identifier; fewer than `size` only at the end of the list. */
   async #read(
     after: SessionId | undefined,
     { size, addresses }: { readonly size: number; readonly addresses: Addresses },
@@ -116,7 +116,7 @@ export class SessionFinder {
     return { ...pick(current), isConnected, node: addresses.get(session.owner) };
   }
 
-  /** Counts the events of all together. */
+  /** Counts the waiting events of all sessions together. */
   async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly Counted[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
     const places = await SharePlaces.read(this.#options.store.sessions, found);

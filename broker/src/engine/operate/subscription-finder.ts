@@ -23,13 +23,13 @@ import type { ListedSubscription, Page, PageCall, SearchCall, SubscriptionDetail
 import { checkText } from "./check-text.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
-/** Subscriptions that one call reads in search of those whose lag matches; the next call goes on from there. */
+/** Most subscriptions that one call reads in search of those whose lag matches. The next page continues from there. */
 const rowsSearchedMax = 1_000;
 
-/** The same in search of those of a topic, where nothing is counted. */
+/** The same for a search without `lagMin`, which counts events of the matching subscriptions only. */
 const rowsMatchedMax = 10_000;
 
-/** Subscriptions of one read in such a search. */
+/** Subscriptions per read of a search. */
 const rowsReadMax = 500;
 
 export interface SubscriptionFinderOptions {
@@ -40,11 +40,11 @@ export interface SubscriptionFinderOptions {
   readonly progressWriter: ProgressWriter;
   readonly history: AttemptHistory;
   readonly ownership: Pick<Ownership, "isOwn">;
-  /** Undefined where this process has the store alone. */
+  /** Undefined for a single node. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
-/** With the pauses of the caller. */
+/** Adds the pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }
@@ -59,7 +59,7 @@ export class SubscriptionFinder {
     this.#options = options;
   }
 
-  /** What a search finds, with what this node knows of its attempts. @throws BrokerError as {@link search}. */
+  /** As {@link search}, with what this node knows of the attempts. */
   async list(call: SearchCall, page: PageCall & Paused): Promise<Page<ListedSubscription>> {
     const { items, next } = await this.search(call, page);
     return { items: await this.#withAttempts(items), next };
@@ -101,12 +101,12 @@ export class SubscriptionFinder {
     return { ...listed, deadLetters: await store.deadLetters.count(id), attempts: history.of(id) };
   }
 
-  /** What the row says: it has the waits that receivers asked for, and no others. */
+  /** When the next attempt is due according to the row, which holds only delays that receivers asked for. */
   #askedUntil({ subscription: { state, retryAt } }: SubscriptionView): number | undefined {
     return state === "active" && retryAt > this.#options.clock.now() ? retryAt : undefined;
   }
 
-  /** By position. @throws BrokerError 100503 to 100505; 200001 for the page. */
+  /** Sorted by position. @throws BrokerError 100503 to 100505; 200001 for the cursor. */
   async listDeadLetters(text: string, { after, limit }: PageCall): Promise<Page<DeadLetter>> {
     const { store, progressWriter } = this.#options;
     const id = parseAnySubscriptionId(text);
@@ -118,7 +118,7 @@ export class SubscriptionFinder {
     return { items, next: items.length < limit ? undefined : items.at(-1)?.position.toString() };
   }
 
-  /** Counts the events of all together. */
+  /** Counts the waiting events of all subscriptions together. */
   async #viewAll(
     rows: readonly Subscription[],
     { addresses, slices }: Paused & { readonly addresses: Addresses },
@@ -154,7 +154,7 @@ export class SubscriptionFinder {
     return new Map(nodes.map(({ id, address }) => [id, address]));
   }
 
-  /** Undefined if nothing can match: no such node is a member. */
+  /** Undefined if nothing can match, because no member has the address `node`. */
   #toSearch(call: SearchCall, addresses: Addresses): SubscriptionSearch | undefined {
     const { groupId, state, kind: format, topic, prefix, host, owner: principal, node, failingMsMin } = call;
     const owner = [...addresses].find(([, address]) => address === node)?.[0];
@@ -174,19 +174,19 @@ export class SubscriptionFinder {
   }
 }
 
-/** The pattern of a damaged row may be none. */
+/** The pattern of a damaged row may be invalid. */
 function isFor({ state, filter }: Subscription, topic: TopicName): boolean {
   return state !== "damaged" && matchesFilter(filter, topic);
 }
 
-/** `next` of a page of dead letters. */
+/** Parses the `next` of a page of dead letters. */
 function toPlace(text: string): Position {
   const place = Number(text);
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(place)) return fromStored(place);
-  throw new BrokerError("parameterInvalid", { details: '"cursor" is none of this list' });
+  throw new BrokerError("parameterInvalid", { details: '"cursor" is not from this list' });
 }
 
-/** A host without a port stands for all its ports. */
+/** A host without a port matches all its ports. */
 function receiversAt(host: string): Pick<SubscriptionSearch, "receivers" | "hosts"> {
   const found = ["http", "https"].flatMap((scheme) => findReceiver(`${scheme}://${host}/`) ?? []);
   if (found.length > 0) return /:\d+$/.test(host) ? { receivers: found } : { hosts: found };

@@ -42,7 +42,7 @@ import { findNextMatch, lookReadsMax } from "./next-match.ts";
 import type { Places } from "./places.ts";
 import { type RunningOrders, stoppingError } from "./running-orders.ts";
 
-/** Tries of an order whose subscription changes its owner, or whose index rolls back, meanwhile. */
+/** Most tries of an order while the subscription changes its owner or the index rolls back. */
 const triesMax = 10;
 
 /** Time for an attempt in progress, in milliseconds, before the order takes effect. */
@@ -50,7 +50,7 @@ const attemptGraceMs = 1_000;
 
 export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omit<DeadLetterOrdersOptions, "access"> {
   readonly store: Store;
-  /** The store as it is, without the events that it has dropped. */
+  /** The store alone, without the content that it has dropped. */
   readonly keptStore: Pick<Store, "findHead" | "readBatches">;
   readonly groups: Groups;
   readonly logger: Logger;
@@ -65,26 +65,26 @@ export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omi
   /** Called after a subscription was paused or resumed. */
   readonly onHeld: () => void;
   readonly runningOrders: RunningOrders;
-  /** Held by all calls that change a subscription. */
+  /** Lets calls that change one subscription run one at a time. */
   readonly turns: KeyedMutex<SubscriptionId>;
 }
 
-/** How long a test event may take, in milliseconds, with the wait for a connection. */
+/** How long a test event may take, in milliseconds, including the wait for a connection. */
 const testMsMax = 30_000;
 
 export interface CountedOrder extends OrderCall {
-  /** Of the caller. */
+  /** The pauses of the caller. */
   readonly slices: Pauses;
-  /** What it concerns, where that was counted before. */
+  /** What the order concerns, if that is already counted. */
   readonly counted?: Concerned | undefined;
 }
 
-/** What an order aims at, found before anything changes. */
+/** The target of an order, found before anything changes. */
 interface Aim {
   readonly order: SubscriptionOrder;
-  /** Where the cursor moves; undefined if it stays. A skip moves it forward only: its worker may pass the place meanwhile. */
+  /** Where the cursor moves; undefined if it stays. A skip never moves it back: the worker may pass the place meanwhile. */
   readonly cursor: Position | undefined;
-  /** Of the index in which the place was found. */
+  /** Generation of the index in which the place was found. */
   readonly generation: number;
 }
 
@@ -95,9 +95,9 @@ interface Plan {
 }
 
 /**
- * Carries out the orders of operators. The node that got the order finds its place, so that an order that cannot be carried out disturbs nothing. Then it
- * takes the subscription over, ends its worker, and makes the change in one transaction under the epoch that it read, which moves to the next one:
- * neither a stale node nor a late write of progress undoes it, and a kill leaves the subscription as it was before or after.
+ * Carries out the orders of operators. The node that got the order first finds its target, so that an order that cannot be carried out disturbs nothing.
+ * Then it claims the subscription, stops the worker, and makes the change in one transaction, which checks the epoch that the node read and increments it.
+ * So neither a stale node nor a late write of progress undoes the change, and a kill leaves the subscription as it was before or after.
  */
 export class SubscriptionOperator {
   readonly #options: SubscriptionOperatorOptions;
@@ -112,7 +112,7 @@ export class SubscriptionOperator {
     this.#letters = new DeadLetterOrders(options);
   }
 
-  /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; of a place as {@link Places.find}. */
+  /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; for a place as {@link Places.find}. */
   async order(text: string, call: CountedOrder): Promise<OrderResult> {
     const id = parseAnySubscriptionId(text);
     const { turns, ownership, runningOrders } = this.#options;
@@ -133,7 +133,7 @@ export class SubscriptionOperator {
     });
   }
 
-  /** What an order would concern of each: all are counted together. An error of one does not keep the others from being judged. */
+  /** Answers what an order would concern for each subscription, and counts their events together. An error of one becomes its result. */
   async judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
     const counts = new PendingCounts({ ...this.#options, slices: call.slices });
     const judged: { readonly id: SubscriptionId; readonly count?: () => Concerned; readonly error?: unknown }[] = [];
@@ -186,7 +186,7 @@ export class SubscriptionOperator {
     return toCallback(toCurrent(await this.#find(id), this.#options).subscription);
   }
 
-  /** Whatever its state: who set a receiver up wants to know before it is resumed. */
+  /** Allowed unless the subscription is locked: operators test a receiver before they resume its subscription. */
   async #test(id: SubscriptionId, isDryRun: boolean, aborting: AbortSignal): Promise<OrderResult> {
     const { sink, clock } = this.#options;
     const found = toCallback(await this.#find(id));
@@ -195,7 +195,7 @@ export class SubscriptionOperator {
     const startedAt = clock.monotonic();
     using deadline = new Deadline(clock, testMsMax, aborting);
     const { outcome, answer } = await sink.test({ id, ...found.delivery }, deadline.signal);
-    // This says nothing about the receiver.
+    // A stop of the broker says nothing about the receiver.
     if (aborting.aborted && answer === undefined) throw stoppingError();
     const isLate = deadline.signal.aborted && answer === undefined;
     const reason = isLate ? `it took longer than ${testMsMax / 1_000} s` : reasonOf(outcome);
@@ -221,8 +221,8 @@ export class SubscriptionOperator {
   }
 
   /**
-   * A retry needs no new worker where one waits: so nothing that it delivered beyond its cursor is repeated. Undefined for other orders, and without a
-   * worker.
+   * For a retry, wakes the worker that waits: a new worker would repeat what this one delivered beyond its cursor. Undefined for other orders, and if no
+   * worker waits.
    */
   async #wake(known: CallbackSubscription, aim: Aim, call: CountedOrder): Promise<OrderResult | undefined> {
     const worker = this.#options.workers.find(known.id);
@@ -238,7 +238,7 @@ export class SubscriptionOperator {
     return { id, ...concerned };
   }
 
-  /** The worker that ends may acknowledge an event, so the order counts after that. Unless it moves the subscription, a worker goes on from there. */
+  /** The worker may acknowledge an event while it stops, so events are counted after that. If the change fails, a new worker continues from there. */
   async #carryOut(
     known: CallbackSubscription,
     aim: Aim,
@@ -252,7 +252,7 @@ export class SubscriptionOperator {
     const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
     let outcome = "went-back" as Awaited<ReturnType<Store["moveSubscription"]>>;
     try {
-      // What the worker noted at its end must not come after the change.
+      // The worker's last progress must be written before the change.
       if (progress !== undefined) await progressWriter.flush();
       const { move, concerned } = await this.#plan(current, aim, call);
       const url = move.delivery?.url ?? current.delivery.url;
@@ -267,7 +267,7 @@ export class SubscriptionOperator {
       if (next.state !== known.state) this.#options.onHeld();
       return this.#changed(id, aim, concerned);
     } finally {
-      // A row that was refused is another's by now, or gone.
+      // After a refusal, another node owns the row, or the row is gone.
       if (outcome === "went-back" && known.state === "active") ownership.begin(current, ahead);
     }
   }
@@ -276,7 +276,7 @@ export class SubscriptionOperator {
     const direct = this.#toMove(current, aim);
     const failed = await this.#findFailed(current, direct, slices);
     const failure = failureAfter({ current, move: direct, failed });
-    // A retry is not for waiting, also not for what the receiver asked for.
+    // A retry does not wait, even if the receiver asked for a delay.
     const move = { ...direct, failure: aim.order.kind === "retry" ? { ...failure, retryAt: 0 } : failure };
     if (counted !== undefined) return { move, concerned: counted };
     const counts = new PendingCounts({ ...this.#options, slices });
@@ -285,7 +285,7 @@ export class SubscriptionOperator {
     return { move, concerned: count() };
   }
 
-  /** The event whose attempts failed, where another one may come next for a new filter. Unknown where it lies far after the cursor. */
+  /** The event whose attempts failed, if the order changes the filter. Undefined if the event lies far after the cursor. */
   async #findFailed(
     current: CallbackSubscription,
     { filter = current.filter }: SubscriptionMove,
@@ -345,7 +345,7 @@ export class SubscriptionOperator {
     return found;
   }
 
-  /** @throws BrokerError 200205 where the group is not up: then nothing of it is read. */
+  /** @throws BrokerError 200205 if the group is not up. */
   #groupOf({ groupId }: Subscription): Group {
     return this.#options.groups.get(groupId);
   }

@@ -24,7 +24,7 @@ async function matching(topic: string, limit = 50): Promise<readonly string[]> {
   return ids;
 }
 
-it("a topic without events has a size of nothing, and no last event", async () => {
+it("a topic without events has size 0 and no last event", async () => {
   const size = { bytes: 0, batches: 0, isCut: false };
   expect(await get("a")).toMatchObject({ events: 0, size, lastEventAt: undefined, writers: { kind: "everyone" } });
 });
@@ -49,7 +49,7 @@ it("shows bytes, batches, the time of the last event and the events of the last 
   expect(await get("a")).toMatchObject({ ...whole, rate: { events: 0 } });
 });
 
-it("asks the chain once in ten seconds, whoever asks for the topic, and says what it knows without the chain", async () => {
+it("asks the chain once in ten seconds, and answers what the index knows while the chain is down", async () => {
   await engine.publishMany("a", 1);
   let asked = 0;
   engine.readBlock = async () => {
@@ -66,7 +66,7 @@ it("asks the chain once in ten seconds, whoever asks for the topic, and says wha
   expect(await get("a")).toMatchObject({ rate: { events: 1 }, lastEventAt: expect.any(Number) });
 });
 
-it("finds the subscriptions that get the events of a topic, by name and by pattern, page by page", async () => {
+it("finds the subscriptions that receive the events of a topic, by name and by pattern, page by page", async () => {
   const ids = [];
   for (const filter of ["a", "b/#", "#", "b/+", "+"]) ids.push(await engine.subscribe(filter));
   const [name, deep, all, one, flat] = ids;

@@ -9,22 +9,22 @@ import type { Group } from "../group.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { TopicBytes, TopicRate } from "./calls.ts";
 
-/** How long an answer of the chain is kept, in milliseconds. */
+/** How long an answer of the chain is cached, in milliseconds. */
 const answerAgeMsMax = 10_000;
 
-/** Answers of the chain that are kept: about 200 bytes each. */
+/** Most cached answers of the chain, about 200 bytes each. */
 const answersMax = 1_000;
 
 /** How long the chain may take for the writers of a topic, in milliseconds. */
 const writersTimeoutMs = 5_000;
 
-/** The events of the last five minutes make the rate of a topic. */
+/** Time over which the rate of a topic is measured, in milliseconds. */
 const rateMs = 300_000;
 
-/** Batches of one read of a topic's size. */
+/** Most batches per read of a topic's size. */
 const batchesReadMax = 500;
 
-/** Such reads for one call, so 50,000 batches: the size of more is that of the newest. */
+/** Most reads for one size, so 50,000 batches. Of a larger topic only the newest batches count. */
 const sizeReadsMax = 100;
 
 export interface TopicFactsOptions {
@@ -32,13 +32,13 @@ export interface TopicFactsOptions {
   readonly clock: Clock;
 }
 
-/** A place in the events of a group, and the time that it stands for. */
+/** A time, and the place in the events of a group at that time. */
 interface Since {
   readonly time: number;
   readonly position: Position;
 }
 
-/** What the chain and the index tell about a topic beside its row. The chain is asked at most once in ten seconds for each fact. */
+/** Finds what the row of a topic does not hold. Asks the chain for each fact at most once in ten seconds. */
 export class TopicFacts {
   readonly #options: TopicFactsOptions;
   readonly #writers: BriefCache<TopicWriters | undefined>;
@@ -53,7 +53,7 @@ export class TopicFacts {
     this.#since = new BriefCache(kept);
   }
 
-  /** Undefined if the chain does not tell. */
+  /** Undefined if the chain does not answer. */
   findWriters(group: Group, { name }: Topic): Promise<TopicWriters | undefined> {
     return this.#writers
       .read(`${group.id} ${name}`, async () => {
@@ -63,13 +63,13 @@ export class TopicFacts {
       .catch(() => undefined);
   }
 
-  /** When the block of the newest event was made; undefined without one, or if the chain does not tell. */
+  /** Time of the block of the newest event; undefined without an event, or if the chain does not answer. */
   async findLastTime(group: Group, { sequence, blockNumber }: Topic): Promise<number | undefined> {
     if (sequence === 0) return undefined;
     return this.#times.read(`${group.id} ${blockNumber}`, () => group.times.find(blockNumber));
   }
 
-  /** Undefined if the chain does not tell when its blocks were made. */
+  /** Undefined if the chain does not give the times of its blocks. */
   async findRate(group: Group, { name }: Topic): Promise<TopicRate | undefined> {
     try {
       const { time, position } = await this.#since.read(group.id, () => this.#findSince(group));
@@ -80,7 +80,7 @@ export class TopicFacts {
     }
   }
 
-  /** Of its newest batches. */
+  /** Measures the newest batches. */
   async measure(
     group: Group,
     { topic: { name }, slices }: { readonly topic: Topic; readonly slices: Pauses },

@@ -15,31 +15,31 @@ import { subscriptionsOf } from "../subscriptions-of.ts";
 import { TopicFacts } from "./topic-facts.ts";
 import type { EventsCall, Page, PageCall, TopicDetails, TopicsCall } from "./calls.ts";
 
-/** Topics that one call reads in search of those that match; the next call goes on from there. */
+/** Most topics that one call reads in search of matches. The next page continues from there. */
 const topicsSearchedMax = 10_000;
 
-/** Topics of one read. */
+/** Topics per read. */
 const topicsReadMax = 500;
 
 /** Content and extensions of the events of one page, in bytes; a page has at least one event. */
 const pageBytesMax = 2 ** 20;
 
-/** Sequences without an event in a row that a page of events passes; it ends there. */
+/** Sequences without an event after which a page of events ends. */
 const gapReadsMax = 64;
 
-/** How long one page of events may take, in milliseconds, with a chain that gives old events slowly: then it ends early. */
+/** How long one page of events may take, in milliseconds. If the chain gives old events slowly, the page ends early. */
 const pageTimeMsMax = 10_000;
 
 export interface TopicFinderOptions {
   readonly store: Store;
-  /** The store as it is, without the events that it has dropped. */
+  /** The store alone, without the content that it has dropped. */
   readonly keptStore: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly groups: Groups;
   readonly eventIds: EventIds;
 }
 
-/** With the pauses of the caller. */
+/** Adds the pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }
@@ -54,7 +54,7 @@ export class TopicFinder {
     this.#facts = new TopicFacts(options);
   }
 
-  /** In the order in which they were opened; `next` is the number of the last one that was read. @throws BrokerError 100306, 200211, 100109. */
+  /** In the order in which they were opened; `next` is the number of topics read so far. @throws BrokerError 100306, 200211, 100109, 200001. */
   async search(call: TopicsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<Topic>> {
     const { store, groups } = this.#options;
     const { id } = groups.getAny(call.groupId);
@@ -95,7 +95,7 @@ export class TopicFinder {
   }
 
   /**
-   * Newest first. A page ends early where its events are large, old and the chain is slow, and where the index skipped many sequences.
+   * Newest first. A page ends early if its events are large, if the chain gives old events slowly, or if many sequences have no event in the index.
    * @throws BrokerError 100101; 200205 for a time.
    */
   async listEvents({ topic: name, groupId, from, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {
@@ -145,5 +145,5 @@ export class TopicFinder {
 function toOffset(after: string | undefined): number {
   if (after === undefined) return 0;
   if (/^\d{1,15}$/.test(after)) return Number(after);
-  throw new BrokerError("parameterInvalid", { details: `"cursor" is none of this list: ${quote(after)}` });
+  throw new BrokerError("parameterInvalid", { details: `"cursor" is not from this list: ${quote(after)}` });
 }

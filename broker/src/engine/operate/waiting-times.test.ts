@@ -13,7 +13,7 @@ beforeEach(() => {
   asked = [];
 });
 
-/** A chain with a block a minute, which gives no time of the silent ones. */
+/** Asks a chain with one block a minute, which never answers for the `silent` blocks. */
 function find(all: Parameters<typeof findWaitingTimes>[0], silent: readonly number[] = []) {
   const times = {
     find: (block: number): Promise<number | undefined> => {
@@ -27,7 +27,7 @@ function find(all: Parameters<typeof findWaitingTimes>[0], silent: readonly numb
 
 const at = (block: number, index = 0) => ({ groupId: defaultGroupId, from: toPosition(block, index) });
 
-it("gives each the time of its block, asks for a block once, and gives none where nothing waits or the group is unknown", async () => {
+it("gives the time of each block, asks for a block once, and gives undefined if nothing waits or the group is unknown", async () => {
   const none = { groupId: defaultGroupId, from: undefined };
   const unknown = { groupId: parseGroupId("other"), from: toPosition(3, 0) };
   const found = await find([at(7), none, at(5, 2), unknown, at(7, 9)]);
@@ -35,14 +35,14 @@ it("gives each the time of its block, asks for a block once, and gives none wher
   expect(asked).toEqual([5, 7]);
 });
 
-it("reads the blocks of 32, those of the lowest positions", async () => {
+it("asks for at most 32 blocks, those with the lowest positions", async () => {
   const blocks = Array.from({ length: 500 }, (_, index) => 500 - index);
   const found = await find([...blocks, ...blocks].map((block) => at(block)));
   expect(asked).toEqual(Array.from({ length: 32 }, (_, index) => index + 1));
   expect(found.filter((time) => time !== undefined)).toHaveLength(64);
 });
 
-it("waits a second for a chain that is silent, and gives the times that it has", async () => {
+it("waits a second for a silent chain, then gives the times that it has", async () => {
   const finding = find([at(1), at(2)], [2]);
   await clock.advance(1_000);
   expect(await finding).toEqual([minuteMs, undefined]);

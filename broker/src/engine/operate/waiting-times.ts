@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BlockTimes } from "../block-times.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** Blocks whose times are read for one page. */
+/** Most blocks whose times are read for one page. */
 const blocksReadMax = 32;
 /** How long a page waits for the times of its blocks, in milliseconds. */
 const blocksWaitMs = 1_000;
@@ -16,15 +16,15 @@ export interface WaitingTimesParts {
   readonly clock: Clock;
 }
 
-/** The oldest event that waits; undefined where none does. */
+/** Position of the oldest event that waits; undefined if none waits. */
 export interface Waiting {
   readonly groupId: GroupId;
   readonly from: Position | undefined;
 }
 
 /**
- * Since when each has waited: the time of the block of its oldest event, which the chain gives. Where they wait in many blocks, those of the lowest
- * positions are read.
+ * For each, the time of the block of its oldest event, as the chain gives it; undefined if unknown. Reads at most {@link blocksReadMax} blocks, those with
+ * the lowest positions.
  */
 export async function findWaitingTimes(
   all: readonly Waiting[],

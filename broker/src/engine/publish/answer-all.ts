@@ -10,7 +10,7 @@ export function answerAll<Callback>(
     try {
       answer(caller);
     } catch (error) {
-      logger.error("caller failed to take its answer", { error });
+      logger.error("callback of a publish threw an error", { error });
     }
   }
 }

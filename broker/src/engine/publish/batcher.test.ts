@@ -35,7 +35,7 @@ async function startNarrow(
 }
 
 describe("a chain that takes only small transactions", () => {
-  it("gets smaller ones, with the events in order", async () => {
+  it("gets smaller transactions, with the events in order", async () => {
     const { sizes } = await startNarrow(100);
     for (const name of ["a", "b"]) await engine.broker.open(topic(name));
     const texts = Array.from({ length: 40 }, (_, index) => `event number ${index}`);
@@ -46,7 +46,7 @@ describe("a chain that takes only small transactions", () => {
     expect(sizes.length).toBeGreaterThan(4);
   });
 
-  it("keeps the order of a topic whose later events fit into a transaction and whose earlier ones do not", async () => {
+  it("keeps the order of a topic whose later events fit into a transaction and whose earlier events do not", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));
     const texts = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => `${index}`.repeat(index <= 4 ? 40 : 5));
@@ -72,7 +72,7 @@ describe("a chain that takes only small transactions", () => {
     expect(answers[1]).toMatchObject({ reason: { code: 100201, message: expect.stringContaining("does not fit") } });
   });
 
-  it("reports the failure of one part and the success of the other", async () => {
+  it("answers each event by the outcome of its part when a split transaction fails in part", async () => {
     await startNarrow(60, (bytes) => bytes.includes("bad"));
     await engine.broker.open(topic("a"));
     const texts = ["good good good good", "also good also good", "bad bad bad bad bad", "and bad and bad and"];
@@ -82,7 +82,7 @@ describe("a chain that takes only small transactions", () => {
   });
 });
 
-/** Ends with the deadline. */
+/** Hangs until the deadline. */
 const hang: Ledger["append"] = (_, signal) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
@@ -97,7 +97,7 @@ describe("an event that enters no transaction", () => {
     transactionsInFlightMax: 1,
   };
 
-  it("waits no longer than the queue timeout, whatever follows it", async () => {
+  it("is refused after the queue timeout, whatever events follow it", async () => {
     engine = await TestEngine.start({ append: hang, limits, ledgerLimits });
     await engine.broker.open(topic("a"));
     const answers: string[] = [];
@@ -119,7 +119,7 @@ describe("an event that enters no transaction", () => {
   });
 });
 
-/** To two topics in turn. */
+/** Publishes to two topics in turn. */
 function publishMany(count: number): Promise<readonly string[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => engine.publish(index % 2 === 0 ? "a" : "b", "x")));
 }

@@ -27,8 +27,8 @@ export interface BatcherOptions {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   /**
-   * Whether the index has such a batch. Left out where nobody else writes to the chain, and it takes nothing back: then all that is in an
-   * indexed block is in the index.
+   * Whether the index has the batch. Undefined if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the
+   * index.
    */
   readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
 }
@@ -40,32 +40,32 @@ export interface IndexedPlace {
   readonly blockNumber: number;
 }
 
-/** What somebody wants to add. */
+/** The room that a caller needs. */
 export interface Need {
   readonly count: number;
-  /** As the events take in a batch. */
+  /** Bytes that the events take in a batch. */
   readonly bytes: number;
 }
 
 interface DeliverOptions {
-  /** Whether the chain commits all or nothing. */
+  /** Whether the chain must commit all batches or none. */
   readonly isWhole: boolean;
-  /** For what the chain does not take in one transaction. */
+  /** Called with batches that are too large for one transaction of the chain. */
   readonly split: (batches: readonly DraftBatch[]) => Promise<void>;
 }
 
-/** An event of an open topic, and who waits for it. */
+/** An event of an open topic, with the caller's callback. */
 export interface TopicEvent {
   readonly topic: OpenTopic;
   readonly payload: EventPayload;
   readonly onSettled: OnSettled;
-  /** Of a publish with a key: what is recorded before the ledger is asked. */
+  /** Of a publish with a key: what to record before the ledger gets the event. */
   readonly claim?: Claim | undefined;
 }
 
 /**
- * Natural batching: while a transaction is in progress, publishes are drafted into the next ones, each as large as the ledger's limits let it
- * be. {@link Pacing} says when the oldest draft goes. Events of one topic are committed in the order in which they were added.
+ * Natural batching: while a transaction is in progress, publishes collect in drafts of the next ones, each as large as the ledger's limits allow.
+ * {@link Pacing} decides when to send the oldest draft. Events of one topic are committed in the order in which they were added.
  */
 export class Batcher {
   readonly #options: BatcherOptions;
@@ -75,10 +75,10 @@ export class Batcher {
   #waitingCount = 0;
   #waitingBytes = 0;
   #isPumpDue = false;
-  /** Drafts that were too large and whose parts are not committed yet. They take turns, and nothing new begins, so that topics keep their order. */
+  /** Number of drafts that were too large and whose parts are not all committed. Meanwhile no other draft is sent, so that topics keep their order. */
   #splits = 0;
   #lastSplit: Promise<void> = Promise.resolve();
-  /** When the first publish came that the next pump finds; the others came in the same turn. */
+  /** When the first publish since the last pump came; those after it came in the same turn of the event loop. */
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
@@ -91,9 +91,9 @@ export class Batcher {
   }
 
   /**
-   * Settles, in a later turn, when the event's block is final and indexed, or with why it is not: 100112, 100101 the chain refused the
-   * topic; 200202, 200205 as the ledger says; 200300 no transaction took it in time.
-   * @throws BrokerError 200300 too much waits.
+   * Settles, in a later turn, when the event's block is final and indexed, or with an error: 100112, 100101 if the chain refused the topic; 200202,
+   * 200205 from the ledger; 200300 if the event waited too long for a transaction.
+   * @throws BrokerError 200300 if the queue is full.
    */
   add({ topic, payload, onSettled, claim }: TopicEvent): void {
     const bytes = encodedBytes(payload);
@@ -107,7 +107,7 @@ export class Batcher {
     if (oldest !== undefined && !this.#isBlocked && this.#pacing.isHalf(this.#waitingCount)) this.#send(oldest);
   }
 
-  /** As {@link add}, for events that are a transaction of their own. @throws BrokerError 100201 they do not fit into one; 200300. */
+  /** As {@link add}, for events that form a transaction of their own. @throws BrokerError 100201 if they do not fit into one; 200300. */
   addAll(events: readonly TopicEvent[]): void {
     const draft = new Draft({ isWhole: true });
     this.#schedule();
@@ -127,8 +127,8 @@ export class Batcher {
   }
 
   /**
-   * Whether so much can be added. If not, calls back once, in a later turn, when it can. Those who wait are called in their order, and nobody goes before
-   * them, so that one who needs much room is not passed by for ever. What can never be added may be tried once nothing waits: then it is refused.
+   * Whether there is room. If not, calls back once, in a later turn, when there is. Waiters are called in their order and nobody overtakes them, so that
+   * one that needs much room does not starve. A need beyond the limits gets its turn once the queue is empty; then the events are refused.
    */
   whenRoom(need: Need, callback: () => void): boolean {
     const isBehind = this.#roomWaiters.length > 0 && !this.#isCallingWaiters;
@@ -137,7 +137,7 @@ export class Batcher {
     return false;
   }
 
-  /** Half of the bytes are kept for what is on its way here: an event takes a small part of them. */
+  /** Keeps half of the bytes for events that are already on their way here. */
   #hasRoomFor({ count, bytes }: Need): boolean {
     const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
     if (this.#waitingCount === 0) return true;
@@ -145,7 +145,7 @@ export class Batcher {
     return isWithin && this.#waitingCount + count <= publishesWaitingMax;
   }
 
-  /** Answers when nothing waits and nothing is in progress, or when `signal` aborts. */
+  /** Resolves when nothing waits and nothing is in progress, or when `signal` aborts. */
   async drain(signal: AbortSignal): Promise<void> {
     if (this.#isIdle) return;
     const idle = this.#idle ?? createDeferred();
@@ -166,7 +166,7 @@ export class Batcher {
     return draft;
   }
 
-  /** Pumps once the input at hand is read, so that requests that came together share a transaction. */
+  /** Pumps after the current input is read, so that requests that came together share a transaction. */
   #schedule(): void {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
@@ -204,7 +204,7 @@ export class Batcher {
     return this.#drafts.length > 1 || draft.isFull(this.#options.ledger.limits);
   }
 
-  /** Keeps the earliest of the times asked for; a pump that comes too early asks again. */
+  /** Keeps the earliest of the requested times. A pump that comes too early calls this again. */
   #pumpAfter(waitMs: number, now: number): void {
     const due = now + waitMs;
     if (this.#timer !== undefined && this.#timer.due <= due) return;
@@ -221,17 +221,17 @@ export class Batcher {
     const oldest = now - this.#options.limits.transactionTimeoutMs;
     for (let [draft] = this.#drafts; draft !== undefined && draft.firstAt <= oldest; [draft] = this.#drafts) {
       this.#drop(draft);
-      this.#refuseAll(draft.batches, new BrokerError("busy", { details: "no transaction took the event in time" }));
+      this.#refuseAll(draft.batches, new BrokerError("busy", { details: "publish timed out in the queue; retry" }));
     }
   }
 
-  /** The oldest. Its callers are answered in a later turn. */
+  /** Sends the oldest draft. Its callers are answered in a later turn. */
   #send(draft: Draft): void {
     this.#drop(draft);
     void this.#commit(draft);
   }
 
-  /** Takes the oldest draft off the queue. */
+  /** Removes the oldest draft from the queue. */
   #drop(draft: Draft): void {
     this.#drafts.shift();
     this.#waitingCount -= draft.count;
@@ -273,7 +273,7 @@ export class Batcher {
     }
   }
 
-  /** Commits in one transaction, or in several where the chain takes none that large. Answers every caller; false where nothing was committed. */
+  /** Commits in one transaction, or in several if one is too large for the chain. Answers every caller; false if the append failed. */
   async #deliver(
     batches: readonly DraftBatch[],
     { isWhole, split }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
@@ -286,7 +286,7 @@ export class Batcher {
     return true;
   }
 
-  /** Undefined where it failed, and then every caller is answered. */
+  /** Undefined if the append failed; then every caller has been answered. */
   async #tryAppend(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[] | undefined> {
     try {
       return await this.#append(batches, isWhole);
@@ -299,7 +299,7 @@ export class Batcher {
   async #splitInTurn(batches: readonly DraftBatch[]): Promise<void> {
     this.#splits += 1;
     const split = this.#lastSplit.then(() => this.#deliverParts(batches));
-    this.#lastSplit = split.catch(() => {}); // The callers that wait for it get the error.
+    this.#lastSplit = split.catch(() => {}); // The `await` below gets the error.
     try {
       await split;
     } finally {
@@ -307,7 +307,7 @@ export class Batcher {
     }
   }
 
-  /** Parts of one topic go one after the other, so that its events keep their order. */
+  /** Delivers the parts of one topic one after the other, so that its events keep their order. */
   async #deliverParts(batches: readonly DraftBatch[]): Promise<void> {
     const [first] = batches;
     const middle = batches.length >> 1;
@@ -339,7 +339,7 @@ export class Batcher {
     for (const batch of batches) batch.refuse(error, this.#options);
   }
 
-  /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
+  /** Appends, then waits until the block is indexed, so that a caller that has its answer can read the event. */
   async #append(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[]> {
     const { clock, ledger, limits, progress } = this.#options;
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
@@ -354,8 +354,8 @@ export class Batcher {
   }
 
   /**
-   * Another node may have indexed another block of that number, or strangers filled the block. All batches of a transaction are in one block. They are committed: what
-   * fails here must not tell the caller to try again.
+   * Checks that the index has the batch: another node may have indexed another block of that number, or strangers may have filled the block. All batches of
+   * a transaction are in one block. They are committed, so an error here must not tell the caller to try again.
    */
   async #confirm(place: IndexedPlace): Promise<void> {
     const { isIndexed } = this.#options;
@@ -367,7 +367,7 @@ export class Batcher {
   }
 }
 
-/** The last committed batch of the highest block: where a stranger has filled the block, it is the first that the index leaves out. */
+/** The last committed batch of the highest block. If strangers filled the block, the index leaves this batch out first. */
 function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcome[]): IndexedPlace | undefined {
   let newest: IndexedPlace | undefined;
   for (const [index, outcome] of outcomes.entries()) {

@@ -19,8 +19,8 @@ export interface ClaimRecorderOptions {
 }
 
 /**
- * Records the keys of a transaction's publishes in one write, before the ledger is asked. A publish whose key is taken, or cannot be recorded, leaves
- * the transaction. Transactions wait for those before them, so that topics keep their order; without any keys, nothing waits.
+ * Records the keys of a transaction's publishes in one write, before the ledger gets them. A publish whose key is taken, or cannot be recorded, leaves
+ * the transaction. A transaction waits for those before it, so that topics keep their order; without any keys, nothing waits.
  */
 export class ClaimRecorder {
   readonly #options: ClaimRecorderOptions;

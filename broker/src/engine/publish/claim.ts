@@ -2,27 +2,27 @@ import type { KeyClaim, TakenKey } from "../../ports/publish-keys.ts";
 import type { SessionId, SessionKey } from "../../ports/session-store.ts";
 import type { KeySession } from "../key-session.ts";
 
-/** What the ledger asks for a whole transaction. */
+/** The check of a whole transaction: all its claims must allow the start. Undefined if none has a check. */
 export function mayAllStart(claims: readonly Claim[]): (() => boolean) | undefined {
   const checks = claims.flatMap(({ mayStart }) => mayStart ?? []);
   return checks.length === 0 ? undefined : () => checks.every((check) => check());
 }
 
-/** What holds while no other node has taken a session from its connection. */
+/** Identifier and epoch of a stored session, which are valid until another node takes the session over. */
 export function fenceOf(session: KeySession | undefined): SessionKey | undefined {
   if (session?.epoch === undefined) return undefined;
-  return { id: session.id as SessionId, epoch: session.epoch }; // One with an epoch is in the store.
+  return { id: session.id as SessionId, epoch: session.epoch }; // A session with an epoch is in the store.
 }
 
-/** A publish that its producer named by a key, on its way into a transaction. */
+/** A publish with a key, on its way into a transaction. */
 export interface Claim {
-  /** What to record before the ledger is asked; undefined once it is recorded. */
+  /** What to record before the ledger gets the event; undefined once it is recorded. */
   readonly unrecorded: Omit<KeyClaim, "after" | "recordedAt"> | undefined;
-  /** Asked by the ledger before it sends the transaction; undefined where it always may. */
+  /** The ledger calls this before it sends the transaction, which `false` forbids. Undefined if it may always send. */
   readonly mayStart: (() => boolean) | undefined;
   onRecorded(): void;
-  /** The key has a row already, or its session is another's: the publish was taken out of its transaction. */
+  /** The key already has a row, or another node has the session. The publish has been removed from its transaction. */
   onTaken(row: TakenKey): void;
-  /** The key could not be recorded: the publish was taken out of its transaction. */
+  /** The key could not be recorded. The publish has been removed from its transaction. */
   onFailed(error: unknown): void;
 }

@@ -11,7 +11,7 @@ function submissionTo(name: string) {
   return { topic, payload, bytes, since: 0, onSettled: () => {} };
 }
 
-/** Adds to the topics as long as there is room; answers how many had some. */
+/** Adds publishes as long as there is room; returns how many were added. */
 function fill(draft: Draft, nameOf: (index: number) => string): number {
   let added = 0;
   for (; draft.hasRoomFor(submissionTo(nameOf(added)), limits); added += 1) draft.add(submissionTo(nameOf(added)));
@@ -28,7 +28,7 @@ describe("the room of a draft", () => {
     expect(draft.isFull(limits) || !draft.hasRoomFor(submissionTo("topic/0"), limits)).toBe(true);
   });
 
-  it("belongs to one topic if the draft has only that topic", () => {
+  it("is 1,000 small events if they have one topic", () => {
     expect(fill(new Draft(), () => "one")).toBe(1000);
   });
 });

@@ -15,14 +15,14 @@ export interface Submission {
   readonly payload: EventPayload;
   /** Bytes that the payload takes in a batch. */
   readonly bytes: number;
-  /** When it came. */
+  /** When the publish came, in milliseconds of the monotonic clock. */
   readonly since: number;
   readonly onSettled: OnSettled;
   /** Undefined for a publish without a key. */
   readonly claim?: Claim | undefined;
 }
 
-/** Publishes of one topic for one transaction, written as they come. One settlement answers all of them. */
+/** Publishes of one topic for one transaction, encoded as they come. One settlement answers all of them. */
 export class DraftBatch {
   readonly topic: OpenTopic;
   readonly #writer: BatchWriter;
@@ -40,7 +40,7 @@ export class DraftBatch {
     return this.#callers.length;
   }
 
-  /** Of the publishes with a key, in their order. */
+  /** The claims of the publishes with a key, in their order. */
   get claims(): readonly Claim[] {
     const claims = this.#claims;
     return claims === undefined ? [] : this.#callers.flatMap((caller) => claims.get(caller) ?? []);
@@ -56,7 +56,7 @@ export class DraftBatch {
     this.#claims.set(onSettled, claim);
   }
 
-  /** The batch without the publishes of these claims; undefined where no others are left. */
+  /** The batch without the publishes of these claims; undefined if no others are left. */
   without(claims: ReadonlySet<Claim>): DraftBatch | undefined {
     const isKept = this.#callers.map((caller) => {
       const claim = this.#claims?.get(caller);
@@ -97,7 +97,7 @@ export class DraftBatch {
     answerAll(this.#callers, answer, logger);
   }
 
-  /** Answers TIMEOUT where the error says that nobody knows as yet. */
+  /** Answers TIMEOUT if the error says that the fate of the events is unknown. */
   refuse(error: unknown, { logger }: { readonly logger: Logger }): void {
     const { name: topic } = this.topic;
     const outcome = isFateUnknown(error)
@@ -113,18 +113,18 @@ export class DraftBatch {
   }
 }
 
-/** What may go into one transaction. */
+/** Limits of one transaction. */
 export type DraftLimits = Omit<LedgerLimits, "transactionsInFlightMax">;
 
-/** One transaction while publishes come in: a batch for each topic. */
+/** A transaction that is still collecting publishes, with a batch for each topic. */
 export class Draft {
-  /** When the first of its publishes came. */
+  /** When the first publish of the draft came. */
   #firstAt = Number.POSITIVE_INFINITY;
   readonly #batches = new Map<TopicName, DraftBatch>();
   #count = 0;
   #bytes = 0;
   #hasClaims = false;
-  /** Whether it is neither added to nor split. */
+  /** Whether its events form a transaction by themselves: no other publish joins them, and they are not split. */
   readonly isWhole: boolean;
 
   constructor({ isWhole }: { readonly isWhole: boolean } = { isWhole: false }) {
@@ -153,7 +153,7 @@ export class Draft {
     return [...this.#batches.values()];
   }
 
-  /** Whether an event has room. The first one has, however long it is. */
+  /** Whether there is room for an event. The first event always has room, however long it is. */
   hasRoomFor({ topic, bytes }: Pick<Submission, "topic" | "bytes">, limits: DraftLimits): boolean {
     if (this.isWhole) return false;
     if (this.#count === 0) return true;
@@ -167,7 +167,7 @@ export class Draft {
     return this.isWhole || isFilled || this.#count >= limits.eventsPerTransactionMax;
   }
 
-  /** Whether it may be one transaction. A single event may, however long it is. */
+  /** Whether the draft is within the limits. A single event always is, however long it is. */
   isWithin(limits: DraftLimits): boolean {
     if (this.#count <= 1) return true;
     return this.#count <= limits.eventsPerTransactionMax && this.#bytesIn(limits) <= limits.bytesPerTransactionMax;

@@ -16,7 +16,7 @@ const call = (topic: string, text = "x"): PublishCall => ({
   extensions: [],
 });
 
-/** Publishes with what a connection hears, in its order. */
+/** Publishes as a connection does, and records what the connection is notified of, in order. */
 function submit(one: PublishCall, onOpening?: () => void): { readonly heard: unknown[]; outcome?: PublishOutcome } {
   const state: { readonly heard: unknown[]; outcome?: PublishOutcome } = { heard: [] };
   const placement: Placement = {
@@ -55,7 +55,7 @@ it.each([
   expect(again.heard).toEqual(["placed", "SUCCESS"]);
 });
 
-it("gives two first publishes of a topic one opening, in the order of submission", async () => {
+it("opens a topic once for two first publishes, and commits them in the order of submission", async () => {
   engine = await TestEngine.start();
   const both = [submit(call("a", "1")), submit(call("a", "2"))];
   await engine.clock.settle();
@@ -68,7 +68,7 @@ it("gives two first publishes of a topic one opening, in the order of submission
   ).toHaveLength(1);
 });
 
-it("opens nothing for a publish whose content is refused, whose connection may open no more, or that opens nothing", async () => {
+it("opens no topic if the content is refused, the connection may open no more, or the publish has no placement", async () => {
   engine = await TestEngine.start();
   expect(() => submit({ ...call("a"), content: new Uint8Array(0) })).toThrow(BrokerError);
   const bounded = submit(call("a"), () => {

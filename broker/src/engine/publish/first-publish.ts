@@ -6,14 +6,14 @@ import type { Ledger, TopicOpening } from "../../ports/ledger.ts";
 import type { OnSettled } from "../broker.ts";
 
 /**
- * Publishes of one group that open their topic, under way at once. An opening costs the chain as much as hundreds of small events, and publishes to
- * other topics wait behind them. As many with the longest names take 11 million gas.
+ * Most publishes of one group that open their topics at the same time. An opening costs the chain as much as hundreds of small events, and delays publishes
+ * to other topics. This many openings with the longest names take 11 million gas.
  */
 export const openingPublishesMax = 32;
 
 export interface FirstPublishOptions {
   readonly ledger: Pick<Ledger, "prepareOpening">;
-  /** Of the group. */
+  /** Limits the openings of the group. */
   readonly openings: Semaphore;
   /** Throws or rejects if the publish may not open its topic. */
   readonly mayOpen: () => void | Promise<void>;
@@ -21,7 +21,7 @@ export interface FirstPublishOptions {
 
 const neverAborted = new Cancellation();
 
-/** A publish that opens its topic if nobody has opened it. It keeps its turn until it has settled. */
+/** A publish that opens its topic if nobody has opened it. It occupies one of the group's openings until it has settled. */
 export class FirstPublish {
   readonly #options: FirstPublishOptions;
   readonly #settled = createDeferred<void>();
@@ -44,7 +44,7 @@ export class FirstPublish {
     return ledger.prepareOpening(name);
   }
 
-  /** Gives the turn back once the publish has settled. */
+  /** Frees the opening for others once the publish has settled. */
   follow(onSettled: OnSettled): OnSettled {
     return (outcome) => {
       this.#settled.resolve();

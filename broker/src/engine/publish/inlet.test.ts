@@ -43,7 +43,7 @@ it("settles every publish of a batch in the order of submission, in a later turn
   expect(new Set(ids.map((id) => id.split("-")[2])).size).toBe(1);
 });
 
-it("asks the index once for the topic of many publishes", async () => {
+it("does not ask the index for a topic that it knows", async () => {
   const { store, state } = createCountedStore();
   engine = await TestEngine.start({ store });
   await engine.broker.open(topic("a"));
@@ -117,7 +117,7 @@ it("returns the chain's answer for a topic that another broker closed, and asks 
   expect(transactions).toBe(2);
 });
 
-it("sends nothing to a topic that the index says is closed", async () => {
+it("sends no transaction to a topic that the index says is closed", async () => {
   let transactions = 0;
   engine = await TestEngine.start();
   await engine.broker.open(topic("a"));
@@ -136,7 +136,7 @@ it("sends nothing to a topic that the index says is closed", async () => {
 
 describe("a caller whose callback throws", () => {
   const texts = ["throws", "stays", "stays too"];
-  /** Publishes to a topic, the first with a callback that throws; answers what the others were told. */
+  /** Publishes to each topic; the first callback throws. Returns the statuses that the other callbacks got. */
   async function submitAll(names: readonly string[]): Promise<readonly PublishOutcome["status"][]> {
     const outcomes: PublishOutcome["status"][] = [];
     for (const [index, name] of names.entries()) {
@@ -152,7 +152,7 @@ describe("a caller whose callback throws", () => {
   it.each([
     ["of its topic", ["a", "a", "a"]],
     ["of other topics", ["a", "b", "c"]],
-  ])("leaves none %s without theirs", async (_, names) => {
+  ])("does not keep callers %s from their answers", async (_, names) => {
     engine = await TestEngine.start();
     for (const name of new Set(names)) await engine.broker.open(topic(name));
     expect(await submitAll(names)).toEqual(["SUCCESS", "SUCCESS"]);
@@ -160,7 +160,7 @@ describe("a caller whose callback throws", () => {
     expect(await submitAll(names)).toEqual(["SUCCESS", "SUCCESS"]);
   });
 
-  it("does not keep the other callers from their refusal, with or without a topic", async () => {
+  it("does not keep the other callers from their refusals, whether or not the topic exists", async () => {
     engine = await TestEngine.start({
       append: async () => {
         throw new BrokerError("transactionFailed");

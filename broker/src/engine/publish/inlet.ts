@@ -16,20 +16,20 @@ import { tokenExample, toTokenKey } from "./token-key.ts";
 export interface InletOptions {
   readonly groups: Groups;
   readonly limits: EngineLimits;
-  /** Passes an event that is committed nowhere to those who are connected. */
+  /** Passes an event to the connected sessions without committing it. */
   readonly onPassed: (groupId: GroupId, event: Event) => void;
   /** What every extension key begins with. */
   readonly extensionPrefix: string;
 }
 
 export interface SubmitOptions {
-  /** In which a key that is not a session's is unique. */
+  /** The scope in which a publish key without a session is unique. */
   readonly callersScope?: string;
-  /** Asked before a topic that does not exist is opened for the publish; throws to refuse. Undefined if the publish opens none. */
+  /** Called before a missing topic is opened for the publish; throws or rejects to refuse. Undefined if the publish must not open a topic. */
   readonly mayOpen?: (() => void | Promise<void>) | undefined;
 }
 
-/** A publish whose topic is not known. */
+/** A publish whose topic is not in memory. */
 interface FirstSubmission {
   readonly call: PublishCall;
   readonly group: Group;
@@ -37,7 +37,7 @@ interface FirstSubmission {
   readonly payload: EventPayload;
 }
 
-/** Where gateways publish: it checks what a producer wants published and hands it on at once. */
+/** The gateways' entry for publishes: checks each one and passes it on at once. */
 export class Inlet {
   readonly #options: InletOptions;
 
@@ -63,7 +63,7 @@ export class Inlet {
     call.placement?.onPlaced();
   }
 
-  /** The index is asked for the topic, which the publish may open. */
+  /** Reads the topic from the index; the publish may open it. */
   #submitFirst({ call, group, name, payload }: FirstSubmission, onSettled: OnSettled, options: SubmitOptions): void {
     const { topics, batcher, once, ledger, openings } = group;
     const { mayOpen } = options;
@@ -86,12 +86,12 @@ export class Inlet {
     topics.read(name, { bytes: encodedBytes(payload), onFound, open });
   }
 
-  /** A session has ended: its publish keys are forgotten. Never rejects. */
+  /** Forgets the publish keys of a session that has ended. Never rejects. */
   forget(groupId: string, sessionId: string): Promise<void> {
     return this.#options.groups.get(groupId).keyJanitor.drop(scopeOf(sessionId));
   }
 
-  /** As `Broker.submitAll` says. @throws BrokerError as {@link submit} does; 200001 keys, or several groups. */
+  /** As `Broker.submitAll` says. @throws BrokerError as {@link submit} does; 200001 for keys or several groups. */
   submitAll(calls: readonly PublishCall[], onSettled: OnTransactionSettled): void {
     const groups = new Set<Group>();
     const events = calls.map((call) => {
@@ -126,7 +126,7 @@ export class Inlet {
     this.#options.onPassed(id, toPassingEvent(name, { content: call.content, extensions: call.extensions }));
   }
 
-  /** Whether the call could be published as it is written. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */
+  /** Checks a call without publishing it, and returns its topic. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */
   check(call: PublishCall): TopicName {
     const name = parseTopicName(call.topic);
     this.#checkContent(call);
@@ -134,7 +134,7 @@ export class Inlet {
     return name;
   }
 
-  /** With the token, which a named publish carries too. */
+  /** The extensions to publish, including the token of a publish with a key. */
   #extensionsOf({ key, extensions }: PublishCall): Extensions {
     if (key === undefined) return extensions;
     const tokenKey = toTokenKey(this.#options.extensionPrefix);
@@ -184,7 +184,7 @@ function scopeOf(sessionId: string): string {
   return `session ${sessionId}`;
 }
 
-/** Adds what had to wait for its topic: nobody is left to throw at. */
+/** Adds a publish whose topic had to be read first. `submit` has returned by now, so an error goes to the callback. */
 function addLate(event: TopicEvent, batcher: Pick<Batcher, "add">): void {
   try {
     batcher.add(event);

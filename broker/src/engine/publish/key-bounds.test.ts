@@ -21,7 +21,7 @@ async function start(options: TestEngineOptions = {}): Promise<void> {
   await engine.broker.open(topic);
 }
 
-/** The position up to which each read of the index asks. */
+/** Records the position up to which each read of the index goes. */
 function noteReads(): number[] {
   const upTo: number[] = [];
   const { store } = engine;
@@ -56,7 +56,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call("k"))).eventId).not.toBe(first.eventId);
   });
 
-  it("time without any key does not count", async () => {
+  it("a key recorded after a long time without keys is kept for its full time", async () => {
     await start({ limits: { publishKeyKeptMs: 600_000 } });
     await send(call("forgotten"));
     await engine.clock.advance(2_000_000);
@@ -74,7 +74,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call(undefined))).status).toBe("SUCCESS");
   });
 
-  it("refuses new keys of a caller that has its share, and serves sessions", async () => {
+  it("refuses new keys of a caller at its limit, but not those of a session", async () => {
     await start({ limits: { publishKeysPerCallerMax: 2 } });
     const first = await send(call("k0"));
     await send(call("k1"));
@@ -83,7 +83,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call("1", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
-  it("refuses new keys of a session that has its share, until it frees one, and serves others", async () => {
+  it("refuses new keys of a session at its limit until it releases one, but not those of others", async () => {
     await start({ limits: { publishKeysPerSessionMax: 2 } });
     for (const key of ["1", "2"]) await send(call(key, "text", { session: { id: "s" } }));
     await expect(send(call("3", "text", { session: { id: "s" } }))).rejects.toEqual(refusal("overQuota"));
@@ -117,7 +117,7 @@ describe("how long keys are kept, and how many", () => {
 });
 
 describe("what a repeat reads", () => {
-  it("is the block of its event, not the topic from the first request on", async () => {
+  it("is only the block of its event", async () => {
     await start();
     const upTo = noteReads();
     const first = await send(call("k"));
@@ -127,7 +127,7 @@ describe("what a repeat reads", () => {
     expect(upTo).toEqual([endOfBlock(firstBlock)]);
   });
 
-  it("is the topic after the first request where the block is not known, and then its block alone", async () => {
+  it("is the topic from the first request on if the block is not known, and later only the block", async () => {
     await start();
     const first = await send(call("k"));
     await engine.publishMany("a", 20);

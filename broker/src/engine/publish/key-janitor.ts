@@ -6,19 +6,19 @@ import type { Clock } from "../../ports/clock.ts";
 import type { PublishKeys } from "../../ports/publish-keys.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** Wait between two rounds in which old keys are removed and the others counted, in milliseconds. */
+/** Wait between two rounds, each of which removes old keys and counts the others, in milliseconds. */
 const roundMs = 60_000;
-/** Keys that one statement removes. */
+/** Most keys that one statement removes. */
 const expiredPerPageMax = 1_000;
 
-/** A key was recorded up to a round after the time that it holds, and that time was up to a round old: keys are kept longer by as much. */
+/** Keys are kept longer by this, in milliseconds: the stored session time may be a round old, and this node's copy of it another round. */
 const timeUnsureMs = 2 * roundMs;
 
 export interface KeyJanitorOptions {
   readonly groupId: GroupId;
   readonly keys: Pick<PublishKeys, "expirePublishKeys" | "countPublishKeys" | "dropPublishKeys">;
   readonly clock: Clock;
-  /** The group's session time: the time of day can be set, and would forget keys early. */
+  /** The group's session time. The time of day can be set forward, which would expire keys early. */
   readonly times: { advance(groupId: GroupId): Promise<void>; find(groupId: GroupId): Promise<number> };
   readonly logger: Logger;
   readonly limits: Pick<
@@ -27,16 +27,16 @@ export interface KeyJanitorOptions {
   >;
 }
 
-/** Keys of a scope below which a count leaves it out, so that many small scopes take no memory. */
+/** A count leaves out scopes with fewer keys, so that many small scopes take no memory. */
 const scopeCountMin = 16;
 
-/** Whose keys they are. */
+/** The owner of publish keys: a session, or a caller without one. */
 export interface KeyScope {
   readonly scope: string;
   readonly isOfSession: boolean;
 }
 
-/** Removes the publish keys of a group that are older than they are kept, and knows about how many there are, in all and in each scope. */
+/** Removes the expired publish keys of a group, and estimates how many there are, in all and per scope. */
 export class KeyJanitor {
   readonly #options: KeyJanitorOptions;
   readonly #trouble: ReportedTrouble;
@@ -52,7 +52,7 @@ export class KeyJanitor {
     this.#trouble = new ReportedTrouble(options.logger, "old publish keys not removed, trying again");
   }
 
-  /** Why no further key of the scope may be recorded, as far as known; undefined if one may. */
+  /** The error for a new key of the scope if there are too many, by the estimate; undefined if the key may be recorded. */
   refusalOf({ scope, isOfSession }: KeyScope): BrokerError | undefined {
     const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
     const scopeMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
@@ -72,7 +72,7 @@ export class KeyJanitor {
     else this.#byScope.delete(scope);
   }
 
-  /** Whether keys of the group are kept, as far as known. */
+  /** Whether the group has keys, by the estimate. */
   get hasKeys(): boolean {
     return this.#count > 0;
   }
@@ -83,7 +83,7 @@ export class KeyJanitor {
     return this.#time;
   }
 
-  /** A session has ended: nobody repeats its publishes any more. Never rejects: keys that are left expire. */
+  /** Removes the keys of a session that has ended. Never rejects: keys that remain expire later. */
   async drop(scope: string): Promise<void> {
     const { keys, groupId, logger } = this.#options;
     this.added(scope, -(this.#byScope.get(scope) ?? 0));
@@ -94,7 +94,7 @@ export class KeyJanitor {
     }
   }
 
-  /** The store has started. */
+  /** Starts the rounds. The store must have started. */
   start(): void {
     this.#running = this.#round();
   }

@@ -18,7 +18,7 @@ interface Release extends Deferred<boolean> {
   readonly session: KeySession;
 }
 
-/** Frees publish keys in the order in which they come. What comes during a write is in the next one, so many connections share it. */
+/** Frees publish keys in the order of the calls. All calls that come during a write share the next one. */
 export class KeyReleases {
   readonly #options: KeyReleasesOptions;
   #waiting: Release[] = [];
@@ -29,8 +29,8 @@ export class KeyReleases {
   }
 
   /**
-   * Answers whether the key was taken, once it is free on disk. The row of a damaged key stays. Rejects where the store fails, and with 200300 where
-   * another node has taken the session: its client may use the key for another publish by now.
+   * Resolves once the key is free on disk, with whether it was in use. A damaged row stays. Rejects if the store fails, and with 200300 if another node has
+   * taken the session: its client may use the key for another publish by now.
    */
   release(key: PublishKey, session: KeySession): Promise<boolean> {
     const deferred = createDeferred<boolean>();

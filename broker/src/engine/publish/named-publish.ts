@@ -9,35 +9,35 @@ import { answerAll } from "./answer-all.ts";
 import { type Claim, fenceOf } from "./claim.ts";
 import type { OpenMissing, OpenTopic } from "./open-topics.ts";
 
-/** A publish with its key, checked but for the key. */
+/** A publish with a key. All but the key is checked. */
 export interface KeyedPublish {
   readonly name: TopicName;
   readonly payload: EventPayload;
   readonly scope: string;
   readonly key: string;
-  /** A session may use the key again, and writes some extensions anew into a repeat; undefined for any other key. */
+  /** A session may reuse a key, and some extensions of its repeats differ. Undefined for a publish without a session. */
   readonly session: KeySession | undefined;
-  /** Undefined if the publish opens no topic. */
+  /** Undefined if the publish must not open its topic. */
   readonly open?: OpenMissing | undefined;
   /** Called once the publish waits for a transaction, unless it settles before. */
   readonly onPlaced?: (() => void) | undefined;
 }
 
 export interface NamedPublishOptions extends Pick<KeyedPublish, "payload" | "session" | "open" | "onPlaced"> {
-  /** What is recorded of it. */
+  /** The row that records the key. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   readonly mayStart: (() => boolean) | undefined;
   readonly logger: Logger;
   readonly onTaken: (named: NamedPublish, row: TakenKey) => void;
 }
 
-/** A publish with a key, and everybody who waits for it. */
+/** A publish with a key, and all callers that wait for its outcome. */
 export class NamedPublish implements Claim {
   readonly #options: NamedPublishOptions;
   readonly #callers: OnSettled[];
   #row: NamedPublishOptions["row"];
   #isRecorded = false;
-  /** Known once it was found open. */
+  /** Set once the topic was found open. */
   topic: OpenTopic | undefined;
   /** Called before the callers, with their number. */
   onFinished: (callers: number) => void = () => {};
@@ -97,7 +97,7 @@ export class NamedPublish implements Claim {
     this.finish({ status: "REFUSED", error });
   }
 
-  /** Continues under a row that is there already. */
+  /** Continues with a row that an earlier request recorded. */
   takeRow(row: PublishKeyRow): void {
     this.#row = row;
     this.#isRecorded = true;

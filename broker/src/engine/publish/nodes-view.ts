@@ -1,15 +1,15 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 
-/** What a publish has to know of nodes that share the store. */
+/** What a publish must know about the nodes that share the store. */
 export interface NodesView {
   /** Accounts with which live nodes sign on the chain of a group. */
   readonly listSigners: (groupId: GroupId) => Promise<readonly string[]>;
-  /** Whether this node is the member that it was at the time of the call: once false, it stays so. */
+  /** Returns a check whether this node is still the member that it is now. Once false, the check stays false. */
   readonly mayStart: () => () => boolean;
 }
 
-/** `findMembership` returns this node's membership at the moment. */
+/** `findMembership` returns this node's current membership. */
 export function createNodesView(
   coordinator: Pick<Coordinator, "listSigners">,
   findMembership: () => { isLive(): boolean } | undefined,

@@ -4,7 +4,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { OpenTopics } from "./open-topics.ts";
 
-it("bounds the bytes that wait for the index, as well as their number", async () => {
+it("bounds the number and the bytes of publishes that wait for the index", async () => {
   const reads: (() => void)[] = [];
   const topics = new OpenTopics({
     read: () => new Promise((resolve) => reads.push(() => resolve(undefined))),
@@ -18,7 +18,7 @@ it("bounds the bytes that wait for the index, as well as their number", async ()
   wait(60);
   wait(40);
   expect(() => wait(1)).toThrow(BrokerError);
-  // Who comes during a read that finds nothing waits for the next one.
+  // A caller that comes during a read that finds nothing waits for the next read.
   for (let count = 0; count < 2; count += 1) {
     reads[count]?.();
     await new Promise(setImmediate);

@@ -5,38 +5,38 @@ import type { Logger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
 import { answerAll } from "./answer-all.ts";
 
-/** Open topics of one group that are kept, about 300 bytes each; the one that was kept first makes room. */
+/** Most open topics of one group in memory, about 300 bytes each. The one that was added first is removed first. */
 export const openTopicsMax = 65_536;
 
 /** What a publish needs of its topic. */
 export interface OpenTopic {
   readonly name: TopicName;
   readonly address: Address;
-  /** Of the name, for eventIds. */
+  /** Digest of the name, for eventIds. */
   readonly digest: string;
-  /** Of a topic that the index does not have: its first batch opens it. */
+  /** Set for a topic that the index does not have: its first batch opens the topic. */
   readonly opening?: TopicOpening | undefined;
 }
 
-/** Called with the topic once it is known to be open, or with why nothing can be published to it. */
+/** Called with the topic once it is known to be open, or with the error that prevents a publish. */
 export type OnFound = (found: OpenTopic | BrokerError) => void;
 
-/** Opens a topic that does not exist, together with the publish that asks. */
+/** Prepares to open a missing topic together with the publish that asks. */
 export type OpenMissing = (name: TopicName) => Promise<TopicOpening>;
 
 /** A publish that waits for its topic. */
 interface WaitingCaller {
-  /** Of its content and extensions. */
+  /** Bytes of its content and extensions. */
   readonly bytes: number;
   readonly onFound: OnFound;
-  /** Opens a topic that does not exist. Undefined if the caller opens none: then 100101. */
+  /** Opens a missing topic. Undefined if the caller must not open it: then the caller gets 100101. */
   readonly open?: OpenMissing | undefined;
 }
 
 export interface OpenTopicsOptions {
   /** Reads a topic from the index. */
   readonly read: (name: TopicName) => Promise<Topic | undefined>;
-  /** Callers that may wait for reads, and bytes of what they publish. */
+  /** Most callers that may wait for reads, and most bytes that they publish. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
   readonly logger: Logger;
@@ -59,7 +59,7 @@ export class OpenTopics {
     this.#options = options;
   }
 
-  /** Undefined where the index has to be asked by {@link read}: also while others wait for that topic. */
+  /** Undefined if the caller must ask the index with {@link read}, also while others wait for that topic. */
   find(name: string): OpenTopic | undefined {
     return this.#known.get(name);
   }
@@ -93,7 +93,7 @@ export class OpenTopics {
       const { length } = callers;
       const found = await this.#read(name);
       if (!(found instanceof BrokerError)) {
-        // In the turn of the callbacks: nobody may find the topic before those that came first have theirs.
+        // In the turn of the callbacks: nobody may find the topic before the earlier callers have their answers.
         this.#keep(found);
         this.#answer(name, { count: callers.length, found });
         continue;
@@ -105,7 +105,7 @@ export class OpenTopics {
     }
   }
 
-  /** Lets the first caller open the topic. The others look again: it may be in the index by then. */
+  /** Lets the first caller open the topic. The others read again: the topic may be in the index by then. */
   async #open(name: TopicName): Promise<void> {
     const opening = await this.#waiting.get(name)?.[0]?.open?.(name).catch(toBrokerError);
     if (opening === undefined) return;
@@ -114,7 +114,7 @@ export class OpenTopics {
     this.#answer(name, { count: 1, found });
   }
 
-  /** Answers those that came first. */
+  /** Answers the first `count` callers of a topic. */
   #answer(
     name: TopicName,
     { count, found }: { readonly count: number; readonly found: OpenTopic | BrokerError },

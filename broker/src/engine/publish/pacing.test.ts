@@ -6,24 +6,24 @@ const some = (count: number) => ({ count, isFull: false });
 const full = { count: 1000, isFull: true };
 
 describe("while a transaction is in progress", () => {
-  it("the next waits until that one is old", () => {
+  it("the next transaction waits until that one is 100 ms old", () => {
     const pacing = underWaySince(1_000);
     expect(pacing.waitMs(some(5), 1_000)).toBe(100);
     expect(pacing.waitMs(some(5), 1_060)).toBe(40);
     expect(pacing.waitMs(some(5), 1_100)).toBe(0);
   });
 
-  it("a full one goes at once", () => {
+  it("a full transaction is sent at once", () => {
     expect(underWaySince(1_000).waitMs(full, 1_000)).toBe(0);
   });
 
-  it("the age of the youngest counts", () => {
+  it("the age of the youngest transaction counts", () => {
     const pacing = underWaySince(1_000);
     pacing.started(5, 1_090);
     expect(pacing.waitMs(some(5), 1_100)).toBe(90);
   });
 
-  it("half of many callers go beside it, and the others behind both", () => {
+  it("one half of many events is sent in parallel, and later events wait for both halves", () => {
     const pacing = ended({ events: 600, waiting: 0, tookMs: 8 });
     pacing.started(300, 1_008);
     expect(pacing.waitMs(some(299), 1_010)).toBe(98);
@@ -35,7 +35,7 @@ describe("while a transaction is in progress", () => {
     expect(pacing.isHalf(300)).toBe(false);
   });
 
-  it("two halves stay two when one has ended", () => {
+  it("two halves remain two after one has ended", () => {
     const pacing = ended({ events: 600, waiting: 0, tookMs: 8 });
     pacing.started(300, 1_008);
     pacing.started(300, 1_010);
@@ -56,14 +56,14 @@ describe("while a transaction is in progress", () => {
 });
 
 describe("after a transaction has ended", () => {
-  it("the next lingers for half of the time it took", () => {
+  it("the next transaction lingers for half of the time that it took", () => {
     const pacing = ended({ events: 60, waiting: 4, tookMs: 8 });
     expect(pacing.waitMs(some(4), 1_008)).toBe(4);
     expect(pacing.waitMs(some(63), 1_011)).toBe(1);
     expect(pacing.waitMs(some(63), 1_012)).toBe(0);
   });
 
-  it("the next goes once all callers are back, or half of many", () => {
+  it("the next transaction is sent once all callers are back, or half of many callers", () => {
     expect(ended({ events: 60, waiting: 4, tookMs: 8 }).waitMs(some(64), 1_009)).toBe(0);
     expect(ended({ events: 596, waiting: 4, tookMs: 8 }).waitMs(some(300), 1_009)).toBe(0);
   });
@@ -72,11 +72,11 @@ describe("after a transaction has ended", () => {
     expect(ended({ events: 1, waiting: 0, tookMs: 8 }).waitMs(some(1), 1_008)).toBe(0);
   });
 
-  it("a full one goes at once", () => {
+  it("a full transaction is sent at once", () => {
     expect(ended({ events: 2_000, waiting: 0, tookMs: 8 }).waitMs(full, 1_008)).toBe(0);
   });
 
-  it("a clock that steps back holds nothing for longer than the limits", () => {
+  it("no wait exceeds the limits when the clock steps back", () => {
     expect(ended({ events: 64, waiting: 0, tookMs: 20 }).waitMs(some(1), 0)).toBe(10);
     expect(underWaySince(3_600_000).waitMs(some(1), 0)).toBe(limits.pipelineAfterMs);
   });

@@ -1,9 +1,9 @@
 import type { EngineLimits } from "../limits.ts";
 
-/** What waits for a transaction. */
+/** The events that wait for a transaction. */
 export interface WaitingEvents {
   readonly count: number;
-  /** Whether it fills a transaction. */
+  /** Whether they fill a transaction. */
   readonly isFull: boolean;
 }
 
@@ -15,24 +15,24 @@ export interface EndedTransaction {
   readonly waiting: number;
 }
 
-/** Of the time that a transaction took, the share that the next may wait for the callers of the last. */
+/** Share of a transaction's duration for which the next one may wait for the same callers to come back. */
 const lingerShare = 0.5;
-/** Fewest events for which a second transaction pays: they cost several times what a transaction costs by itself. */
+/** Fewest events that justify a second transaction: they cost several times as much as a transaction without events. */
 const halfMin = 256;
 
 /**
- * Says when the next transaction goes. A transaction costs about a millisecond whatever it carries, and callers that publish one event after another
- * come back together: without care they would stay split in a large and a small convoy forever. Hence two waits: a transaction that is not full stays
- * behind the one in progress, unless that one takes long; and after one has ended, the next lingers until as many events wait as there were callers,
- * for a share of the time it took. Very many callers of short transactions are split in halves: while the chain commits one, the broker answers the
- * other and reads its next requests.
+ * Decides when to send the next transaction. A transaction costs about a millisecond whatever it carries, and callers that publish one event after another
+ * come back together: without care they would stay split in a large and a small convoy forever. Hence two waits. A transaction that is not full waits
+ * for the one in progress, unless that one takes long. After one has ended, the next lingers until as many events wait as there were callers, but only
+ * for a share of the time that the last one took. Very many callers of short transactions are split in halves: while the chain commits one half, the
+ * broker answers the other and reads its next requests.
  */
 export class Pacing {
   readonly #limits: Pick<EngineLimits, "lingerMsMax" | "pipelineAfterMs">;
   #underWay = 0;
   #eventsUnderWay = 0;
   #startedAt = 0;
-  /** Events that are worth a transaction. */
+  /** Number of waiting events that ends the wait. */
   #wanted = 0;
   #isSplit = false;
   #lingerUntil = 0;
@@ -46,7 +46,7 @@ export class Pacing {
   }
 
   /**
-   * How long to wait from `now` before the next transaction is sent; 0 or less when it is to go at once. Never longer than the limits, also
+   * How long to wait from `now` before the next transaction is sent, in milliseconds; 0 or less to send it at once. Never longer than the limits, even
    * when the clock has stepped back.
    */
   waitMs(waiting: WaitingEvents, now: number): number {
@@ -57,7 +57,7 @@ export class Pacing {
     return Math.min(lingerMsMax, this.#lingerUntil - now);
   }
 
-  /** Whether so many waiting events are one of two halves, which goes before the input at hand is read to its end. */
+  /** Whether so many waiting events make up one of two halves, which is sent before the rest of the current input is read. */
   isHalf(count: number): boolean {
     return this.#isSplit && this.#underWay < 2 && count >= this.#wanted;
   }

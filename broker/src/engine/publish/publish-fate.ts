@@ -11,11 +11,11 @@ export interface PublishFateOptions {
   readonly store: Pick<Store, "findHead">;
   readonly progress: IndexProgress;
   readonly clock: Clock;
-  /** Undefined where this process has the store alone. */
+  /** Undefined for a single node. */
   readonly nodes?: NodesView | undefined;
 }
 
-/** Wait between two looks at a chain that has reorgs, in milliseconds: a reorg that the index knows is known to the ledger by the second. */
+/** Wait between two looks at a chain that has reorgs, in milliseconds. By the second look, the ledger knows each reorg that the index knows. */
 const confirmAfterMs = 1_000;
 
 /** Says whether an event that the index does not have can still come. */
@@ -32,16 +32,16 @@ export class PublishFate {
   }
 
   /**
-   * What the ledger asks before it sends a publish that begins now: whether another node can have found by now that this one is gone. Undefined where
-   * this process has the store alone.
+   * A check that the ledger makes before it sends a publish that begins now. It is false once another node may have found that this node is gone.
+   * Undefined for a single node.
    */
   startCheck(): (() => boolean) | undefined {
     return this.#options.nodes?.mayStart();
   }
 
   /**
-   * Waits until no transaction of the row's sender can still bring an event, and the index has those that did. False if `signal` aborts first, or
-   * another node that is up signs with that account.
+   * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. False if `signal` aborts first, or if
+   * another live node signs with that account.
    */
   async isSettled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<boolean> {
     const { ledger, clock, nodes } = this.#options;
@@ -65,5 +65,5 @@ export class PublishFate {
 }
 
 function toAddress(sender: string): Ledger["sender"] {
-  return sender === "" ? undefined : (sender as Ledger["sender"]); // A ledger's own, as it was recorded.
+  return sender === "" ? undefined : (sender as Ledger["sender"]); // Recorded from `Ledger.sender`.
 }

@@ -5,14 +5,14 @@ import { withoutTraceParent } from "../../domain/trace-parent.ts";
 /** Marks that differ between a publish and its repeat: one counts from the time of receipt, one depends on the filters of that moment. */
 const variableMarks: readonly string[] = [sessionMarks.expiresAt, sessionMarks.origin];
 
-/** The extensions by which a repeat of a session's publish is known. */
+/** The extensions by which a repeat of a session's publish is recognized. */
 export function toSessionIdentity(extensions: Extensions, extensionPrefix: string): Extensions {
   return toIdentity(extensions, extensionPrefix).filter(
     ([name]) => !variableMarks.some((mark) => name === extensionPrefix + mark),
   );
 }
 
-/** The extensions by which a repeat of any other publish is known. */
+/** The extensions by which a repeat of any other publish is recognized. */
 export function toIdentity(extensions: Extensions, extensionPrefix: string): Extensions {
   return withoutTraceParent(extensions, extensionPrefix);
 }

@@ -21,7 +21,7 @@ async function start(count: number, options: TestClusterOptions = {}): Promise<v
   await cluster.clock.advance(1_000);
 }
 
-/** Two nodes, each 100 ms from the store and back again, that know the topic: the next publish goes to the store at once to record its key. */
+/** Starts two nodes that know the topic, with messages to and from the store that take 100 ms. The next publish records its key at once. */
 async function startWarm(): Promise<void> {
   await start(2, { delayMs: () => 100 });
   for (const index of [0, 1]) await send(index, `w${index}`);
@@ -38,14 +38,14 @@ function submit(index: number, key: string): { outcome: PublishOutcome | undefin
   return answer;
 }
 
-/** Publishes at a node; the answer, or undefined where the node does not answer. */
+/** Publishes at a node and returns the answer; undefined if the node does not answer. */
 async function send(index: number, key: string, waitMs = 70_000): Promise<PublishOutcome | undefined> {
   const answer = submit(index, key);
   for (let waited = 0; answer.outcome === undefined && waited < waitMs; waited += 500) await cluster.clock.advance(500);
   return answer.outcome;
 }
 
-/** Repeats at all nodes at once until all know the event: only the node that recorded the key, if it is up, finds out that it may publish again. */
+/** Repeats at all nodes at once until all return the event: if the node that recorded the key is up, only it can publish again. */
 async function sendUntilAnswered(key: string): Promise<readonly string[]> {
   for (let tries = 0; tries < 5; tries += 1) {
     const answers = Array.from({ length: nodes }, (_, index) => submit(index, key));
@@ -82,7 +82,7 @@ it("the same key at three nodes at once gives one event", async () => {
   expect(published()).toEqual(["k"]);
 });
 
-it("a key of a node that died before it published is TIMEOUT at another node until the death is known, then published", async () => {
+it("a repeat of a publish whose node died after recording the key waits until the death is known, then publishes", async () => {
   await startWarm();
   submit(0, "k");
   await cluster.clock.advance(150);
@@ -97,7 +97,7 @@ it("a key of a node that died before it published is TIMEOUT at another node unt
   expect(published()).toEqual(["w0", "w1", "k"]);
 });
 
-it("a node that stood still between recording a key and publishing does not publish after another node has", async () => {
+it("a node that froze between recording a key and publishing does not publish after another node has", async () => {
   await startWarm();
   const slept = submit(0, "k");
   await cluster.clock.advance(150);

@@ -13,7 +13,7 @@ import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const keys = ["k0", "k1", "k2", "k3"];
 const triesMax = 5;
-/** Longer than a repeat waits. */
+/** Longer than a repeat waits, in milliseconds. */
 const answerMsMax = 70_000;
 /** A chain and a store that outlive brokers. */
 class World {
@@ -31,7 +31,7 @@ class World {
     return startOnFaultyPorts({ clock, chain, store: this.#store, nextUuid: () => this.#nextUuid() }, ports);
   }
 
-  /** Outcomes of a publish for each key, twice at once; undefined where nobody answered. */
+  /** Publishes each key twice at once. Returns the outcomes, which are undefined without an answer. */
   async publishAll(broker: CalledBroker): Promise<ReadonlyMap<string, readonly (PublishOutcome | undefined)[]>> {
     const outcomes = new Map(keys.map((key) => [key, [undefined, undefined] as (PublishOutcome | undefined)[]]));
     for (const turn of [0, 1]) {
@@ -68,7 +68,7 @@ function noteAnswers(
   for (const { key, outcome } of all) if (outcome?.status === "SUCCESS") answered.get(key)?.add(outcome.eventId);
 }
 
-/** Publishes every key until it is answered with SUCCESS, with a fault at call `at`. Returns whether there was such a call. */
+/** Publishes every key until it is answered with SUCCESS, with a fault at port call `at`. Returns whether there were that many calls. */
 async function runWithFault(createStore: () => Promise<Store>, at: number, fault: Fault): Promise<boolean> {
   const world = new World(await createStore());
   const ports = new FaultyPorts(at, fault);
@@ -101,7 +101,7 @@ it.each([
   ["memory", async () => createMemoryStore()],
   ["SQLite", async () => new StoreOverLives(createSqlStore({ file: await migratedFile() })).store],
 ] as const)(
-  "each key is one event, whichever port call fails, or the process dies in (%s)",
+  "each key gives one event, whichever port call fails or kills the process (%s)",
   async (_, createStore) => {
     for (const fault of faults) {
       let at = 1;
@@ -112,7 +112,7 @@ it.each([
   120_000,
 );
 
-/** Starts a store once, whichever brokers start and stop it. */
+/** A store that starts once and never stops, however often brokers start and stop it. */
 class StoreOverLives {
   readonly store: Store;
   #started: Promise<void> | undefined;

@@ -35,13 +35,13 @@ function published(chain: MemoryChain = engine.chain): readonly string[] {
   );
 }
 
-/** A publish that is part of a span. */
+/** A publish that carries the trace context of a span. */
 function traced(span: number): PublishCall {
   const trace = `00-${"a".repeat(32)}-${String(span).padStart(16, "0")}-01`;
   return call("k", "text", { extensions: [["svc-traceparent", trace]] });
 }
 
-/** A chain whose ledger's append can be made to end otherwise. */
+/** A chain whose next append ends as `state.next` says. */
 function createFailingChain(clock = new VirtualClock()) {
   const chain = new MemoryChain({ clock });
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain });
@@ -78,7 +78,7 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["text"]);
   });
 
-  it("carries a token as an extension, which the digest leaves out", async () => {
+  it("carries a token as an extension", async () => {
     await start();
     const { eventId } = await send(call("k", "text", { extensions: [["svc-a", "1"]] }));
     const { extensions } = await engine.broker.getEvent({ eventId, groupId: undefined });
@@ -150,7 +150,7 @@ describe("a publish with a key", () => {
     for (const key of ["a".repeat(255), visible]) expect((await send(call(key))).status).toBe("SUCCESS");
   });
 
-  it("may not set the token itself, and needs room for it within the limit of extensions", async () => {
+  it("may not set the token itself, and needs room for the token within the limit of extensions", async () => {
     await start({ limits: { extensionsBytesMax: 60 } });
     const named = (value: string) => () =>
       engine.broker.submit(call("k", "text", { extensions: [["svc-a", value]] }), () => {});
@@ -223,13 +223,13 @@ describe("limits and batches of publishes with keys", () => {
     };
     for (const one of calls.slice(0, 6)) await repeat(one);
     await expect(repeat(calls[6] ?? call("k6"))).rejects.toEqual(refusal("busy"));
-    await repeat(call("k0", "x".repeat(300))); // joins one that waits
+    await repeat(call("k0", "x".repeat(300))); // joins a publish that waits
     await engine.clock.advance(70_000);
     expect(answers.map(({ status }) => status)).toEqual(Array(7).fill("TIMEOUT"));
     await repeat(calls[6] ?? call("k6"));
   });
 
-  it("a transaction records its keys in one write before the ledger is asked; without a key there is none", async () => {
+  it("a transaction records its keys in one write before the ledger gets it, and writes nothing without keys", async () => {
     const store = createMemoryStore();
     const writes: number[] = [];
     const { chain, append, state } = createFailingChain();

@@ -25,7 +25,7 @@ const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 /** Wait before a repeat looks again for an event that another node may still publish, in milliseconds. */
 const lookAgainMs = 500;
 
-/** What producers that wait for one group may keep waiting, in callers and in bytes: each publish of a draft once, and as many repeats. */
+/** Callers and bytes that may wait, as a multiple of the limits for waiting publishes: each publish once, and as many repeats. */
 const callersPerWaitingMax = 2;
 
 export interface PublishOnceOptions {
@@ -48,16 +48,16 @@ export interface PublishOnceOptions {
 }
 
 /**
- * Publishes that producers name by keys: each key gives one event, however often the request is repeated (SESSIONS, section 4). The key is recorded
- * with a random token before the ledger is asked, and the event carries the token. A repeat looks for the token in the topic. It publishes again only
- * if no transaction can still bring the event.
+ * Publishes with keys: each key gives one event, however often the request is repeated. The key is recorded with a random token
+ * before the ledger gets the event, which carries the token. A repeat looks for the token in the topic. It publishes again only if no transaction can
+ * still bring the event.
  */
 export class PublishOnce {
   readonly #options: PublishOnceOptions;
-  /** By scope and key: a repeat that comes meanwhile gets the same outcome. */
+  /** Publishes in progress, by scope and key. A repeat that comes meanwhile gets the same outcome. */
   readonly #current = new Map<string, NamedPublish>();
   #callers = 0;
-  /** Content and extensions of those in progress. */
+  /** Bytes of content and extensions of the publishes in progress. */
   #bytes = 0;
 
   constructor(options: PublishOnceOptions) {
@@ -66,7 +66,7 @@ export class PublishOnce {
 
   /**
    * As `Broker.submit` says.
-   * @throws BrokerError 200001 the key is malformed; 100114 the same key is in progress for another request; 200300.
+   * @throws BrokerError 200001 if the key is malformed; 100114 if another request with the same key is in progress; 200300 if too much waits.
    */
   submit({ name, payload, scope, key, session, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#options;
@@ -154,7 +154,7 @@ export class PublishOnce {
     }
   }
 
-  /** Nothing new can be published, but an earlier request may have been. */
+  /** Nothing new can be published: answers with the event of an earlier request, or else with `refusal`. */
   async #findEarlier(named: NamedPublish, refusal: BrokerError): Promise<void> {
     try {
       const row = await this.#options.keys.findPublishKey(named.row);
@@ -165,7 +165,7 @@ export class PublishOnce {
     }
   }
 
-  /** A key under which nothing was published, and nothing will be, is free again. */
+  /** Frees the key if nothing was published under it and nothing will be. */
   async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
     const { keys, janitor, logger, search } = this.#options;
     if (named.isRecorded) janitor.added(named.row.scope, 1);
@@ -198,7 +198,7 @@ export class PublishOnce {
     }
   }
 
-  /** The client of a session forgot that it used the key. */
+  /** Publishes under a key that a session used for something else: its client forgot to release the key. */
   async #replace(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
     const { keys, janitor } = this.#options;
     if (!named.isOfSession) throw reusedKey(row.key);
@@ -208,7 +208,7 @@ export class PublishOnce {
     this.#add(named, named.topic);
   }
 
-  /** Undefined if the event surely does not come any more; `unknown` if nobody knows in time. */
+  /** Undefined if the event can no longer come; `unknown` if that is not certain before `signal` aborts. */
   async #findEvent(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
     const { search, fate, clock } = this.#options;
     while (!signal.aborted) {
@@ -227,7 +227,7 @@ export class PublishOnce {
     return found ?? (signal.aborted ? "unknown" : undefined);
   }
 
-  /** With the same token, so that a reader could tell two events of one publish. */
+  /** Publishes with the same token, so that a reader could recognize two events of one publish. */
   async #publishAgain(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
     const { keys, fate } = this.#options;
     if (refusal !== undefined) throw refusal;

@@ -1,7 +1,7 @@
 import { BrokerError, isBrokerError } from "@stele/wire";
 import type { BatchOutcome } from "../../ports/ledger.ts";
 
-/** Why a batch was not committed, for its callers. */
+/** The error for the callers of a batch that was not committed. */
 export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }> | undefined): BrokerError {
   if (outcome === undefined)
     return new BrokerError("unknown", { details: "the ledger answered fewer batches than it was given" });
@@ -15,12 +15,12 @@ export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }
   return new BrokerError("transactionFailed", { details: `the registry refused the batch: ${outcome.reason}` });
 }
 
-/** What is answered of something that was committed, when the index does not show it. */
+/** The error for a committed batch that the index does not have. */
 export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
   return new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet`, cause });
 }
 
-/** True for the failure after which nobody knows yet whether the event will be committed. */
+/** Whether the error leaves open if the event will be committed. */
 export function isFateUnknown(error: unknown): boolean {
   return isBrokerError(error, "transactionTimeout");
 }

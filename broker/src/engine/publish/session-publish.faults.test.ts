@@ -9,10 +9,10 @@ import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const session = { id: "00000000-0000-4000-8000-00000000aaaa" };
-/** Longer than a repeat waits. */
+/** Longer than a repeat waits, in milliseconds. */
 const answerMsMax = 70_000;
 const triesMax = 6;
-/** With the packet identifiers that they are published under: each comes again, also with the same content. */
+/** Packet identifiers and contents. Each identifier is used again, also with the same content. */
 const messages = [
   ["1", "same"],
   ["2", "same"],
@@ -21,7 +21,7 @@ const messages = [
   ["1", "other"],
 ] as const;
 
-/** A chain and a store that outlive brokers, and a client that keeps what MQTT makes it keep. */
+/** A chain and a store that outlive brokers, and the publishes of an MQTT client. */
 class World {
   readonly clock = new VirtualClock();
   readonly chain = new MemoryChain({ clock: this.clock });
@@ -34,7 +34,7 @@ class World {
     return startOnFaultyPorts({ clock, chain, store: this.#store, nextUuid: () => this.#nextUuid() }, ports);
   }
 
-  /** Whether the publish was acknowledged; the extension is another one at each try, as that of a message that expires. */
+  /** Returns whether the publish was acknowledged. The extension differs at each try, like that of a message that expires. */
   async publish(broker: CalledBroker, [key, text]: readonly [string, string]): Promise<boolean> {
     let outcome: PublishOutcome | undefined;
     const extensions = [["svc-expires-at", String((this.#tries += 1))]] as const;
@@ -75,7 +75,7 @@ class World {
   }
 }
 
-/** Repeats each step until it is acknowledged, with a fault at call `at`. Returns whether there was such a call. */
+/** Repeats each step until it is acknowledged, with a fault at port call `at`. Returns whether there were that many calls. */
 async function runWithFault(at: number, fault: (typeof faults)[number]): Promise<boolean> {
   const world = new World();
   const ports = new FaultyPorts(at, fault);
@@ -105,7 +105,7 @@ async function runWithFault(at: number, fault: (typeof faults)[number]): Promise
   return ports.calls >= at;
 }
 
-it("each message of a session is one event, whichever port call fails, or the process dies in", async () => {
+it("each message of a session gives one event, whichever port call fails or kills the process", async () => {
   for (const fault of faults) {
     let at = 1;
     while (await runWithFault(at, fault)) at += 1;
@@ -113,7 +113,7 @@ it("each message of a session is one event, whichever port call fails, or the pr
   }
 }, 120_000);
 
-it("publishes a message that takes a packet identifier whose release its client forgot", async () => {
+it("publishes a new message under a packet identifier that its client forgot to release", async () => {
   const world = new World();
   const broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));
   const opened = broker.open({ topic: "a", groupId: undefined });

@@ -12,10 +12,10 @@ import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { toIdentity, toSessionIdentity } from "./publish-identity.ts";
 
-/** Topics of one group that are searched for tokens at once; other topics wait. */
+/** Most topics of one group that are searched for tokens at once; other topics wait. */
 const searchesAtOnceMax = 2;
 
-/** Publishes whose block this node remembers, about 150 bytes each. To find any other one, a repeat reads the topic from the position of the first request. */
+/** Most publishes whose block this node remembers, about 150 bytes each. For others, a repeat reads the topic from the position of the first request. */
 const blocksKnownMax = 20_000;
 
 export interface TokenSearchOptions {
@@ -70,7 +70,7 @@ export class TokenSearch {
     return wanted.found.promise;
   }
 
-  /** Where the event of a token was published: a repeat looks there first. */
+  /** Remembers the block of a token's event: a repeat looks there first. */
   note(token: string, eventId: EventId): void {
     this.#blocks.delete(token);
     this.#blocks.set(token, parseEventId(eventId).blockNumber);
@@ -102,7 +102,7 @@ export class TokenSearch {
     const { wanted } = range;
     try {
       await this.#search(range);
-      for (const { found } of wanted) found.resolve(undefined); // Those that were found are resolved.
+      for (const { found } of wanted) found.resolve(undefined); // No effect on those that were found.
     } catch (error) {
       for (const { found } of wanted) found.reject(error);
     }
@@ -114,7 +114,7 @@ export class TokenSearch {
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     const upTo = minOf(endOfBlock(progress.blockNumber), end ?? endOfBlock(progress.blockNumber));
     const open = new Map(wanted.map((one) => [one.row.token, one]));
-    let after = Math.min(...wanted.map((one) => one.after)) as Position; // One of them.
+    let after = Math.min(...wanted.map((one) => one.after)) as Position; // The least of several positions.
     while (open.size > 0 && after < upTo) {
       const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
       const last = batches.at(-1);
@@ -125,14 +125,14 @@ export class TokenSearch {
     }
   }
 
-  /** Whoever can write to the topic can copy a token, but only after the event: the first event of that content is the one. */
+  /** Any writer of the topic can copy a token, but only after the event. So the first event with the token and the same content counts. */
   #look(event: Event, open: Map<string, Wanted>): void {
     const { tokenKey } = this.#options;
     const token = event.extensions.find(([key]) => key === tokenKey)?.[1];
     const wanted = token === undefined ? undefined : open.get(token);
     if (token === undefined || wanted === undefined || event.position <= wanted.after) return;
     const extensions = event.extensions.filter(([key]) => key !== tokenKey);
-    // A session's publish is known by fewer extensions.
+    // A session's publish is recognized by fewer extensions.
     const identities = [toIdentity, toSessionIdentity].map((toOwn) => toOwn(extensions, this.#options.extensionPrefix));
     if (!identities.some((one) => publishDigest({ ...event, extensions: one }) === wanted.row.digest)) return;
     open.delete(token);

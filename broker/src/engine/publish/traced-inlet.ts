@@ -10,7 +10,7 @@ interface TracedInletOptions extends InletOptions {
   readonly tracing?: Tracing | undefined;
 }
 
-/** An inlet that shows each publish with a trace as a span, where somebody records spans. */
+/** An inlet that records a span for each publish with a trace, if tracing is on. */
 export function createInlet(options: TracedInletOptions): Inlet {
   const { tracing } = options;
   return tracing === undefined ? new Inlet(options) : new TracedInlet({ ...options, tracing });
@@ -53,7 +53,7 @@ class TracedInlet extends Inlet {
   #start({ topic, content, extensions }: PublishCall): Span | undefined {
     const { tracing, extensionPrefix } = this.#options;
     const traceParent = findTraceParent(extensions, extensionPrefix);
-    // What is no name is refused at once, and may be very long.
+    // An invalid name is refused at once, and may be very long.
     if (traceParent === undefined || !isTopicName(topic)) return undefined;
     const attributes = {
       ...messageAttributes("publish", { topic }),
@@ -80,7 +80,7 @@ function toEnd(outcome: PublishOutcome | { readonly status: "TIMEOUT" }): SpanEn
   return status === "SUCCESS" ? { attributes: { "messaging.message.id": eventId } } : { error: { type: status } };
 }
 
-/** Its words may quote what the client wrote. */
+/** The code alone: the text of an error may quote what the client wrote. */
 function toErrorType(error: unknown): string {
   return isBrokerError(error) ? String(error.code) : "internal";
 }

@@ -10,7 +10,7 @@ import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const topics = ["a", "b", "c"];
-/** Longer than a transaction takes. */
+/** Longer than a transaction takes, in milliseconds. */
 const answerMsMax = 20_000;
 
 /** What a client does: a transaction of events to topics, or a single publish. */
@@ -34,7 +34,7 @@ class World {
     return broker;
   }
 
-  /** Undefined where the process died first. */
+  /** Returns the status of the transaction; undefined if the process died first. */
   async submit(
     broker: CalledBroker,
     { texts, topics: names }: { texts: readonly string[]; topics: readonly string[] },
@@ -79,7 +79,7 @@ async function run(steps: readonly Step[], ports: FaultyPorts): Promise<void> {
   }
 }
 
-it("commits all events of a transaction or none, whichever port call fails, or the process dies in", async () => {
+it("commits all events of a transaction or none, whichever port call fails or kills the process", async () => {
   const order = fc.record({
     steps: fc.array(step, { minLength: 1, maxLength: 6 }),
     at: fc.integer({ min: 1, max: 20 }),
@@ -91,7 +91,7 @@ it("commits all events of a transaction or none, whichever port call fails, or t
   );
 }, 60_000);
 
-it("commits all or none at each single fault of a fixed history", async () => {
+it("commits all events of a transaction or none, for each single fault in a fixed history", async () => {
   const steps: readonly Step[] = [
     { isTransaction: true, topics: ["a", "b", "a"] },
     { isTransaction: false, topics: ["a"] },

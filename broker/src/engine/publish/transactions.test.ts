@@ -67,14 +67,14 @@ describe("a transaction of publishes", () => {
     expect(committed).toEqual([2, 1]);
   });
 
-  it("is refused as a whole where one topic is missing or closed", async () => {
+  it("is refused as a whole if one topic is missing or closed", async () => {
     await engine.broker.close(topic("b"));
     expect(codeOf(await settled(submitAll(call("a"), call("b"))))).toBe(100112);
     expect(codeOf(await settled(submitAll(call("a"), call("nowhere"))))).toBe(100101);
     expect(await count("a")).toBe(0);
   });
 
-  it("is refused as a whole where one event is malformed, has a key, or is of another group", () => {
+  it("is refused as a whole if one event is malformed, has a key, or belongs to another group", () => {
     const submit = (one: PublishCall): number | undefined =>
       thrown(() => engine.broker.submitAll([call("a"), one], () => {}));
     expect(submit(call("a", ""))).toBe(100200);
@@ -87,7 +87,7 @@ describe("a transaction of publishes", () => {
   });
 });
 
-it("makes a close of its topic wait, and is refused while one waits", async () => {
+it("a transaction delays the close of its topic, and new ones are refused meanwhile", async () => {
   const store = createMemoryStore();
   const findTopic = store.findTopic.bind(store);
   const held: (() => void)[] = [];
@@ -112,7 +112,7 @@ it("makes a close of its topic wait, and is refused while one waits", async () =
   expect(codeOf(await settled(submitAll(call("a"), call("b"))))).toBe(100112);
 });
 
-it("shares its transaction with no publish that waits beside it", async () => {
+it("a transaction of publishes shares no transaction of the chain with other publishes", async () => {
   const sizes: number[] = [];
   const held: (() => void)[] = [];
   const append: Ledger["append"] = async (batches) => {
@@ -140,7 +140,7 @@ it("shares its transaction with no publish that waits beside it", async () => {
   expect(sizes).toEqual([1, 2, 1]);
 });
 
-it("that does not fit into one transaction is refused as a whole", async () => {
+it("refuses events as a whole if they do not fit into one transaction", async () => {
   const limits = {
     eventsPerTransactionMax: 3,
     bytesPerTransactionMax: 200,
@@ -154,7 +154,7 @@ it("that does not fit into one transaction is refused as a whole", async () => {
   expect(await count("a")).toBe(3);
 });
 
-it("that the chain finds too large is refused, and not split", async () => {
+it("refuses a transaction that the chain finds too large, and does not split it", async () => {
   const chain = new MemoryChain({ clock: new VirtualClock() });
   let appends = 0;
   const append: Ledger["append"] = async (batches) => {
@@ -166,7 +166,7 @@ it("that the chain finds too large is refused, and not split", async () => {
   expect(appends).toBe(1);
 });
 
-it("keeps its place among other publishes, and takes as much room as they do", async () => {
+it("a transaction keeps its place among other publishes, and each of its events counts towards the limit of waiting ones", async () => {
   await start({ limits: { publishesWaitingMax: 3 } });
   const order: string[] = [];
   const note = (name: string) => () => order.push(name);

@@ -13,7 +13,7 @@ export interface TransactionsOptions {
   readonly logger: Logger;
 }
 
-/** An event of a transaction, checked but for its topic. */
+/** An event of a transaction. All but its topic is checked. */
 export interface TransactionEvent {
   readonly name: TopicName;
   readonly payload: EventPayload;
@@ -26,14 +26,14 @@ interface Submitted {
 }
 
 /**
- * Publishes several events in one transaction of the chain, all or none. The registry refuses it as a whole where one topic is closed. Registries of an
- * earlier version decide about each topic by itself: so a topic is read from the index first, and is not closed while a transaction with it is in
- * progress.
+ * Publishes several events in one transaction of the chain, all or none. The registry refuses the transaction as a whole if one topic is closed. Registries
+ * of an earlier version decide about each topic separately. Therefore the broker first reads each topic from the index, and does not close a topic while a
+ * transaction with it is in progress.
  */
 export class Transactions {
   readonly #options: TransactionsOptions;
   readonly #inProgress = new Map<TopicName, number>();
-  /** Topics that are being closed, with whoever waits until no transaction with them is in progress. */
+  /** Topics that are being closed, each with the calls that wait until no transaction with the topic is in progress. */
   readonly #closing = new Map<TopicName, Deferred<void>[]>();
 
   constructor(options: TransactionsOptions) {
@@ -71,7 +71,7 @@ export class Transactions {
     }
   }
 
-  /** Reads each topic, also those that are known: it may have been closed since. */
+  /** Reads each topic from the index, even a known one: it may have been closed since. */
   #read(submitted: Submitted): void {
     const found = new Map<TopicName, OpenTopic>();
     let refusal: BrokerError | undefined;
@@ -129,13 +129,13 @@ export class Transactions {
   }
 }
 
-/** What a topic's events keep in memory. */
+/** Bytes that the topic's events take in memory. */
 function bytesOf({ events }: Submitted, topic: TopicName): number {
   const own = events.filter(({ name }) => name === topic);
   return own.reduce((sum, { payload }) => sum + encodedBytes(payload), 0);
 }
 
-/** Another node, or another account, may close a topic after it was read: then a registry of an earlier version committed a part. */
+/** Another node, or another account, may close a topic after it was read: then a registry of an earlier version commits only a part. */
 function toOutcome(outcomes: readonly PublishOutcome[], logger: Logger): TransactionOutcome {
   const results = outcomes.filter((one): one is PublishResult => one.status === "SUCCESS");
   if (results.length === outcomes.length) return { status: "SUCCESS", results };

@@ -14,7 +14,7 @@ interface ProgressSources {
   readonly progressWriter: ProgressWriter;
 }
 
-/** What this node knows of a stored subscription. */
+/** A stored subscription with the newest progress that this node knows. */
 export function toCurrent(stored: Subscription, { workers, progressWriter }: ProgressSources): Current {
   const worker = workers.find(stored.id);
   const progress = worker?.progress ?? progressWriter.find(stored.id);

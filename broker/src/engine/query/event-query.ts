@@ -9,7 +9,7 @@ import type { PlacedEvent } from "../placed-event.ts";
 
 export interface EventQueryOptions {
   readonly store: Store;
-  /** The store as it is, without the events that it has dropped. */
+  /** The store itself, which does not read dropped events from the chain. */
   readonly keptStore: Pick<Store, "findBatch">;
   readonly eventIds: EventIds;
 }
@@ -26,7 +26,7 @@ export class EventQuery {
     this.#options = options;
   }
 
-  /** An event of a topic that `mayFind` refuses does not exist. @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
+  /** Events of topics for which `mayFind` returns false count as missing. @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
   async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<PlacedEvent> {
     const find: Find<Event & Placed> = async (place) => {
       const batch = await this.#options.store.findBatch(group.id, place);
@@ -37,7 +37,7 @@ export class EventQuery {
     return { ...event, eventId: this.#options.eventIds.of(event) };
   }
 
-  /** Where an event is, for which the chain is never asked. @throws BrokerError as {@link get}. */
+  /** The place of an event. Never reads the chain. @throws BrokerError as {@link get}. */
   getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
     const find: Find<EventPlace> = async (place) => {
       const batch = await this.#options.keptStore.findBatch(group.id, place);
@@ -62,7 +62,7 @@ export class EventQuery {
       const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
       throw new BrokerError("eventNotExist", { details });
     }
-    // The index in the store, which another node may be ahead with.
+    // Read the stored head: another node may have indexed more than this node has seen.
     const head = (await this.#options.store.findHead(group.id))?.blockNumber ?? -1;
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });

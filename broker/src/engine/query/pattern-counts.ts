@@ -6,10 +6,10 @@ import { TopicTally } from "../../domain/topic-tally.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 
-/** Batches that one call of the store counts. */
+/** Maximum number of batches that one call of the store counts. */
 const batchesCountedMax = 1_000;
 
-/** Topics that are counted in one step when a stretch has more batches than there are topics. */
+/** Maximum number of topics that one step counts when a stretch has more batches than there are topics. */
 const topicsCountedMax = 500;
 
 export interface PatternCountsOptions {
@@ -19,14 +19,14 @@ export interface PatternCountsOptions {
 }
 
 /**
- * Counts the events of one group that match patterns and lie after cursors. It goes through the index once, from the head back to the oldest
- * cursor, and keeps the events passed so far by topic: so a cursor costs the stretch to the next one, or one look-up for each topic where
- * that is less, however many patterns stand there.
+ * Counts the events of one group that match a pattern and come after a cursor. It reads the index once, from the head back to the oldest cursor, and
+ * tallies the events by topic. So each cursor costs a read of the events up to the next cursor, or one look-up for each topic if that is cheaper,
+ * however many patterns have this cursor.
  */
 export class PatternCounts {
   readonly #options: PatternCountsOptions;
   #tally = new TopicTally();
-  /** The events after here are in the tally. */
+  /** The tally has the events after this position. */
   #from: Position;
 
   private constructor(options: PatternCountsOptions, head: Position) {
@@ -40,19 +40,19 @@ export class PatternCounts {
     return new PatternCounts(options, endOfBlock(Math.max(0, head?.blockNumber ?? 0)));
   }
 
-  /** Moves back to a cursor; a cursor further on than the current one changes nothing. */
+  /** Moves back to a cursor; a cursor after the current position changes nothing. */
   async goBackTo(cursor: Position): Promise<void> {
     if (cursor >= this.#from) return;
     if (!(await this.#addStretch(cursor))) await this.#countAnew(cursor);
     this.#from = cursor;
   }
 
-  /** Matching events after the cursor. */
+  /** Matching events after the current position. */
   find(filter: TopicFilter): PendingEvents {
     return this.#tally.sum(filter);
   }
 
-  /** Adds the events between a cursor and those counted so far. False when they fill more batches than there are topics: then the tally is useless. */
+  /** Adds the events between a cursor and the current position. Returns false if they fill more batches than there are topics: then the tally is invalid. */
   async #addStretch(cursor: Position): Promise<boolean> {
     const { store, slices, groupId } = this.#options;
     const { total } = await store.listTopics(groupId, { offset: 0, limit: 1 });
@@ -70,7 +70,7 @@ export class PatternCounts {
     return true;
   }
 
-  /** Asks each topic, but for those whose newest event the cursor has passed. */
+  /** Makes a new tally by counting each topic, except those whose newest event the cursor has passed. */
   async #countAnew(cursor: Position): Promise<void> {
     const { store, slices, groupId } = this.#options;
     this.#tally = new TopicTally();

@@ -32,7 +32,7 @@ async function countAll(standings: readonly Standing[]): Promise<readonly number
   return standings.map((one) => counts.get(one));
 }
 
-/** Counts the calls that a listing makes of the store. */
+/** Counts the calls of the store by method. */
 function countCalls(): Map<string, number> {
   const calls = new Map<string, number>();
   const note = (name: string): void => void calls.set(name, (calls.get(name) ?? 0) + 1);
@@ -48,7 +48,7 @@ function countCalls(): Map<string, number> {
   return calls;
 }
 
-it("counts the undelivered events of each subscription, by topic name and by pattern, in each group", async () => {
+it("counts the waiting events of each subscription, by topic name and by pattern, in each group", async () => {
   for (const groupId of [group, otherGroup]) await store.applyBlocks(groupId, history);
   const standings = [
     standing("alpha"),
@@ -70,7 +70,7 @@ it("counts 0 in a group without an index", async () => {
   expect(await countAll([standing("#"), standing("alpha")])).toEqual([0, 0]);
 });
 
-it("queries the store once for many names, and once for all cursors at the same event", async () => {
+it("calls the store once for 500 cursors in a topic, even if each one is added twice", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
   const places = Array.from({ length: 500 }, (_, index) => standing("alpha", toPosition(1, index)));
@@ -78,20 +78,20 @@ it("queries the store once for many names, and once for all cursors at the same 
   expect(calls).toEqual(new Map([["countEventsAfterEach", 1]]));
 });
 
-it("queries the store once for all patterns with cursors at the same event", async () => {
+it("calls the store once for 500 patterns with the same cursor", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
   await countAll(Array.from({ length: 500 }, (_, index) => standing(`${index}/#`)));
   expect(calls).toEqual(new Map([["countStretch", 1]]));
 });
 
-it("asks nothing where nothing is to be counted", async () => {
+it("does not call the store if nothing was added", async () => {
   const calls = countCalls();
   expect(await countAll([])).toEqual([]);
   expect(calls).toEqual(new Map());
 });
 
-it("looks up topics, and reads no further, where a stretch has more batches than the group has topics", async () => {
+it("counts each topic instead if there are more batches between two cursors than topics in the group", async () => {
   const calls = countCalls();
   await store.applyBlocks(group, longHistory(5_000));
   const cursors = [toPosition(4_990, 0), toPosition(2_000, 0), positionZero];
@@ -104,7 +104,7 @@ it("looks up topics, and reads no further, where a stretch has more batches than
   );
 });
 
-it("a standing beyond the head has nothing left", async () => {
+it("counts 0 for a cursor at or after the newest event", async () => {
   await store.applyBlocks(group, history);
   expect(await countAll([standing("#", endOfBlock(99)), standing("#", toPosition(6, 0))])).toEqual([0, 0]);
 });

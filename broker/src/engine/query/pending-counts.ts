@@ -9,10 +9,10 @@ import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { PatternCounts } from "./pattern-counts.ts";
 
-/** Places in topics that one call of the store counts. */
+/** Maximum number of topics with cursors that one call of the store counts. */
 const placesCountedMax = 500;
 
-/** Where a subscription stands. */
+/** The filter and the cursor of a subscription, whose waiting events are counted. */
 export type Standing = Pick<Subscription, "groupId" | "filter" | "cursor">;
 
 export interface PendingCountsOptions {
@@ -20,10 +20,10 @@ export interface PendingCountsOptions {
   readonly slices: Pauses;
 }
 
-/** Filters by the cursors at which they stand. */
+/** Filters by cursor. */
 type ByCursor = Map<Position, Set<TopicFilter>>;
 
-/** Matching events past a cursor. Many subscriptions stand at the same event, and each place is counted once. */
+/** Counts the matching events after cursors. Many subscriptions have the same filter and cursor; each such pair is counted once. */
 export class PendingCounts {
   readonly #options: PendingCountsOptions;
   readonly #names = new Map<GroupId, ByCursor>();
@@ -34,25 +34,25 @@ export class PendingCounts {
     this.#options = options;
   }
 
-  /** Notes a standing that is to be counted. */
+  /** Adds a filter and cursor to count. */
   add({ groupId, filter, cursor }: Standing): void {
     const kind = isPattern(filter) ? this.#patterns : this.#names;
     const ofGroup = getOrAdd(kind, groupId, () => new Map());
     getOrAdd(ofGroup, cursor, () => new Set()).add(filter);
   }
 
-  /** Counts for every subscription added. */
+  /** Counts for everything that was added. */
   async read(): Promise<void> {
     for (const [groupId, byCursor] of this.#names) await this.#readNames(groupId, byCursor);
     for (const [groupId, byCursor] of this.#patterns) await this.#readPatterns(groupId, byCursor);
   }
 
-  /** Of a standing that was read. */
+  /** The count for a filter and cursor that {@link read} has counted; 0 for others. */
   get(standing: Standing): number {
     return this.find(standing).count;
   }
 
-  /** The same with the first of the events. */
+  /** Like {@link get}, with the position of the first of these events. */
   find(standing: Standing): PendingEvents {
     return this.#found.get(keyOf(standing)) ?? nonePending;
   }

@@ -15,28 +15,28 @@ import { Deadline } from "../time.ts";
 import type { EventQuery } from "./event-query.ts";
 import { toProof } from "./to-proof.ts";
 
-/** How long the chain may take to answer for a proof. */
+/** How long the chain may take to answer for a proof, in milliseconds. */
 const proofTimeoutMs = 30_000;
 
-/** Batches of one read of the topics of a block. */
+/** Maximum number of batches in one read of a block's topics. */
 const batchesReadMax = 500;
-/** Bytes of events of one read of the topics of a block. */
+/** Maximum bytes of events in one read of a block's topics. */
 const batchBytesReadMax = 2 ** 20;
 
 export interface ProofQueryOptions {
   readonly store: Store;
-  /** The store as it is: the topics of a block are known without the chain. */
+  /** The store itself, which does not read dropped events from the chain: listing the topics of a block does not need them. */
   readonly keptStore: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly events: EventQuery;
   readonly logger: Logger;
-  /** Looks for damage in a block of the group's chain and repairs it where the index has what is lost. Undefined where the chain has no file here. */
+  /** Looks for damage in a block of the group's chain, and repairs it from the index if possible. Undefined if the chain has no file here. */
   readonly inspectBlock: (group: Group, blockNumber: number) => Promise<BlockState | undefined>;
   /** A faster keccak-256 than the one in JavaScript. */
   readonly keccak?: Keccak256 | undefined;
 }
 
-/** Makes proofs of events that are found by their identifiers. */
+/** Makes proofs of events by their identifiers. */
 export class ProofQuery {
   readonly #options: ProofQueryOptions;
 
@@ -45,8 +45,8 @@ export class ProofQuery {
   }
 
   /**
-   * A proof contains the events of a transaction, and names the topics of a block: `mayRead` says to which topics the caller has the right; to all if left
-   * out. @throws BrokerError 100300 to 100304 as getEvent, 100702, 200205, 200206, 200208.
+   * Makes a proof, which contains the events of a transaction and reveals the topics of a block. `mayRead` says which topics the caller may read; all if
+   * left out. @throws BrokerError 100300 to 100304 as getEvent, 100702, 200205, 200206, 200208.
    */
   async get(group: Group, eventId: string, mayRead?: (topic: TopicName) => boolean): Promise<PlacedProof> {
     const { store, clock, events } = this.#options;
@@ -78,7 +78,7 @@ export class ProofQuery {
     }
   }
 
-  /** Where the chain's file is here: repairs the block if it is damaged, and tries once more. */
+  /** Gets the proof from the chain. If the chain's file is here and the block is damaged, repairs the block and tries once more. */
   async #findProof(group: Group, place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     try {
       return await group.ledger.findProof(place, signal);
@@ -86,14 +86,14 @@ export class ProofQuery {
       if (!isBrokerError(error, "proofUnavailable")) throw error;
       const state = await this.#options.inspectBlock(group, place.blockNumber);
       if (state === undefined) throw error;
-      // A look of somebody else may have repaired what is intact now.
+      // Another call may have repaired a block that is intact now.
       if (state !== "damaged") return group.ledger.findProof(place, signal);
       const details = `block ${place.blockNumber}, or the next one, is damaged in the chain's file; health says what to restore`;
       throw new BrokerError("proofUnavailable", { details, cause: error });
     }
   }
 
-  /** A proof that does not hold would make the broker, or the chain, look like a forger. */
+  /** Verifies the proof before it is answered: an invalid one would look like a forgery by the broker or the chain. */
   #check(proof: ProofResult, blockHash: Hash | undefined): void {
     const { eventId } = proof.event;
     const details = `the chain has no block ${proof.event.blockNumber} for ${eventId}`;
@@ -108,7 +108,7 @@ export class ProofQuery {
   }
 }
 
-/** The refusal of a proof to a caller who may not read all that it shows. */
+/** The refusal of a proof to a caller who may not read everything that it reveals. */
 export function mayNotProve(): BrokerError {
   const details = "getProof needs the right to read every topic; a proof shows events and topics of others";
   return new BrokerError("accessDenied", { details });

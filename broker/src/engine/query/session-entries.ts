@@ -14,23 +14,23 @@ const sessionsReadMax = 50;
 export interface SessionEntriesOptions {
   readonly store: Pick<Store, "sessions">;
   readonly slices: TimeSlices;
-  /** Those connected to this node are ahead of the store. */
+  /** Sessions that are connected to this node; they are newer than their rows in the store. */
   readonly sessions: {
     listConnected(): readonly SessionStanding[];
     isSuspended(session: StoredSession): boolean;
   };
 }
 
-/** A filter of a session as a subscription, and where to count its events from. */
+/** A filter of a session as a subscription, with the cursors from which to count its events. */
 export interface SessionEntry {
   readonly subscription: Subscription;
-  /** The oldest event that is not acknowledged comes after this. */
+  /** The filter with its cursor: the events after it are waiting. */
   readonly pending: Standing;
-  /** The filter gets events after this. */
+  /** The filter with the position after which it gets events. */
   readonly start: Standing;
 }
 
-/** Every filter of every session but those of tails, which end with their requests: those connected to this node, and those in the store. */
+/** Every filter of every session that is connected to this node or in the store. Leaves out tails, which end with their requests. */
 export async function* sessionEntriesOf(options: SessionEntriesOptions): AsyncIterable<SessionEntry> {
   const { store, sessions } = options;
   const connected = new Map(sessions.listConnected().map((known) => [known.session.id, known]));

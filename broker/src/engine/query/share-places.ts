@@ -10,7 +10,7 @@ interface Known {
   readonly filters: readonly StoredFilter[];
 }
 
-/** Progress of the shares that some sessions belong to. The cursor of a session says nothing of it: the events go to other members, too. */
+/** Cursors of the shares to which sessions belong. A session's own cursor does not count here: other members of the share get its events too. */
 export class SharePlaces {
   readonly #byGroup = new Map<GroupId, ReadonlyMap<TopicFilter, Position>>();
 
@@ -28,7 +28,7 @@ export class SharePlaces {
     return places;
   }
 
-  /** Every event of the filter up to here is acknowledged, or was not for the session. */
+  /** The cursor of a session's filter: every event up to it is acknowledged, or did not have to go to the session. */
   cursorOf({ groupId, cursor }: Known["session"], { filter, startsAfter }: StoredFilter): Position {
     return this.#byGroup.get(groupId)?.get(filter) ?? maxOf(cursor, startsAfter);
   }

@@ -20,7 +20,7 @@ async function fill(): Promise<TestEngine> {
   return engine;
 }
 
-it("answers 100 when the call does not say how many, newest first, also of a group that is not up", async () => {
+it("returns the newest 100 entries by default, newest first, also for a group that is not up", async () => {
   const { broker } = await fill();
   const { groupId, entries } = await broker.listSkippedEntries({ groupId: undefined, limit: undefined });
   expect(groupId).toBe(defaultGroupId);
@@ -29,12 +29,12 @@ it("answers 100 when the call does not say how many, newest first, also of a gro
   expect((await broker.listSkippedEntries({ groupId: "1", limit: "10000" })).entries).toHaveLength(150);
 });
 
-it.each(["0", "", "-1", "1.5", "x", "10001", "999999"])("a limit of %j is refused", async (limit) => {
+it.each(["0", "", "-1", "1.5", "x", "10001", "999999"])("refuses the limit %j", async (limit) => {
   const { broker } = await fill();
   await expect(broker.listSkippedEntries({ groupId: "1", limit })).rejects.toEqual(refusal("parameterInvalid"));
 });
 
-it("an unknown group is refused", async () => {
+it("refuses an unknown group", async () => {
   const { broker } = await fill();
   const call = broker.listSkippedEntries({ groupId: "nowhere", limit: undefined });
   await expect(call).rejects.toEqual(refusal("groupUnknown"));

@@ -3,7 +3,7 @@ import { type Store, skippedEntriesMax } from "../../ports/store.ts";
 import type { SkippedEntriesCall, SkippedEntriesResult } from "../broker.ts";
 import type { Groups } from "../group.ts";
 
-/** Entries in an answer when the call does not say how many. */
+/** Number of entries in an answer if the call has no limit. */
 const entriesDefault = 100;
 
 /** Lists the entries that the index of a group skipped. */
@@ -16,7 +16,7 @@ export class SkippedEntriesQuery {
     this.#store = store;
   }
 
-  /** @throws BrokerError 200001 for a limit that is none, 100306 and 200211 for the group. */
+  /** @throws BrokerError 200001 for a wrong limit, 100306 for a malformed and 200211 for an unknown group. */
   async list({ groupId, limit }: SkippedEntriesCall): Promise<SkippedEntriesResult> {
     const { id } = this.#groups.getAny(groupId);
     const atMost = limit === undefined ? entriesDefault : parseLimit(limit);

@@ -16,12 +16,12 @@ export interface SubscriptionQueryOptions {
   readonly slices: TimeSlices;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
-  /** Where several nodes share the store; the one at `address` lists the sessions that have no connection. */
+  /** Undefined if the broker is a single node. `address` is this node's: sessions without a connection are listed under it. */
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes">; readonly address: string } | undefined;
   readonly sessions: SessionEntriesOptions["sessions"];
 }
 
-/** Lists subscriptions, those of sessions too, with their progress. */
+/** Lists subscriptions with their progress, including the filters of sessions. */
 export class SubscriptionQuery {
   readonly #options: SubscriptionQueryOptions;
 
@@ -58,7 +58,7 @@ export class SubscriptionQuery {
     }
   }
 
-  /** One for each filter. */
+  /** The filters of sessions, each as a subscription. */
   async *#ofSessions(): AsyncIterable<SubscriptionStatus> {
     const counts = new PendingCounts(this.#options);
     const all: SessionEntry[] = [];

@@ -2,7 +2,7 @@ import { toHexText } from "@stele/eth";
 import type { Proof } from "@stele/wire";
 import type { ProofResult } from "../broker.ts";
 
-/** A proof as the interface has it: one form for one proof. */
+/** Converts a proof to the form of the public interface, which is canonical. */
 export function toProof({ event, index, chain }: ProofResult): Proof {
   return {
     version: 1,

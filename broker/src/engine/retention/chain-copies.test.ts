@@ -14,7 +14,7 @@ import { ChainCopies } from "./chain-copies.ts";
 
 const mebibyte = 2 ** 20;
 
-test("a batch that was read lately is filled in, also if others push it out of memory while the chain is read", async () => {
+test("fills in a recently read batch, even if others push it out of memory while the chain is read", async () => {
   const clock = new VirtualClock();
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), isFinal: true });
   const batches = Array.from({ length: 12 }, (_, block) =>
@@ -46,7 +46,7 @@ test("a batch that was read lately is filled in, also if others push it out of m
   expect(asked).toEqual([0, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-/** Copies over a chain that answers places as the test says. */
+/** Copies over a chain that answers reads with `answer`. */
 function copiesOver(answer: Ledger["readCommitted"], inspectBlock?: (block: number) => Promise<BlockState>) {
   const clock = new VirtualClock();
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), isFinal: true });
@@ -69,7 +69,7 @@ const toCommitted = (batch: EventBatch): CommittedBatch => ({
 const hasPlace = (places: readonly BatchPlace[], block: number): boolean =>
   places.some(({ blockNumber }) => blockNumber === block);
 
-describe("where the chain does not give a batch", () => {
+describe("if the chain does not give a batch", () => {
   const batches = smallBatches(6);
   /** A chain that fails from a block on. */
   const failingFrom = (block: number): Ledger["readCommitted"] =>
@@ -79,7 +79,7 @@ describe("where the chain does not give a batch", () => {
       return batches.filter(({ blockNumber }) => hasPlace(given, blockNumber)).map(toCommitted);
     };
 
-  test("those before it are filled in, and it is refused when it comes first", async () => {
+  test("the batches before it are filled in, and a read that begins with it is refused", async () => {
     const { copies } = copiesOver(failingFrom(3));
     const wanted = batches.map(dropped);
     expect(await copies.fill(defaultGroupId, wanted, "feed")).toEqual(batches.slice(0, 3));
@@ -111,7 +111,7 @@ describe("where the chain does not give a batch", () => {
     expect(inspected).toEqual([3, 3]);
   });
 
-  test("a whole block that lacks the batch is refused with 200209", async () => {
+  test("an intact block that lacks the batch is refused with 200209", async () => {
     const { copies } = copiesOver(
       async () => [],
       async () => "intact",
@@ -120,7 +120,7 @@ describe("where the chain does not give a batch", () => {
     await expect(refused).rejects.toMatchObject({ code: 200209 });
   });
 
-  test("a slow chain gives what it has in time, and the next read goes on from there", async () => {
+  test("a slow chain gives what it has in time, and the next read continues from there", async () => {
     const { copies, clock } = copiesOver(
       (places, signal) =>
         new Promise((resolve) => {

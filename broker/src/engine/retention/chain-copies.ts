@@ -9,45 +9,45 @@ import type { Clock } from "../../ports/clock.ts";
 import type { CommittedBatch, Ledger } from "../../ports/ledger.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** How long the chain may take to give old events to a subscription or a session, in milliseconds, with the wait for a turn. */
+/** How long the chain may take to give old events to a subscription or a session, in milliseconds, including the wait for a turn. */
 const feedTimeoutMs = 30_000;
 /** The same for a call, whose caller waits for its answer. */
 const callTimeoutMs = 10_000;
 /** The same for a comparison. */
 const compareTimeoutMs = 30_000;
-/** Reads of one group's chain for subscriptions and sessions at once, and as many for calls. Each takes up to `readBytesMax` of events. */
+/** Most reads of one group's chain at once for subscriptions and sessions, and as many for calls. Each takes up to `readBytesMax` bytes of events. */
 const readsMax = 2;
 /** Memory for batches that were read last, in bytes: thousands of clients may ask for the same old event. */
 const recentBytesMax = 8 * 1024 * 1024;
-/** Estimated memory of a batch beside its events, in bytes. */
+/** Estimated memory of a batch besides its events, in bytes. */
 const overheadBytes = 512;
 
 export interface ChainCopiesOptions {
   readonly ledgers: readonly Ledger[];
   readonly clock: Clock;
-  /** Looks for damage in a block of a group's chain and repairs it where the index has what is lost. Undefined where the chain has no file here. */
+  /** Looks for damage in a block of a group's chain and repairs it if the index has the lost data. Undefined if the chain has no file here. */
   readonly inspectBlock?: (groupId: GroupId, blockNumber: number) => Promise<BlockState | undefined>;
 }
 
-/** Who asks for old events: what delivers them, or a call. */
+/** Who asks for old events: a subscription or session, or a call. */
 export type Reader = "feed" | "call";
 
 interface Turns {
   readonly semaphore: Semaphore;
-  /** How long one read may take, with the wait for its turn. */
+  /** How long one read may take, including the wait for its turn. */
   readonly timeoutMs: number;
 }
 
-/** What the chain gave, by place, and why it gave no more. */
+/** The batches that the chain gave, by place, and the error if it did not give all. */
 interface Given {
   readonly found: ReadonlyMap<string, EventBatch>;
   readonly failure: unknown;
 }
 
-/** Gives the events that the store has dropped: the chain has them. */
+/** Reads the events that the store has dropped from the chain. */
 export class ChainCopies {
   readonly #options: ChainCopiesOptions;
-  /** Callers and receivers have turns of their own, so that neither keeps the other waiting. */
+  /** Feeds and calls take separate turns, so that neither delays the other. */
   readonly #turnsOf = perKey<GroupId, Readonly<Record<Reader, Turns>>>(() => ({
     feed: { semaphore: new Semaphore(readsMax), timeoutMs: feedTimeoutMs },
     call: { semaphore: new Semaphore(readsMax), timeoutMs: callTimeoutMs },
@@ -61,12 +61,12 @@ export class ChainCopies {
   }
 
   /**
-   * The same batches, with the events of those that were dropped; only the first ones where the chain does not give them all, so that whoever asks again
-   * begins behind them. @throws BrokerError 200205, 200208, 200209 if it does not give the first.
+   * Returns the batches with their dropped events filled in. If the chain does not give all, returns only the batches before the first gap, and the caller
+   * asks again from there. @throws BrokerError 200205, 200208, 200209 if the chain does not give the first.
    */
   async fill(groupId: GroupId, batches: readonly EventBatch[], reader: Reader): Promise<readonly EventBatch[]> {
     if (!batches.some(isDropped)) return batches;
-    // Nothing that was found is kept during the wait for a turn: many may wait.
+    // Hold no batches during the wait for a turn: many callers may wait.
     const known = allOf(this.#findAll(groupId, batches));
     if (known !== undefined) return this.#rememberAll(groupId, known, batches);
     const { semaphore, timeoutMs } = this.#turnsOf(groupId)[reader];
@@ -78,8 +78,8 @@ export class ChainCopies {
   }
 
   /**
-   * The first of these batches: those whose events the chain gives as they are here. @throws BrokerError 200205, 200208, 200209 if it does not give those
-   * of the first.
+   * Returns the batches before the first one whose events the chain does not give as they are here. @throws BrokerError 200205, 200208, 200209 if that is
+   * the first of all.
    */
   async compare(groupId: GroupId, batches: readonly EventBatch[], parent: AbortSignal): Promise<readonly EventBatch[]> {
     using deadline = new Deadline(this.#options.clock, compareTimeoutMs, parent);
@@ -91,14 +91,14 @@ export class ChainCopies {
   }
 
   async #fill(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal) {
-    // Held here: while the chain is read, others may push it out of the memory for recent batches.
+    // Hold the known batches here: others may push them out of the recent ones while the chain is read.
     const known = this.#findAll(groupId, batches);
     const missing = batches.filter((_, index) => known[index] === undefined);
     const { found, failure } = await this.#read(groupId, missing, signal);
     return { given: firstOf(batches.map((batch, index) => known[index] ?? found.get(placeOf(batch)))), failure };
   }
 
-  /** A chain with its file here may be damaged in the first block: then it is repaired, and read once more. */
+  /** Reads from the chain. If its file is here and damaged in the first block, repairs the block and reads once more. */
   async #read(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal): Promise<Given> {
     const [first] = batches;
     if (first === undefined) return { found: new Map(), failure: undefined };
@@ -109,7 +109,7 @@ export class ChainCopies {
     return state === "damaged" ? { ...given, failure: damaged(first) } : this.#ask(groupId, batches, signal);
   }
 
-  /** Undefined also where the chain cannot say. */
+  /** Undefined also if the inspection fails. */
   async #inspect(groupId: GroupId, { blockNumber }: EventBatch): Promise<BlockState | undefined> {
     return this.#options.inspectBlock?.(groupId, blockNumber).catch(() => undefined);
   }
@@ -132,12 +132,12 @@ export class ChainCopies {
     }
   }
 
-  /** Undefined for those that the chain must give. */
+  /** Undefined for each batch that the chain must give. */
   #findAll(groupId: GroupId, batches: readonly EventBatch[]): readonly (EventBatch | undefined)[] {
     return batches.map((batch) => (isDropped(batch) ? this.#findRecent(groupId, batch) : batch));
   }
 
-  /** A reorganisation may have put another batch there. */
+  /** Compares the hash too: a reorg may have put another batch at the position. */
   #findRecent(groupId: GroupId, batch: EventBatch): EventBatch | undefined {
     const known = this.#recent.get(keyOf(groupId, batch));
     return known?.transactionHash === batch.transactionHash ? known : undefined;
@@ -183,7 +183,7 @@ function memoryOf({ events }: EventBatch): number {
   return overheadBytes + events.byteLength;
 }
 
-/** Whether the chain's batch is the one that was indexed. Its events are checked against its root already. */
+/** Whether the chain's batch is the one that was indexed. The ledger has checked its events against its root. */
 function isSame(given: CommittedBatch, { dropped, ...batch }: EventBatch): boolean {
   if (given.transactionHash !== batch.transactionHash || given.firstSequence !== batch.firstSequence) return false;
   if (given.count !== batch.count || given.publisher !== batch.publisher) return false;
@@ -194,13 +194,13 @@ function isSame(given: CommittedBatch, { dropped, ...batch }: EventBatch): boole
   return given.events.byteLength === byteCount && checksumOfBytes(given.events) === checksum;
 }
 
-/** Undefined where one is missing. */
+/** All batches; undefined if one is missing. */
 function allOf(batches: readonly (EventBatch | undefined)[]): readonly EventBatch[] | undefined {
   const found = firstOf(batches);
   return found.length === batches.length ? found : undefined;
 }
 
-/** Those before the first that is missing. */
+/** The batches before the first that is missing. */
 function firstOf(batches: readonly (EventBatch | undefined)[]): readonly EventBatch[] {
   const missing = batches.indexOf(undefined);
   return batches.slice(0, missing < 0 ? batches.length : missing).filter((one) => one !== undefined);

@@ -6,11 +6,11 @@ import { ChainCopies, type ChainCopiesOptions } from "./chain-copies.ts";
 import { createFilledStore } from "./filled-store.ts";
 import { Retention, type RetentionOptions } from "./retention.ts";
 
-/** Two views of the store: with every event, and as it is. */
+/** Two views of the store: with and without the events that it has dropped. */
 export interface EventReads {
-  /** Gives the events that the store has dropped. */
+  /** Also gives the events that the store has dropped. */
   readonly store: Store;
-  /** Leaves them out: for those who check the store, and for those who must not keep others waiting while the chain answers. */
+  /** Leaves out dropped events: for checks of the store, and for readers that must not wait for the chain. */
   readonly keptStore: Store;
   readonly copies: ChainCopies;
   /** Gives subscriptions and sessions the events that `keptStore` leaves out. */

@@ -101,7 +101,7 @@ async function readTheSame(kept: Store, { blocks, ranges: places, drops }: Histo
       const raw = await kept.findBatch(defaultGroupId, { topic: first.topic, sequence: first.firstSequence });
       expect(raw?.events).toHaveLength(0);
     }
-    // Without what an earlier round has read, and then with it.
+    // The first read finds no batches of earlier reads in memory, the second does.
     const { store } = createReads(kept, mending);
     for (let times = 0; times < 2; times += 1) expect(await answersOf(store, ranges, 10)).toEqual(before);
   }
@@ -118,7 +118,7 @@ test("in memory and in SQLite, every read gives the same bytes before and after 
   );
 });
 
-test.runIf(hasPostgres)("in PostgreSQL likewise", async () => {
+test.runIf(hasPostgres)("in PostgreSQL, dropping batches changes no byte of any read", async () => {
   const server = await startPostgres();
   try {
     await fc.assert(

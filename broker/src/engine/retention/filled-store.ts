@@ -3,7 +3,7 @@ import type { ChainCopies } from "./chain-copies.ts";
 
 type Own = Pick<Store, "findBatch" | "readBatches">;
 
-/** A store whose batches have their events, also those whose copy was dropped. */
+/** A store that reads dropped events from the chain, so that every batch has its events. */
 export function createFilledStore(store: Store, copies: Pick<ChainCopies, "fill">): Store {
   const own: Own = {
     findBatch: async (groupId, event) => {

@@ -45,7 +45,7 @@ async function startOld(options: TestEngineOptions = {}) {
 
 const health = (of: TestEngine) => of.broker.health()[0];
 
-/** Lets a time pass, at whose end the chain has a new block, and then what is due be dropped. */
+/** Advances the clock, seals a block, and waits until events that are due have been dropped. */
 async function passTime(own: TestEngine, durationMs: number): Promise<void> {
   await own.clock.advance(durationMs);
   own.chain.sealEmpty();
@@ -62,7 +62,7 @@ async function settled<Result>(own: TestEngine, order: Promise<Result>): Promise
 const hangs: TestEngine["readCommitted"] = (_, signal) =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve([])));
 
-test("drops the copies of old events, and answers them from the chain", async () => {
+test("drops the copies of old events, and then reads these events from the chain", async () => {
   const { engine: own, dropped, eventIds, read, countKept } = await startOld();
   await own.clock.advance(retentionMs - minuteMs);
   expect(await countKept()).toBe(count);
@@ -80,13 +80,13 @@ test("drops the copies of old events, and answers them from the chain", async ()
   expect(health(own)).toMatchObject({ ready: true, warning: undefined });
 });
 
-test("keeps every copy without the setting", async () => {
+test("keeps every copy without a retention time", async () => {
   const { engine: own, countKept } = await startOld({ retentionMs: 0 });
   await passTime(own, 10 * retentionMs);
   expect(await countKept()).toBe(count);
 });
 
-test("keeps what a reorganisation may still take back", async () => {
+test("keeps events that a reorg may still remove", async () => {
   const { engine: own, countKept, eventIds, read } = await startOld({ confirmations: 0 });
   await passTime(own, 2 * retentionMs);
   expect(await countKept()).toBe(count);
@@ -109,7 +109,7 @@ test("a clock that steps ten years ahead and back drops nothing", async () => {
   expect(await countKept()).toBe(0);
 });
 
-test("scrubbing finds no damage in what was dropped, and asks the chain for none of it", async () => {
+test("a scrub finds no damage in dropped batches, and does not ask the chain for them", async () => {
   const { engine: own, countKept, store } = await startOld({ limits: { scrubPeriodMs: 3 * retentionMs } });
   await passTime(own, 2 * retentionMs);
   expect(await countKept()).toBe(0);
@@ -121,7 +121,7 @@ test("scrubbing finds no damage in what was dropped, and asks the chain for none
   expect(store).toBeDefined();
 });
 
-test("drops nothing that the chain does not give, and health says so until it does", async () => {
+test("stops before the first event that the chain does not give, and health warns until it does", async () => {
   const { engine: own, countKept, eventIds, read } = await startOld();
   const { chain } = own;
   const find = chain.find.bind(chain);
@@ -137,7 +137,7 @@ test("drops nothing that the chain does not give, and health says so until it do
   expect(health(own)?.warning).toBeUndefined();
 });
 
-test("where the endpoint has pruned dropped events, a call is refused with 200209, and delivery gets there, waits, skips nothing, and a warning names it", async () => {
+test("if the endpoint has pruned dropped events, a call gets 200209, delivery waits there and skips nothing, and a warning names the subscription", async () => {
   const { engine: own, eventIds, read } = await startOld();
   const { chain } = own;
   await passTime(own, 2 * retentionMs);
@@ -157,7 +157,7 @@ test("where the endpoint has pruned dropped events, a call is refused with 20020
   expect(health(own)).toMatchObject({ ready: true, warning: undefined });
 });
 
-test("while the chain hangs, a call ends with 200205 after 10 s, delivery waits, a warning says why, and the newest events are delivered to others", async () => {
+test("while the chain hangs, a call gets 200205 after 10 s, delivery waits, a warning names a subscription, and others get new events", async () => {
   const { engine: own, eventIds, read } = await startOld();
   await passTime(own, 2 * retentionMs);
   const [offset, young] = [await own.publish(topic, "young"), await own.publish(topic, "younger")];
@@ -178,7 +178,7 @@ test("while the chain hangs, a call ends with 200205 after 10 s, delivery waits,
   expect(byOld.map(({ eventId }) => eventId)).toEqual([...eventIds, offset, young]);
 });
 
-test("while the chain hangs, calls for old events do not keep old events from subscriptions, nor what was read before from anybody", async () => {
+test("while calls for old events hang, subscriptions get old events, and calls get the events that were read before", async () => {
   const { engine: own, eventIds, read } = await startOld();
   await passTime(own, 2 * retentionMs);
   expect(await read(eventIds[9])).toBe("event 9");
@@ -220,7 +220,7 @@ test("while the chain hangs, operators skip and replay, see blocks and waiting e
   expect(items.every(({ batches }) => batches.every(({ batch }) => batch.dropped !== undefined))).toBe(true);
 });
 
-test("while the chain is slow, a page of old events ends early, and the next goes on", async () => {
+test("while the chain is slow, a page of old events ends early, and the next continues", async () => {
   const { engine: own, eventIds } = await startOld();
   await passTime(own, 2 * retentionMs);
   own.readCommitted = async (places, signal) => {
@@ -239,7 +239,7 @@ test("while the chain is slow, a page of old events ends early, and the next goe
   expect(seen).toEqual(eventIds.toReversed());
 });
 
-test("a stop does not wait for a chain that hangs while it is compared", async () => {
+test("a stop does not wait for a chain that hangs during a comparison", async () => {
   const { engine: own } = await startOld();
   const asked: unknown[] = [];
   own.readCommitted = (places, signal) => {
@@ -253,7 +253,7 @@ test("a stop does not wait for a chain that hangs while it is compared", async (
   engine = undefined;
 });
 
-test("refuses events of the chain that are not those that were indexed", async () => {
+test("refuses events of the chain that differ from the indexed ones", async () => {
   const { engine: own, eventIds, read } = await startOld();
   const { chain } = own;
   await passTime(own, 2 * retentionMs);

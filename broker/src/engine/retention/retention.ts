@@ -12,31 +12,31 @@ import { reorganisationBlocksMax, type Store } from "../../ports/store.ts";
 import type { BlockTimes } from "../block-times.ts";
 import type { ChainCopies } from "./chain-copies.ts";
 
-/** Batches of one step: they are dropped in one transaction, for which the index of new blocks waits. */
+/** Most batches of one step. One transaction drops them, and the indexing of new blocks waits for it. */
 const batchesPerStepMax = 64;
-/** Bytes of events with which a step ends. */
+/** Bytes of events after which a step ends. */
 const bytesPerStepMax = 1024 * 1024;
 /** Shortest rest between two steps, in milliseconds. */
 const restMsMin = 10;
-/** A rest takes so many times as long as the step before it. */
+/** A rest takes this many times as long as the step before it. */
 const restFactor = 4;
 /** Longest wait between two rounds, in milliseconds: a round searches the chain for the block of a time. */
 const roundWaitMsMax = 3_600_000;
-/** Shortest such wait. */
+/** Shortest such wait, in milliseconds. */
 const roundWaitMsMin = 1_000;
-/** Rounds in the time for which copies are kept. */
+/** Rounds per retention time. */
 const roundsPerRetention = 24;
 
 export interface RetentionOptions {
   readonly groupId: GroupId;
-  /** How long copies are kept; undefined or 0 for ever. */
+  /** How long copies are kept, in milliseconds; undefined or 0 for ever. */
   readonly retentionMs: number | undefined;
   readonly ledger: Pick<Ledger, "isFinal">;
-  /** One that mends what it reads, and fills in nothing. */
+  /** A store that repairs damage, but does not read dropped events from the chain. */
   readonly store: Pick<Store, "findHead" | "readBatches" | "dropEvents">;
   readonly copies: Pick<ChainCopies, "compare">;
   readonly times: Pick<BlockTimes, "findBlockAt" | "get">;
-  /** Whether this node drops. */
+  /** Whether it is this node that drops events. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "eventsDropped">;
@@ -44,8 +44,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Drops the index's copy of events that are older than a time, from the oldest on. It drops only what the chain has given again with the same bytes, and
- * nothing that a reorganisation may still take back. It remembers nothing: where it stopped follows from what is dropped.
+ * Drops the store's copies of events that are older than the retention time, oldest first. It drops only events that the chain has given again with the same
+ * bytes, and none that a reorg may still remove. It stores no progress: the dropped batches show where it stopped.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -60,7 +60,7 @@ export class Retention {
     );
   }
 
-  /** For the operator; undefined while it works. */
+  /** A warning for the operator; undefined while all goes well. */
   get warning(): string | undefined {
     const { reason } = this.#trouble;
     return reason === undefined ? undefined : `old events stay in the store in spite of storeRetentionMs: ${reason}`;
@@ -106,7 +106,7 @@ export class Retention {
     }
   }
 
-  /** A place before the first batch that still has its events. Batches are dropped in order, so most of those before it have none. */
+  /** A place before the first batch that still has its events. A search finds it in few reads, since batches are dropped in order. */
   async #findKept(end: number): Promise<Position> {
     const upTo = endOfBlock(end - 1);
     const depth = await findFirstTrue(end, async (place) => {

@@ -25,7 +25,7 @@ const firstId = "1".repeat(16);
 let engine: TestEngine;
 let keys: MemoryApiKeys;
 let memory: ReturnType<typeof createMemoryStore>;
-/** Claims of sessions wait for it. */
+/** Claims of sessions wait for this. */
 let claims: Deferred<void>;
 
 const addKey = (id: string, role: string) => {
@@ -51,11 +51,11 @@ afterEach(() => engine.stop());
 
 function caller(): Caller {
   const principal = engine.running.calls.authenticate(formatKeyCredential({ id: firstId, secret }), testCaller);
-  if (principal instanceof Promise) throw new Error("a key is known at once");
+  if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
   return { ...testCaller, principal };
 }
 
-/** Answers the code of the error of a call whose claim waits until rights have changed. */
+/** Changes rights while the claim of `call` waits. Returns the code of the call's error. */
 async function codeOf(call: Promise<unknown>, change: () => Promise<unknown>): Promise<unknown> {
   const code = call.then(
     () => undefined,
@@ -74,7 +74,7 @@ const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
 const tail = { groupId: undefined, filters: ["a/#"], after: undefined, lastEventId: undefined, onConnected: () => {} };
 const revoke = () => keys.revokeApiKey(firstId, engine.clock.now());
 
-it("refuses a session whose key is revoked while the connection gets it, and leaves it without a connection", async () => {
+it("refuses an attach whose API key is revoked meanwhile, and leaves the session without a connection", async () => {
   const peer = new RecordingPeer();
   const attached = engine.running.calls.attach(caller(), { ...session, ...rest }, peer);
   expect(await codeOf(attached, revoke)).toBe(100_701);
@@ -83,12 +83,12 @@ it("refuses a session whose key is revoked while the connection gets it, and lea
   expect(rows.map((row) => row.session.detachedAt)).toEqual([expect.any(Number)]);
 });
 
-it("refuses a tail whose key is revoked while it begins", async () => {
+it("refuses a tail whose API key is revoked while it begins", async () => {
   const opened = engine.running.calls.tail(caller(), tail, new RecordingPeer());
   expect(await codeOf(opened, revoke)).toBe(100_701);
 });
 
-it("refuses a tail whose principal loses a part of it while it begins", async () => {
+it("refuses a tail whose principal loses the right to one of its topics while it begins", async () => {
   const opened = engine.running.calls.tail(caller(), tail, new RecordingPeer());
   expect(await codeOf(opened, () => addKey("2".repeat(16), "not secret"))).toBe(100_702);
 });

@@ -43,7 +43,7 @@ function attach(peer: RecordingPeer): Promise<Attachment> {
   return engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
 }
 
-it("closes the store after an attach that is under way, whose session stays without its connection and its will", async () => {
+it("a stop waits for an attach in progress before it closes the store, and leaves the session without connection and will", async () => {
   await start();
   const peer = new RecordingPeer();
   const attached = attach(peer);
@@ -60,7 +60,7 @@ it("closes the store after an attach that is under way, whose session stays with
   expect(row?.session).toMatchObject({ detachedAt: expect.any(Number) as unknown, will: undefined });
 });
 
-it("refuses an attach that comes once the broker stops", async () => {
+it("refuses an attach once the broker stops", async () => {
   await start();
   claims.resolve();
   const stopped = engine.broker.stop(1_000);

@@ -1,11 +1,11 @@
 import { BrokerError } from "@stele/wire";
 
-/** The attaches under way. The store closes only after the last of them, and none begins once the broker stops. */
+/** The attaches in progress. The broker closes the store after the last of them, and refuses new ones once it stops. */
 export class Attaches {
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  /** @throws BrokerError 200300 when {@link close} was called. */
+  /** @throws BrokerError 200300 after {@link close}. */
   async run<T>(attach: () => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new BrokerError("busy", { details: "the broker stops" });
     const running = attach();
@@ -17,7 +17,7 @@ export class Attaches {
     }
   }
 
-  /** From now on none begins. Answers when the last has ended; never rejects. */
+  /** Refuses new attaches, and resolves when the last one has ended. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#running);

@@ -14,7 +14,7 @@ export interface ConnectedOwnersParts {
   readonly limits: Pick<EngineLimits, "willBytesMax">;
 }
 
-/** Connected sessions by their principals and by the times at which their credentials expire, so that a check costs what has changed; and what their wills take. */
+/** Connected sessions by principal and by the time when their credentials expire, so that a check visits only what has changed. Also counts bytes of wills. */
 export class ConnectedOwners {
   readonly #access: Access;
   readonly #willBytesMax: number;
@@ -51,10 +51,10 @@ export class ConnectedOwners {
   /** @throws BrokerError 200300. */
   checkRoomForWill(will: WillOrder | undefined): void {
     if (this.#willBytes + willBytes(will) <= this.#willBytesMax) return;
-    throw new BrokerError("busy", { details: `the wills kept at this node have ${this.#willBytesMax} bytes` });
+    throw new BrokerError("busy", { details: `the wills at this node would exceed ${this.#willBytesMax} bytes` });
   }
 
-  /** Ends the connections of those that are not admitted any more. To be called several times a second. */
+  /** Ends the connections of principals that are no longer admitted. Call it several times a second. */
   check(changed: ChangedOwners): void {
     const owners = changed === "all" ? [...this.#byOwner.keys()] : changed;
     for (const owner of owners) {
@@ -62,7 +62,7 @@ export class ConnectedOwners {
     }
     for (const known of this.#expiring.takeDue(this.#time.now())) {
       checkRightsOf(known, this.#access);
-      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#await(known); // due within the bucket
+      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#await(known); // its bucket was due, but the session was not
     }
   }
 

@@ -16,7 +16,7 @@ import type { Stream } from "./streams.ts";
 /** A session with its connection at this node. */
 export interface Connected {
   readonly name: string;
-  /** What the client calls it. */
+  /** The client's name for the session. */
   readonly key: string;
   readonly group: Group;
   readonly session: Session;
@@ -29,11 +29,11 @@ export interface Connected {
   /** When the session began, as far as this node knows. Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly owner: NodeId | undefined;
-  /** The principal that the session belongs to; an admin may be connected to it. */
+  /** The principal that the session belongs to. The connection may be an admin's. */
   readonly ownedBy: string;
 }
 
-/** Who attaches to what. */
+/** A caller that attaches to a session. */
 export interface Attaching {
   readonly name: string;
   readonly group: Group;
@@ -46,7 +46,7 @@ export interface Leave {
   readonly isRegular: boolean;
 }
 
-/** As the listing shows it. */
+/** The session as listings show it. */
 export function toStanding({
   session,
   group,
@@ -60,21 +60,21 @@ export function toStanding({
   return { session: standing, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
 }
 
-/** Checks a connection that is about to join those whose rights are watched. @throws BrokerError 100701, 100702, 200207. */
+/** Checks the rights of a new connection. Later {@link checkRightsOf} checks them. @throws BrokerError 100701, 100702, 200207. */
 export function checkAdmission(known: Connected, access: Access): void {
   access.admit(known);
   if (mayTail(known, access)) return;
-  throw new BrokerError("accessDenied", { details: "the right to a part of what it tails has ended" });
+  throw new BrokerError("accessDenied", { details: "the right to a part of the tail's topics has ended" });
 }
 
-/** Ends the connection if its principal is not admitted any more, or may no longer receive what it tails. */
+/** Ends the connection if its principal is not admitted any more, or may no longer receive the topics that it tails. */
 export function checkRightsOf(known: Connected, access: Access): void {
   const { principal, peer, session } = known;
   if (access.isAdmitted(principal) && mayTail(known, access)) session.memberships.checkRights();
   else peer.ended("refused");
 }
 
-/** A tail ends with the right to one of its filters: its client could not tell that some events do not come any more. */
+/** A tail needs the right to all of its filters: its client could not notice that some events are missing. */
 function mayTail({ protocol, principal, group, session }: Connected, access: Access): boolean {
   if (protocol !== "Tail") return true;
   const mayReceiveAll = access.receiverFor(principal, group.id);
@@ -82,14 +82,14 @@ function mayTail({ protocol, principal, group, session }: Connected, access: Acc
 }
 
 /**
- * Whether the store has how far a new session is. Where nodes share the store, another one may roll the index back, and only the row of a tail then says
- * how far that goes.
+ * Whether the store keeps the cursor of a new session. If nodes share the store, another node may roll the index back, and then only the row of a tail
+ * shows how far.
  */
 export function isKept({ expiryMs, protocol, isStored }: SessionClaim): boolean {
   return expiryMs > 0 || (protocol === "Tail" && isStored);
 }
 
-/** Names the sessions that are given nothing; undefined for none. */
+/** A warning about sessions that get no events; undefined if there are none. */
 export function warningOf(all: readonly Session[]): string | undefined {
   const warnings = [suspendedWarning(all), barredWarning(all)].filter((text) => text !== undefined);
   return warnings.length === 0 ? undefined : warnings.join("; ");
@@ -116,7 +116,7 @@ function barredWarning(all: readonly Session[]): string | undefined {
   return `${count} connected shared subscriptions get nothing, for example ${first}: the rights of their owners no longer cover their filters; give these rights back, or unsubscribe`;
 }
 
-/** What a will takes in memory. */
+/** Bytes that a will takes in memory. */
 export function willBytes(will: WillOrder | undefined): number {
   if (will === undefined) return 0;
   const { topic, content, extensions } = will.call;

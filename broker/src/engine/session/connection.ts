@@ -7,42 +7,42 @@ import type { Peer } from "./peer.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
-/** Events that may wait for a write, in front of a peer that has room. */
+/** Most deliveries of one connection that wait until the session is written. */
 const outgoingMax = 1_000;
 
-/** A peer with what feeds it. */
+/** A peer, and the state of its deliveries. */
 export interface Connection {
   readonly peer: Peer;
   windowMax: number;
-  /** What gives to the peer; undefined while the index rolls back. */
+  /** The loops that deliver to the peer; undefined while the index rolls back. */
   reading: Reading | undefined;
   /** Where the next feed begins. */
   readUpTo: Position;
   readonly outgoing: Outgoing;
-  /** What this peer has and has not acknowledged, in the order in which it was given. */
+  /** Tickets that this peer has and has not acknowledged, in the order of delivery. */
   readonly held: LazySet<Ticket>;
-  /** Events up to here were given to an earlier connection, or passed. */
+  /** Events up to here were delivered to an earlier connection, or did not match. */
   repeatedUpTo: Position;
   readonly repeats: LazyMap<Position, InFlight>;
 }
 
-/** A feed, and the loops that give its events to a peer. */
+/** A feed, and the loops that deliver its events to a peer. */
 export interface Reading {
   readonly feed: Feed;
-  /** There may be something to give besides the feed. */
+  /** Call when there may be events to deliver besides those of the feed. */
   wake(): void;
-  /** Answers when nothing is given any more. Never rejects. */
+  /** Resolves when the last delivery has ended. Never rejects. */
   end(): Promise<void>;
 }
 
-/** What a connection is made with. */
+/** Options of a new connection. */
 interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgoing"> {
   readonly parts: Pick<SessionParts, "mayReceive">;
 }
 
 /**
- * A connection that is given nothing yet. It holds what the client has received and not been released from. Events that the session may no longer
- * receive leave the window, where they would take the place of others for ever.
+ * A connection without deliveries so far. It holds the tickets that the client has received and that are not released yet. Events that the session may no
+ * longer receive leave the window, where they would take up room for ever.
  */
 export function createConnection(
   { parts, peer, windowMax, outgoing }: ConnectionOrder,
@@ -68,19 +68,19 @@ export function createConnection(
   };
 }
 
-/** What is in flight of the stream, or beside it. */
+/** The events in flight of the session's stream, or those beside it: retained events and events of shares. */
 export function inFlight(window: DeliveryWindow, where: "stream" | "beside"): readonly InFlight[] {
   return [...window.entries].filter((entry) => isBeside(entry) === (where === "beside"));
 }
 
-/** What the peer has, in the order in which it was given, up to a ticket; empty if it does not have that one. */
+/** The tickets that the peer has up to `ticket`, in the order of delivery; empty if it does not have `ticket`. */
 export function heldThrough(connection: Connection | undefined, ticket: Ticket): readonly Ticket[] {
   if (connection?.held.has(ticket) !== true) return [];
   const tickets = [...connection.held];
   return tickets.slice(0, tickets.indexOf(ticket) + 1);
 }
 
-/** What an earlier connection had at a place, if this one is still to get it. */
+/** The event that an earlier connection had at a position, if this one must still get it. */
 export function findRepeat(
   { repeats, held }: Connection,
   window: DeliveryWindow,
@@ -91,7 +91,7 @@ export function findRepeat(
   return window.find(entry.ticket)?.state === "given" ? entry : undefined;
 }
 
-/** The index went back, and with it what is in flight. */
+/** Rolls the connection back with the index. The window must have been rolled back before. */
 export function rollBackConnection(connection: Connection, to: Position, window: DeliveryWindow): void {
   connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
   connection.readUpTo = minOf(connection.readUpTo, to);
@@ -99,14 +99,14 @@ export function rollBackConnection(connection: Connection, to: Position, window:
   for (const ticket of connection.held) if (window.find(ticket) === undefined) connection.held.delete(ticket);
 }
 
-/** Whether the peer may be given another event. */
+/** Whether the peer may get another event. */
 export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolean {
   return held.size < windowMax && peer.hasRoom && outgoing.size < outgoingMax;
 }
 
 /**
- * Whether the peer may be given another event of a share. What an earlier connection did not acknowledge counts too, though this one may not have it
- * yet: else the window would grow with each connection.
+ * Whether the peer may get another event of a share. Events that an earlier connection did not acknowledge count too, even if this one does not have them
+ * yet: otherwise the window would grow with each connection.
  */
 export function hasRoomBeside(connection: Connection | undefined, inFlightCount: number): boolean {
   if (connection?.reading === undefined || !hasRoom(connection)) return false;

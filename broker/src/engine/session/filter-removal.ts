@@ -11,12 +11,12 @@ export interface FilterRemovalParts {
   readonly store: {
     readonly sessions: Pick<SessionStore, "findFilterOwner" | "removeSession" | "removeSessionFilter">;
   };
-  /** By name. */
+  /** Sessions that are connected to this node, by name. */
   readonly connected: ReadonlyMap<string, Connected>;
   readonly room: Pick<SessionRoom, "added">;
-  /** One task at a time for each name of a session: to attach, to detach, to remove filters. */
+  /** Runs one task at a time for each session name: attach, detach, or remove filters. */
   readonly turns: KeyedMutex<string>;
-  /** Call it after the session's row has changed in the store: it reads the row again. Never rejects. */
+  /** Called after the session's row has changed in the store; reads the row again. Never rejects. */
   readonly onChanged: (session: Session) => Promise<void>;
   /** Ends a session. */
   readonly onEnded: (known: Connected) => Promise<void>;
@@ -24,7 +24,7 @@ export interface FilterRemovalParts {
 
 /** Filters that end together. */
 interface Found {
-  /** Of the session. */
+  /** Name of the session. */
   readonly name: string;
   readonly removables: readonly Removable[];
 }
@@ -40,7 +40,7 @@ export class FilterRemoval {
     this.#parts = parts;
   }
 
-  /** Answers whether there was such a filter, and `mayRemove` allowed to remove it and all that end with it. */
+  /** Returns whether the filter was removed: it must exist, and `mayRemove` must allow the removal of all filters that end with it. */
   async run(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
     const found = this.#findConnected(id) ?? (await this.#findStored(id));
     const name = found?.removables.every(mayRemove) === true ? found.name : undefined;
@@ -71,7 +71,7 @@ export class FilterRemoval {
     if (known === undefined) return this.#removeStored(id);
     if (known.protocol === "STOMP") {
       await onEnded(known);
-      await this.#removeStored(id); // where another node has taken the session meanwhile
+      await this.#removeStored(id); // in case another node has taken the session meanwhile
       return true;
     }
     return known.group.changes.shared(async () => {
@@ -98,7 +98,7 @@ export class FilterRemoval {
   }
 }
 
-/** What a session is known by at this node. */
+/** The name of a session at this node. */
 export function nameOf({ groupId, protocol, key }: SessionName): string {
   return JSON.stringify([groupId, protocol, key]);
 }

@@ -9,13 +9,13 @@ import type { Position } from "../../domain/position.ts";
 import type { StoredFilter } from "../../ports/session-store.ts";
 
 export interface FilterSetParts {
-  /** Marks what the session publishes, where its own filters leave that out. */
+  /** Marks the session's own publishes, which filters with `isNoLocal` leave out. */
   readonly origin: string;
   readonly extensionPrefix: string;
   readonly protocol: SessionProtocol;
 }
 
-/** The filters of one session, and what they want of an event. */
+/** The filters of one session. */
 export class FilterSet {
   readonly #parts: FilterSetParts;
   readonly #filters = new FilterMap<StoredFilter>();
@@ -32,7 +32,7 @@ export class FilterSet {
     return [...this.#filters.keys()];
   }
 
-  /** Those of the session alone. */
+  /** Texts of the filters that are not shared. */
   get ownTexts(): readonly TopicFilter[] {
     return this.texts.filter((text) => !isShared(text));
   }
@@ -54,7 +54,7 @@ export class FilterSet {
     this.#filters.set(filter.filter, filter);
   }
 
-  /** Answers whether there was such a filter. */
+  /** Returns whether there was such a filter. */
   remove(text: TopicFilter): boolean {
     return this.#filters.delete(text);
   }
@@ -63,12 +63,12 @@ export class FilterSet {
     return this.allOf(topic).length > 0;
   }
 
-  /** Those that match the topic, whatever else they ask for. */
+  /** The filters that match the topic, whatever their other options. */
   allOf(topic: TopicName): readonly StoredFilter[] {
     return this.#filters.matching(topic).filter(({ filter }) => !isShared(filter));
   }
 
-  /** Those that want the event. Matching may take milliseconds: give the filters that match if they are known. */
+  /** The filters that want the event. Matching may take milliseconds: pass the matching filters if they are known. */
   wanting(event: Event, matching?: readonly TopicFilter[]): readonly SessionFilter[] {
     const isOwn = this.isOwn(event);
     const filters = matching?.flatMap((text) => this.find(text) ?? []) ?? this.#filters.matching(event.topic);
@@ -83,20 +83,20 @@ export class FilterSet {
     return originOf(event, this.#parts.extensionPrefix) === this.#parts.origin;
   }
 
-  /** The lower of the QoS of the publish and of the filters. STOMP knows no QoS of a publish: what its subscriber acknowledges depends on that alone. */
+  /** The lower of the QoS of the publish and the highest QoS of the filters. For STOMP, which has no QoS, only the filters count. */
   qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
     const { extensionPrefix, protocol } = this.#parts;
-    const granted = Math.max(...filters.map(({ qos }) => qos)) as QoS; // one of theirs
+    const granted = Math.max(...filters.map(({ qos }) => qos)) as QoS; // the QoS of a filter
     return protocol === "STOMP" ? granted : (Math.min(granted, publishedQos(event, extensionPrefix)) as QoS);
   }
 
-  /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
+  /** The origin that a publish to the topic must carry, so that this session does not get the event; undefined if it may get it. */
   originFor(topic: string): string | undefined {
-    const name = topic as TopicName; // one that is none matches no filter that matters
+    const name = topic as TopicName; // an invalid name is refused later
     return this.allOf(name).some(({ isNoLocal }) => isNoLocal) ? this.#parts.origin : undefined;
   }
 
-  /** The index went back. */
+  /** Rolls the starts of the filters back with the index. */
   rollBack(to: Position): void {
     for (const filter of this.#filters.values()) {
       if (filter.startsAfter > to) this.#filters.set(filter.filter, { ...filter, startsAfter: to });

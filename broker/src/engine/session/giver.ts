@@ -11,20 +11,20 @@ export interface GiverParts {
   readonly filters: FilterSet;
   readonly window: DeliveryWindow;
   readonly eventIds: EventIds;
-  /** Whether the session is written down. */
+  /** Whether the store has the session. */
   readonly isStored: () => boolean;
   readonly onChanged: () => void;
 }
 
-/** How an event is given for the first time. */
+/** Options of the first delivery of an event. */
 interface FirstGift extends Pick<InFlight, "isRetained" | "share">, Pick<Delivery, "filters"> {
-  /** Called before the peer has it. Not with QoS 0. */
+  /** Called before the peer gets the event; not with QoS 0. */
   readonly onGiven?: (ticket: Ticket, qos: QoS) => void;
 }
 
 type GivenFields = Required<Omit<Delivery, "eventId">>;
 
-/** Has its eventId made when it is asked for: most peers never ask. */
+/** Computes its eventId on demand: most peers never read it. */
 class GivenDelivery implements Delivery {
   readonly event: Event;
   readonly qos: QoS;
@@ -49,7 +49,7 @@ class GivenDelivery implements Delivery {
   }
 }
 
-/** Gives the events of one session to its peer, and notes them in its window. */
+/** Delivers the events of one session to its peer, and records them in the session's window. */
 export class Giver {
   readonly #parts: GiverParts;
 
@@ -57,7 +57,7 @@ export class Giver {
     this.#parts = parts;
   }
 
-  /** Gives an event for the first time. */
+  /** Delivers an event for the first time. */
   first(event: Event, connection: Connection, { filters, onGiven, isRetained = false, share }: FirstGift): void {
     const { filters: filterSet, window, onChanged } = this.#parts;
     const qos = filterSet.qosOf(event, filters);
@@ -71,7 +71,7 @@ export class Giver {
     this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained, filters });
   }
 
-  /** Gives an event of the window again, with its ticket. */
+  /** Delivers an event of the window again, with the same ticket. */
   again(
     event: Event,
     connection: Connection,
@@ -82,13 +82,13 @@ export class Giver {
     this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
   }
 
-  /** A delivery of an event that is committed nowhere: it comes once, with nothing to acknowledge. */
+  /** A delivery of an event that is never committed: it comes once, with nothing to acknowledge. */
   passing(event: Event, filters: Delivery["filters"]): Delivery {
     const fields = { event, qos: 0, ticket: undefined, isRepeated: false, isRetained: false, filters } as const;
     return new GivenDelivery(fields, this.#parts.eventIds);
   }
 
-  /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
+  /** A ticket of QoS 2 is stored before the peer gets it: the peer recognizes a repeat by the ticket alone. */
   #deliver({ outgoing }: Connection, fields: GivenFields): void {
     const { eventIds, isStored } = this.#parts;
     const afterWrite = isStored() && fields.qos === 2 && !fields.isRepeated;

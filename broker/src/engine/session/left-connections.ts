@@ -18,28 +18,28 @@ export interface LeftConnectionsParts {
   readonly clock: Clock;
   readonly limits: Pick<EngineLimits, "retryDelayMsMin">;
   readonly logger: Logger;
-  /** In which a name gets its session. */
+  /** Runs one task at a time for each session name. */
   readonly turns: KeyedMutex<string>;
   readonly times: SessionTimes;
   readonly room: SessionRoom;
   readonly sweeper: SessionSweeper;
   readonly writer: SessionWriter;
   readonly signal: AbortSignal;
-  /** A member has left the shares of the group. */
+  /** Called when a member has left the shares of the group. */
   readonly look: (groupId: GroupId) => void;
 }
 
 /** What a connection leaves behind. */
-export interface Legacy {
+export interface ConnectionEnd {
   readonly will: WillOrder | undefined;
   readonly expiryMs: number;
 }
 
-/** Connections that have left and whose ends are not written yet. */
+/** Connections that have left and whose ends are not yet in the store. */
 export class LeftConnections {
   readonly #parts: LeftConnectionsParts;
   readonly #all = new Set<Connected>();
-  /** By the names of their sessions. */
+  /** The writes to do, by session name. */
   readonly #pending = new Map<string, () => Promise<void>>();
   readonly #turnsAsked = new Set<Promise<void>>();
 
@@ -51,11 +51,11 @@ export class LeftConnections {
     return this.#all;
   }
 
-  /** Writes the end in the next turn of the name, or before by {@link write}. */
-  add(left: Connected, legacy: Legacy): void {
+  /** Writes the end in the next turn of the name, or earlier if {@link write} is called. */
+  add(left: Connected, end: ConnectionEnd): void {
     const { name } = left;
     this.#all.add(left);
-    this.#pending.set(name, () => this.detach(left, legacy));
+    this.#pending.set(name, () => this.detach(left, end));
     const turn = this.#parts.turns.run(name, () => this.write(name));
     this.#turnsAsked.add(turn);
     void turn.finally(() => this.#turnsAsked.delete(turn));
@@ -65,30 +65,30 @@ export class LeftConnections {
     return this.#pending.has(name);
   }
 
-  /** Writes the end of the connection that left, if there is one. To be called in a turn of the name. */
+  /** Writes the end of the connection that left, if there is one. Call it in a turn of the name. */
   async write(name: string): Promise<void> {
     const write = this.#pending.get(name);
     this.#pending.delete(name);
     await write?.();
   }
 
-  /** Answers when every end is written that is not yet. */
+  /** Resolves when every pending end has been written, or given up because the broker stops. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#turnsAsked);
   }
 
-  /** Tries until it is written. Never rejects. */
-  async detach(left: Connected, { will, expiryMs }: Legacy): Promise<void> {
+  /** Retries until the end is written or the broker stops. Never rejects. */
+  async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
     const { store, clock, limits, logger, signal, sweeper, room, times, writer, look } = this.#parts;
-    const legacy = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
+    const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     await lingering.ended();
     while (!signal.aborted) {
       try {
         await group.changes.shared(async () => {
           await times.advance(group.id);
           if (!session.isStopped) await writer.writeLast(session);
-          if (await store.sessions.detachSession(session, legacy)) room.added(group.id, 1);
+          if (await store.sessions.detachSession(session, end)) room.added(group.id, 1);
         });
         break;
       } catch (error) {

@@ -1,6 +1,6 @@
 import { LazySet } from "../../lib/lazy-collections.ts";
 
-/** What the end of a connection waits for before it is written, and before another connection of this node gets the session. */
+/** Work that must be done before the end of a connection is written, and before another connection of this node gets the session. */
 export class Lingering {
   readonly #pending = new LazySet<Promise<void>>();
 

@@ -89,7 +89,7 @@ describe.each([
   });
 });
 
-it("a session without connection is listed, counts what waits for it, and can lose a filter", async () => {
+it("a session without a connection is listed with its waiting events, and can lose a filter", async () => {
   const { attachment } = await attach("c", 60_000);
   await subscribe(attachment, "a", "b");
   await publish("a");
@@ -101,12 +101,12 @@ it("a session without connection is listed, counts what waits for it, and can lo
   const { peer } = await attach("c", 60_000);
   const given = peer.deliveries.map(({ event, isRepeated }) => [event.topic, event.sequence, isRepeated]);
   expect(given).toEqual([
-    ["a", 1, true], // it was under way already
+    ["a", 1, true], // was in flight already
     ["b", 1, false],
   ]);
 });
 
-it("a session that gets its connection while a filter is removed goes on without it", async () => {
+it("a session that is attached while a filter is removed continues without the filter", async () => {
   const { attachment } = await attach("c", 60_000);
   await subscribe(attachment, "a", "b");
   attachment.detach({ expiryMs: 60_000, isRegular: true });
@@ -121,11 +121,11 @@ it("a session that gets its connection while a filter is removed goes on without
   expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
 });
 
-it("refuses an identifier that nothing has", async () => {
+it("refuses an unknown identifier", async () => {
   await expect(engine.broker.unSubscribe({ subscriptionId: unknown })).rejects.toMatchObject({ code: 100_504 });
 });
 
-it("nodes list the sessions of all, and one removes a filter of a session at another one", async () => {
+it("a node lists the sessions of all nodes, and removes a filter of a session at another node", async () => {
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const peer = new RecordingPeer();

@@ -6,7 +6,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 import { withSessions } from "../testing/with-sessions.ts";
 
 const memory = createMemoryStore();
-/** Whether the store takes a claim, and its answer is lost. */
+/** Whether the store carries out a claim but its answer is lost. */
 let losesClaims = false;
 let engine: TestEngine;
 afterEach(() => engine.stop());
@@ -16,7 +16,7 @@ async function start(): Promise<void> {
   const store = withSessions(memory, {
     claimSession: async (claim) => {
       const claimed = await memory.sessions.claimSession(claim);
-      if (losesClaims) throw new Error("the store is away");
+      if (losesClaims) throw new Error("the answer is lost");
       return claimed;
     },
   });
@@ -33,7 +33,7 @@ async function attach(will?: WillOrder): Promise<Attachment> {
 
 const rows = () => memory.sessions.listSessions({ after: undefined, limit: 9 });
 
-it("ends the connection of a session whose attach failed after the store had taken it, without its will", async () => {
+it("ends the connection of a session whose attach failed after the store had recorded it, and drops its will", async () => {
   await start();
   losesClaims = true;
   const will: WillOrder = {
@@ -42,7 +42,7 @@ it("ends the connection of a session whose attach failed after the store had tak
     opensTopic: true,
     expiresAfterMs: undefined,
   };
-  await expect(attach(will)).rejects.toThrow("the store is away");
+  await expect(attach(will)).rejects.toThrow("the answer is lost");
   expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([undefined]);
   await engine.clock.advance(5_000);
   expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([expect.any(Number)]);
@@ -51,10 +51,10 @@ it("ends the connection of a session whose attach failed after the store had tak
   expect(await engine.broker.exist({ topic: "will", groupId: undefined })).toBe(false);
 });
 
-it("leaves the session to a client that comes back meanwhile", async () => {
+it("leaves the session connected if the client attaches again meanwhile", async () => {
   await start();
   losesClaims = true;
-  await expect(attach()).rejects.toThrow("the store is away");
+  await expect(attach()).rejects.toThrow("the answer is lost");
   losesClaims = false;
   const attachment = await attach();
   await engine.clock.advance(70_000);

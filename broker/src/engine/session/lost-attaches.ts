@@ -9,14 +9,14 @@ import type { EngineLimits } from "../limits.ts";
 import type { Connected } from "./connected.ts";
 import { nameOf } from "./filter-removal.ts";
 
-/** Sessions that one look at the store reads. */
+/** Sessions per read of the store. */
 const pageMax = 100;
 
 export interface LostAttachesParts {
   readonly store: { readonly sessions: Pick<SessionStore, "listSessions" | "detachSession"> };
-  /** By name. */
+  /** Sessions that are connected to this node, by name. */
   readonly connected: ReadonlyMap<string, Connected>;
-  /** In which a name gets its session. */
+  /** Runs one task at a time for each session name. */
   readonly turns: KeyedMutex<string>;
   readonly nodeId: () => NodeId | undefined;
   readonly clock: Clock;
@@ -26,8 +26,8 @@ export interface LostAttachesParts {
 }
 
 /**
- * An attach can fail after the store gave it the session: the row then says "connected", and nobody has the connection. Such rows are found by a look
- * at all sessions of this node, since the answer that was lost would have named the row.
+ * Ends the connections of failed attaches. An attach can fail after the store recorded it: then the row says that the session is connected, but it is not.
+ * Searches all sessions of this node for such rows, since the lost answer would have named the row.
  */
 export class LostAttaches {
   readonly #parts: LostAttachesParts;
@@ -40,13 +40,13 @@ export class LostAttaches {
     this.#trouble = new ReportedTrouble(parts.logger, "sessions of failed connections not ended, trying again");
   }
 
-  /** An attach has failed. */
+  /** Call it when an attach has failed. */
   begin(): void {
     this.#isWanted = true;
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Never rejects. One look serves all that failed before it began. */
+  /** Never rejects. One search serves all attaches that failed before it began. */
   async #run(): Promise<void> {
     const { clock, limits, signal } = this.#parts;
     this.#isRunning = true;
@@ -77,7 +77,7 @@ export class LostAttaches {
     }
   }
 
-  /** No connection gets the session meanwhile. The client was never accepted, so its will is not published. */
+  /** Keeps other connections of this node from the session meanwhile. The client was never accepted, so its will is not published. */
   async #end(session: StoredSession): Promise<void> {
     const { connected, turns, store } = this.#parts;
     const name = nameOf(session);

@@ -14,7 +14,7 @@ export interface MembershipsParts {
 
 /** What a session does for the shares that it is a member of. */
 export interface SharingSession {
-  /** Whether its client is connected and takes another event. */
+  /** Whether its client is connected and accepts another event. */
   readonly hasRoom: () => boolean;
   readonly reserve: (event: Event, order: SessionFilter) => Reservation;
   readonly pass: (event: Event, order: SessionFilter) => void;
@@ -27,13 +27,13 @@ interface Membership {
 
 /**
  * The shares that one session is a member of, by the text of their filters. A session whose rights do not cover a share's filter takes none of its
- * events: one that it took and could not pass on would be lost for the members that may receive it.
+ * events: an event that it took and could not deliver would be lost for the members that may receive it.
  */
 export class Memberships {
   readonly #parts: MembershipsParts;
   readonly #session: SharingSession;
   readonly #memberships = new LazyMap<TopicFilter, Membership>();
-  /** Shares that had an event for the session, which its rights did not allow. */
+  /** Shares that offered an event to the session while its rights did not cover their filters. */
   readonly #barred = new LazySet<TopicFilter>();
 
   constructor(parts: MembershipsParts, session: SharingSession) {
@@ -45,7 +45,7 @@ export class Memberships {
     return this.#memberships.get(text)?.order;
   }
 
-  /** Joins a share, or changes how the session is its member. Answers whether it joined. */
+  /** Joins a share, or changes the options of a membership. Returns whether it joined. */
   join(order: SessionFilter): boolean {
     const known = this.#memberships.get(order.filter);
     if (known !== undefined) {
@@ -58,7 +58,7 @@ export class Memberships {
     return true;
   }
 
-  /** What the session has not acknowledged stays with it until it disconnects. Answers whether it was a member. */
+  /** Leaves a share. The session keeps its unacknowledged events until it disconnects. Returns whether it was a member. */
   leave(text: TopicFilter): boolean {
     const membership = this.#memberships.get(text);
     if (membership === undefined) return false;
@@ -72,7 +72,7 @@ export class Memberships {
     for (const text of this.#memberships.keys()) this.leave(text);
   }
 
-  /** The session may have room again. */
+  /** Call it when the session may have room again. */
   wake(): void {
     for (const text of this.#memberships.keys()) this.#parts.shares.wake(text);
   }
@@ -82,7 +82,7 @@ export class Memberships {
     return this.#barred;
   }
 
-  /** The session's rights may have changed. */
+  /** Call it when the session's rights may have changed. */
   checkRights(): void {
     for (const text of this.#barred) {
       if (!this.#isCovered(text)) continue;

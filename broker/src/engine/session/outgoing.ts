@@ -12,7 +12,7 @@ interface Waiting {
   isWritten: boolean;
 }
 
-/** What leaves for a peer, in order; some of it only after the session was written. */
+/** Sends deliveries to a peer in order, some of them only after the session was written. */
 export class Outgoing {
   readonly #peer: OutgoingParts["peer"];
   readonly #written: () => Promise<void>;
@@ -21,7 +21,7 @@ export class Outgoing {
   #waiting: Waiting[] = [];
   #isClosed = false;
 
-  /** `written` answers when what the session is now is on disk; `onSent` is called after something that waited has left, or failed to. */
+  /** `written` resolves when the session's current state is on disk; `onSent` is called after waiting deliveries were sent or have failed. */
   constructor({ peer, written, onSent, onFailed }: OutgoingParts) {
     this.#peer = peer;
     this.#written = written;
@@ -29,7 +29,7 @@ export class Outgoing {
     this.#onFailed = onFailed;
   }
 
-  /** How much waits. */
+  /** Number of waiting deliveries. */
   get size(): number {
     return this.#waiting.length;
   }
@@ -45,7 +45,7 @@ export class Outgoing {
     void this.#sendWhenWritten(waiting);
   }
 
-  /** Nothing leaves any more. */
+  /** Drops the waiting deliveries. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];

@@ -18,7 +18,7 @@ async function attach(index: number): Promise<Attachment> {
   return cluster.run(cluster.node(index).broker.attach({ ...order, ...rest }, new RecordingPeer()));
 }
 
-/** A client at a node sends a publish of QoS 2 under the packet identifier 1. Answers what becomes of it. */
+/** A client at a node sends a publish of QoS 2 under the packet identifier 1. Returns the outcome. */
 function send(index: number, { session }: Attachment, text: string): Promise<PublishOutcome> {
   const { broker, gate } = cluster.node(index);
   const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text), extensions: [] };
@@ -90,7 +90,7 @@ it("a client that comes back from another node may use a packet identifier again
   await cluster.clock.advance(1_000);
   const again = await attach(0);
   expect([...again.session.inbound.keys()]).toEqual([1]);
-  expect(again.session.keys, "what waits at the node is recorded for the new connection").toBe(first.session.keys);
+  expect(again.session.keys, "publishes that wait at the node count for the new connection").toBe(first.session.keys);
   const elsewhere = await attach(1);
   await cluster.clock.advance(1_000);
   elsewhere.detach({ expiryMs: 600_000, isRegular: true });

@@ -93,10 +93,10 @@ export class ReadingLoops implements Reading {
     // Retained and rejected events are older, so they come first.
     const isHeldBack = (): boolean => !retained.isEmpty || rejections.isHoldingBack;
     while (!signal.aborted) {
-      // No turn between events that are in memory: what leaves for one client in a turn goes in one write.
+      // Do not yield between events in memory: all deliveries to a client in one turn share one write.
       if (feed.peek() === undefined && !feed.isCaughtUp)
         await waiting.untilDone({ what: stuck.live, signal }, () => feed.catchUp(signal));
-      // Most connections wait here, so one promise has to do.
+      // Most connections wait here, so use one promise only.
       if (feed.isCaughtUp) await feed.woken(signal);
       while (!signal.aborted && (isHeldBack() || !hasRoom(this.#connection))) await waiting.woken();
       const event = feed.peek();
@@ -108,7 +108,7 @@ export class ReadingLoops implements Reading {
     }
   }
 
-  /** Gives what an earlier connection had beside the stream. */
+  /** Repeats the retained events and the events of shares that an earlier connection had. */
   async #repeatBeside(): Promise<void> {
     const { window, repeater } = this.#parts;
     const connection = this.#connection;
@@ -117,7 +117,7 @@ export class ReadingLoops implements Reading {
     }
   }
 
-  /** Gives what topics retain, until nothing is left. */
+  /** Delivers retained events until none is left. */
   async #giveRetained(): Promise<void> {
     const { waiting, retained, slices } = this.#parts;
     const connection = this.#connection;

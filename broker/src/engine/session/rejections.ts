@@ -10,23 +10,23 @@ export interface RejectionsParts extends Pick<WaitingParts, "clock" | "limits" |
   readonly window: DeliveryWindow;
   readonly waiting: Waiting;
   readonly isSuspended: boolean;
-  /** Of the session. */
+  /** Identifier of the session. */
   readonly id: string;
 }
 
-/** Wait before a rejected event is given again, in milliseconds; it doubles with each further rejection. A consumer may reject at full speed. */
+/** Wait before a rejected event is delivered again, in milliseconds. It doubles with each rejection, since a consumer may reject at full speed. */
 const delayMsMin = 100;
 
-/** Longest such wait. */
+/** Longest such wait, in milliseconds. */
 const delayMsMax = 10_000;
 
 /**
- * The events that a peer rejected. It gets them again in their order, each after a wait, and nothing newer before. When it has rejected one event
- * `rejectionsMax` times, the session is suspended: it is given nothing until it is resumed.
+ * The events that a peer rejected. The peer gets them again in order, each after a wait, and nothing newer before. When it has rejected one event
+ * `rejectionsMax` times, the session is suspended: it gets no event until it is resumed.
  */
 export class Rejections {
   readonly #parts: RejectionsParts;
-  /** When each is given again, by the monotonic clock. */
+  /** When each event is due again, by the monotonic clock. */
   readonly #dueAt = new LazyMap<Ticket, number>();
   #isSuspended: boolean;
   #isRepeating = false;
@@ -40,17 +40,17 @@ export class Rejections {
     return this.#isSuspended;
   }
 
-  /** Whether nothing newer may be given. */
+  /** Whether newer events must wait. */
   get isHoldingBack(): boolean {
     return this.#isSuspended || this.#isRepeating || this.#next() !== undefined;
   }
 
-  /** Whether an event is to be given again. */
+  /** Whether a rejected event must be delivered again. */
   get hasWork(): boolean {
     return !this.#isSuspended && this.#next() !== undefined;
   }
 
-  /** The peer rejects what it has: an event, or all that it was given up to it. Answers whether it has that one. */
+  /** Records that the peer rejects an event that it has, or all events that it has up to this one. Returns whether it has the event. */
   add(
     connection: Connection,
     { ticket, reach }: { readonly ticket: Ticket; readonly reach: "one" | "through" },
@@ -80,19 +80,19 @@ export class Rejections {
     return true;
   }
 
-  /** A later connection gets what is in flight anyway, in its order. */
+  /** Forgets when rejected events are due: the next connection gets all events in flight anyway, in order. */
   clear(): void {
     this.#dueAt.clear();
   }
 
-  /** Ends a suspension: every event has all of its attempts again. */
+  /** Ends a suspension, and resets the number of rejections of every event. */
   resume(): void {
     if (!this.#isSuspended) return;
     this.#isSuspended = false;
     this.#parts.window.forgetRejections();
   }
 
-  /** Gives each again when it is due, until there is none, or `signal` aborts. `repeat` answers false if it did not because the signal aborted. */
+  /** Repeats each event when it is due, until none is left or `signal` aborts. `repeat` returns false if it did nothing because of the abort. */
   async run(signal: CancelSignal, repeat: (entry: InFlight) => Promise<boolean>): Promise<void> {
     const { clock } = this.#parts;
     while (!signal.aborted) {
@@ -115,7 +115,7 @@ export class Rejections {
     waiting.wake();
   }
 
-  /** The first in the order of the stream. Forgets those that are in flight no more. */
+  /** The first rejected event in stream order. Forgets events that are no longer in flight. */
   #next(): InFlight | undefined {
     if (this.#dueAt.size === 0) return undefined;
     const { window } = this.#parts;

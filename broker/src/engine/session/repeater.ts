@@ -13,11 +13,11 @@ export interface RepeaterParts {
   readonly waiting: Waiting;
   readonly giver: Giver;
   readonly filtersOf: (entry: InFlight) => readonly SessionFilter[];
-  /** The chain took the event back, or the client may no longer receive it. */
+  /** Called if a reorg removed the event, or if the client may no longer receive it. */
   readonly onVanished: (ticket: Ticket) => void;
 }
 
-/** Gives events of one session's window again, which it reads from the store. */
+/** Repeats events of one session's window, which it reads from the store. */
 export class Repeater {
   readonly #parts: RepeaterParts;
 
@@ -25,7 +25,7 @@ export class Repeater {
     this.#parts = parts;
   }
 
-  /** Answers false if it gave nothing because the signal aborted. */
+  /** Returns false if it delivered nothing because the signal aborted. */
   async give(
     entry: InFlight,
     { connection, signal }: { readonly connection: Connection; readonly signal: CancelSignal },

@@ -8,7 +8,7 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
 let store: Store;
-/** Whether the process of the broker has been killed: nothing that it still does reaches the store. */
+/** Whether the process of the broker has been killed: nothing that it does afterwards reaches the store. */
 let gate = { isKilled: false };
 let engine: TestEngine;
 
@@ -19,7 +19,7 @@ function gated(): Store {
     new Proxy(part, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name, target);
-        if (name === "sessions") return wrap(member as SessionStore); // The part of that name.
+        if (name === "sessions") return wrap(member as SessionStore); // The store's part for sessions.
         if (typeof member !== "function") return member;
         return (...args: unknown[]) => (own.isKilled ? never : (Reflect.apply(member, target, args) as unknown));
       },
@@ -102,7 +102,7 @@ describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) =
   });
 
   it.each([0, 60_000])(
-    "keeps the place of a share, and what its members had, whose sessions last %i ms",
+    "keeps the cursor of a share and the events that its members had, with sessions that are kept for %i ms",
     async (expiryMs) => {
       const first = new RecordingPeer();
       const other = new RecordingPeer();
@@ -125,7 +125,7 @@ describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) =
     },
   );
 
-  it("releases what its client has received, and does not give it again", async () => {
+  it("releases an event that its client has received, and does not deliver it again", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, 2);
@@ -144,7 +144,7 @@ describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) =
     expect(second.ticketOf(2)).toBe(first.ticketOf(2));
   });
 
-  it("ends after the time for which it is kept, which does not run while no broker does", async () => {
+  it("ends after its expiry time, which does not run while no broker runs", async () => {
     (await attach(new RecordingPeer())).detach({ expiryMs: 10_000, isRegular: true });
     await engine.clock.advance(4_000);
     await restart();
@@ -159,7 +159,7 @@ describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) =
     expect(await store.sessions.listSessions({ after: undefined, limit: 9 })).toHaveLength(1);
   });
 
-  it("has its will published once, after its delay", async () => {
+  it("has its will published once, after the will's delay", async () => {
     (await attach(new RecordingPeer(), { will: will(5_000) })).detach({ expiryMs: 60_000, isRegular: false });
     await engine.clock.advance(2_000);
     await restart();
@@ -174,7 +174,7 @@ describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) =
   });
 });
 
-it("a client that was connected when the broker was killed has lost its connection: its will is due", async () => {
+it("the will of a client that was connected to a killed broker is published after the will's delay", async () => {
   await attach(new RecordingPeer(), { will: will(3_000) });
   await engine.clock.advance(100);
   await kill();
@@ -195,7 +195,7 @@ it("the wills of many clients that a kill cut off are published together", async
   expect(engine.chain.head - before).toBeLessThanOrEqual(5);
 });
 
-it("a session is dropped, and its client told so, where the broker was killed before it was acknowledged", async () => {
+it("a client finds no session if the broker was killed before the session was stored", async () => {
   gate.isKilled = true;
   const lost = engine.broker.attach(
     {

@@ -13,7 +13,7 @@ import { defaultEngineLimits } from "../limits.ts";
 import { RetainedEvents } from "./retained.ts";
 import { RetainedReads } from "./retained-reads.ts";
 
-test("a read that waits for the chain ends when it is aborted, and the event stays the next one", async () => {
+test("a read that waits for the chain ends when it is aborted, and the next read returns the same event", async () => {
   const events = encodeEvents([{ content: Buffer.from("kept"), extensions: [["svc-retain", "true"]] }]);
   const batch = batchOf(alpha, { block: 1, sequence: 1, count: 1, events });
   const { firstPosition: position } = batch;

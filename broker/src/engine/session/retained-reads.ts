@@ -11,10 +11,10 @@ import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
 
-/** Estimated memory of a kept event beside its content and extensions, in bytes. */
+/** Estimated memory of a kept event besides its content and extensions, in bytes. */
 const overheadBytes = 512;
 
-/** Where one event is. */
+/** The place of one event. */
 export interface EventPlace {
   readonly topic: TopicName;
   readonly position: Position;
@@ -22,7 +22,7 @@ export interface EventPlace {
 
 export interface RetainedReadsParts {
   readonly store: Pick<Store, "listRetained" | "readBatches">;
-  /** Gives the events that the store has dropped. */
+  /** Fills in the events that the store has dropped. */
   readonly fill: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly limits: Pick<EngineLimits, "feedReadsMax" | "recentBytesMax">;
 }
@@ -38,8 +38,8 @@ interface KeptEvent {
 }
 
 /**
- * Single events that the sessions of a node read by their places: retained ones, and those to repeat. Thousands of clients may subscribe to the same
- * topics at once, so at most `feedReadsMax` reads are in progress, and sessions share the events that were read last, `recentBytesMax` of them.
+ * Reads single events by their places for the sessions of a node: retained events, and events to repeat. Thousands of clients may subscribe to the same
+ * topics at once, so at most `feedReadsMax` reads are in progress, and sessions share the events that were read last, up to `recentBytesMax` bytes.
  */
 export class RetainedReads {
   readonly #parts: RetainedReadsParts;
@@ -62,7 +62,7 @@ export class RetainedReads {
     return this.#semaphore.run(() => this.#parts.store.listRetained(groupId, page), signal);
   }
 
-  /** Undefined where it is no longer on the chain, or if `signal` aborts first. @throws what the store throws. */
+  /** Undefined if the event is no longer on the chain, or if `signal` aborts first. @throws what the store throws. */
   find(reader: IndexReader, place: EventPlace, signal: CancelSignal): Promise<Event | undefined> {
     return untilAborted(this.#find(reader, place), signal);
   }

@@ -45,7 +45,7 @@ function seen(peer: RecordingPeer): string[] {
 
 const kept = { expiryMs: 60_000, isRegular: true };
 
-describe("what topics retain", () => {
+describe("a retained event", () => {
   it.each([
     ["a", ["a 1"]],
     ["a/#", ["a 1", "a/b 2", "a/b/c 3"]],
@@ -55,7 +55,7 @@ describe("what topics retain", () => {
     ["$sys/#", ["$sys/a 5"]],
     ["b/#", []],
     ["a/b/c/d", []],
-  ])("is given to a new subscription that matches: %s", async (filter, expected) => {
+  ])("is delivered to a new subscription that matches: %s", async (filter, expected) => {
     for (const [topic, text] of [
       ["a", "1"],
       ["a/b", "2"],
@@ -71,7 +71,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(expected.map((text) => `retained ${text}`));
   });
 
-  it("is the newest marked event, and none after one with empty content", async () => {
+  it("is the newest event with the mark; one with the mark and empty content removes it", async () => {
     await retain("a", "old");
     await retain("a", "new");
     await retain("ab", "gone");
@@ -81,7 +81,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a new"]);
   });
 
-  it("is no event without the mark, also where it has empty content", async () => {
+  it("is neither replaced nor removed by an event without the mark", async () => {
     await engine.publish("a", "1");
     await retain("ab", "2");
     await retain("ab", "", { extensions: [] });
@@ -90,7 +90,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained ab 2"]);
   });
 
-  it("is not given as retained to who is subscribed already, nor twice", async () => {
+  it("is delivered once, and not as retained, to a session that has already subscribed", async () => {
     const peer = new RecordingPeer();
     await subscribe(await attach(peer), "a");
     await retain("a", "1");
@@ -98,7 +98,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["a 1"]);
   });
 
-  it("is given from the chain where the store has dropped its copy", async () => {
+  it("is read from the chain if the store has dropped its copy", async () => {
     const minuteMs = 60_000;
     await engine.stop();
     engine = await TestEngine.start({ retentionMs: 10 * minuteMs });
@@ -118,7 +118,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a 0", "retained a/b 1", "retained a/b/c 2", "retained ab 3"]);
   });
 
-  it("is read no further once the client is gone", async () => {
+  it("is not searched for any longer once the client has disconnected", async () => {
     for (let index = 0; index < 200; index += 1) {
       const topic = `many/${index}`;
       await engine.broker.open({ topic, groupId: undefined });
@@ -140,7 +140,7 @@ describe("what topics retain", () => {
     ["always", ["retained a 1", "retained a 1"]],
     ["if-new", ["retained a 1"]],
     [undefined, []],
-  ] as const)("is given again when the filter is subscribed again: %s", async (retained, expected) => {
+  ] as const)("follows the retained option when a filter is subscribed twice: %s", async (retained, expected) => {
     await retain("a", "1");
     const peer = new RecordingPeer();
     const attachment = await attach(peer);
@@ -149,7 +149,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(expected);
   });
 
-  it("is given with the QoS and identifier of its subscription alone, and the lower QoS", async () => {
+  it("has the identifier and the QoS of the subscription that asked for it, or the publish's QoS if that is lower", async () => {
     await retain("a", "1", {
       extensions: [
         ["svc-qos", "2"],
@@ -163,7 +163,7 @@ describe("what topics retain", () => {
     expect(peer.deliveries).toMatchObject([{ qos: 1, filters: [{ identifier: 2 }] }]);
   });
 
-  it("comes before what is published later, at any window", async () => {
+  it("comes before events that are published later, even with a window of 1", async () => {
     for (const topic of ["a", "a/b", "a/b/c"]) await retain(topic, "1");
     const peer = new RecordingPeer();
     const attachment = await attach(peer, 1);
@@ -178,7 +178,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a 1", "retained a/b 1", "retained a/b/c 1", "a 2"]);
   });
 
-  it("is given again, under its ticket, to the next connection of a session that did not acknowledge it", async () => {
+  it("is delivered again, under its ticket, to the next connection of a session that did not acknowledge it", async () => {
     for (const topic of ["a", "a/b", "ab"]) await retain(topic, "1");
     const first = new RecordingPeer();
     const attachment = await attach(first, 2);
@@ -197,7 +197,7 @@ describe("what topics retain", () => {
     expect(second.released).toEqual([first.deliveries[2]?.ticket]);
   });
 
-  it("is given to the next connection as far as the window of the last one did not reach", async () => {
+  it("is delivered to the next connection if it did not fit into the window of the last one", async () => {
     for (const topic of ["a", "a/b", "ab"]) await retain(topic, "1");
     const first = new RecordingPeer();
     const attachment = await attach(first, 1);
@@ -209,7 +209,7 @@ describe("what topics retain", () => {
     expect(seen(second)).toEqual(["retained a 1", "retained a/b 1", "retained ab 1"]);
   });
 
-  it("is given no further once the filter is removed", async () => {
+  it("is not delivered once the filter is removed", async () => {
     for (const topic of ["a", "a/b", "ab"]) await retain(topic, "1");
     const peer = new RecordingPeer();
     const attachment = await attach(peer, 1);
@@ -220,7 +220,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a 1"]);
   });
 
-  it("is read in pages", async () => {
+  it("is delivered for each of 200 topics, which are read in pages", async () => {
     const names = Array.from({ length: 200 }, (_, index) => `many/${String(index).padStart(3, "0")}`);
     for (const topic of names) await engine.broker.open({ topic, groupId: undefined });
     await Promise.all(names.map((topic) => retain(topic, "1")));
@@ -229,7 +229,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(names.map((name) => `retained ${name} 1`));
   });
 
-  it("leaves out what the session itself published, where it does not want that", async () => {
+  it("is not delivered to the session that published it if its filter has isNoLocal", async () => {
     const peer = new RecordingPeer();
     const attachment = await attach(peer);
     await subscribe(attachment, "a", { isNoLocal: true, retained: undefined });
@@ -244,7 +244,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual([]);
   });
 
-  it("is what the chain still has after a rollback", async () => {
+  it("is the newest one on the chain after a rollback", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });
@@ -258,7 +258,7 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a 1"]);
   });
 
-  it("is given once where a rollback replaces it before it was sent", async () => {
+  it("is delivered once if a rollback replaces it before it was sent", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });

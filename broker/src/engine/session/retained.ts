@@ -10,7 +10,7 @@ import type { RetainedEvent } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { RetainedReads } from "./retained-reads.ts";
 
-/** Retained events whose places one look at the store reads, about 200 bytes each. */
+/** Most places of retained events per read of the store, about 200 bytes each. */
 const placesReadMax = 64;
 
 export interface RetainedParts {
@@ -23,22 +23,22 @@ export interface RetainedParts {
   readonly mayReceive: (topic: TopicName) => boolean;
 }
 
-/** A retained event that a subscription is to get. */
+/** A retained event for a subscription. */
 export interface Retained {
   readonly event: Event;
   readonly filter: TopicFilter;
 }
 
-/** What one filter is still to get. */
+/** The retained events that one filter has not got yet. */
 export interface PendingRetained {
   readonly filter: TopicFilter;
-  /** Later events reach the subscription as they are published. */
+  /** Only retained events up to here; later events reach the subscription as they are published. */
   readonly upTo: Position;
-  /** The topic up to which all was given; undefined before the first. */
+  /** The last topic whose retained event was delivered or skipped; undefined before the first. */
   readonly given: TopicName | undefined;
 }
 
-/** How far the retained events of one filter are. */
+/** Progress with the retained events of one filter. */
 interface Scan {
   readonly filter: TopicFilter;
   upTo: Position;
@@ -50,8 +50,8 @@ interface Scan {
 }
 
 /**
- * The retained events that the filters of one session are still to get, filter after filter, in the order of their topics. They stay in the store, a
- * page of their places in memory, until they are given.
+ * The retained events that the filters of one session have not got yet, filter after filter, in the order of their topics. The events stay in the store
+ * until they are delivered; memory holds only a page of their places.
  */
 export class RetainedEvents {
   readonly #parts: RetainedParts;
@@ -65,12 +65,12 @@ export class RetainedEvents {
     return this.#scans.length === 0;
   }
 
-  /** The filter is to get what is retained up to a position. If it is still to get some, it begins anew, so that a client cannot pile up work. */
+  /** Adds the retained events of a filter up to a position. If some are still pending, the filter begins anew, so that a client cannot pile up work. */
   add(filter: TopicFilter, upTo: Position): void {
     this.resume({ filter, upTo, given: undefined });
   }
 
-  /** The filter is to get the rest. */
+  /** Adds the rest of the retained events of a filter. */
   resume({ filter, upTo, given }: PendingRetained): void {
     this.remove(filter);
     this.#scans.push({ filter, upTo, given, after: given, places: [], isRead: false });
@@ -84,7 +84,7 @@ export class RetainedEvents {
     this.#scans = this.#scans.filter((scan) => scan.filter !== filter);
   }
 
-  /** The chain took back what lies after `to`. */
+  /** Call it when a reorg has removed the events after `to`. */
   rollBack(to: Position): void {
     for (const scan of this.#scans) {
       if (scan.upTo > to) scan.upTo = to;
@@ -92,7 +92,7 @@ export class RetainedEvents {
     }
   }
 
-  /** The next event, which stays the next until {@link pass}; undefined where there is none, or `signal` aborts. Throws what the store throws. */
+  /** The next event, which stays the next until {@link pass}; undefined if there is none or `signal` aborts. @throws what the store throws. */
   async next(signal: CancelSignal): Promise<Retained | undefined> {
     for (let [scan] = this.#scans; scan !== undefined && !signal.aborted; [scan] = this.#scans) {
       const [place] = scan.places;
@@ -109,7 +109,7 @@ export class RetainedEvents {
     return undefined;
   }
 
-  /** The event was given. */
+  /** Call it when the event has been delivered. */
   pass({ event, filter }: Retained): void {
     const scan = this.#scans.find((one) => one.filter === filter);
     const [place] = scan?.places ?? [];
@@ -117,7 +117,7 @@ export class RetainedEvents {
     if (scan?.isRead === true && scan.places.length === 0) this.remove(filter);
   }
 
-  /** Undefined where it is no longer on the chain, or the client may no longer receive it. */
+  /** Undefined if the event is no longer on the chain, or the client may no longer receive it. */
   async #find(place: RetainedEvent, signal: CancelSignal): Promise<Event | undefined> {
     if (!this.#parts.mayReceive(place.topic)) return undefined;
     const event = await this.#parts.retainedReads.find(this.#parts, place, signal);
@@ -146,7 +146,7 @@ function removeFirst(scan: Scan, place: RetainedEvent): void {
   scan.given = place.topic;
 }
 
-/** What the names of all topics begin with that a filter matches. */
+/** The common prefix of all topic names that a filter matches. */
 function prefixOf(filter: TopicFilter): string {
   const levels = toLevels(filter);
   const wildcard = levels.findIndex((level) => isPattern(level));

@@ -14,7 +14,7 @@ import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
 import type { Streams } from "./streams.ts";
 
-/** Times that a claim is tried while the index rolls back. */
+/** Most tries of a claim while the index rolls back. */
 const claimsMax = 10;
 
 /** First epochs are random below this, so that a stale node cannot match a recreated session. */
@@ -44,7 +44,7 @@ export class SessionClaims {
     this.#parts = parts;
   }
 
-  /** @throws BrokerError 200301 over a quota, 200300 too many sessions, or the index rolls back; and what the store throws. */
+  /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the store throws. */
   async claim(
     attaching: Attaching,
     order: AttachOrder,
@@ -65,7 +65,7 @@ export class SessionClaims {
     throw new BrokerError("busy", { details: "the index rolls back" });
   }
 
-  /** Begins the row of a session that lived in memory alone. @throws BrokerError 200300 the index rolls back; and what the store throws. */
+  /** Creates the row of a session that lived only in memory. @throws BrokerError 200301, 200300 if the index rolls back; and what the store throws. */
   async begin({ group, session, principal, ...order }: Connected): Promise<void> {
     const { id: newId, epoch: newEpoch, taken: position } = session.state;
     const attaching = { group, caller: { principal }, stream: undefined };
@@ -88,7 +88,7 @@ export class SessionClaims {
       will: will && encodeWill(will),
       willDelayMs: will?.delayMs ?? 0,
       expiryMs,
-      newId: randomness.uuid() as SessionId, // Any UUID is one.
+      newId: randomness.uuid() as SessionId, // Any UUID is a session's identifier.
       newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,
       ...(await streams.startOf(group, stream)),
       owner: nodeId(),

@@ -7,7 +7,7 @@ import type { SessionClaim, SessionGranted, StoredSession } from "../../ports/se
 import type { WillOrder } from "../broker.ts";
 import type { PendingRetained } from "./retained.ts";
 
-// What the store keeps as bytes: it checks that they are as they were written.
+// Encodes what the store keeps as bytes. The store checks that the bytes are as they were written.
 
 /** Numbers of one entry in a window's bytes: ticket, position, index of its topic, QoS, marks, and index of its share among the topics, or -1. */
 const numbersPerEntry = 6;
@@ -25,12 +25,12 @@ interface Encoded {
   readonly isSuspended?: boolean;
 }
 
-/** What a session has under way. */
+/** The deliveries that a session has in progress. */
 export interface UnderWay {
   readonly window: DeliveryWindow;
-  /** What its filters are still to get of what topics retain. */
+  /** The retained events that its filters have not got yet. */
   readonly retained: readonly PendingRetained[];
-  /** Whether it is given nothing, because its client rejected an event too often. */
+  /** Whether the session gets no events, because its client rejected one too often. */
   readonly isSuspended: boolean;
 }
 
@@ -39,7 +39,7 @@ export function encodeUnderWay({ window, retained, isSuspended }: UnderWay): Uin
   const entries: number[] = [];
   const rejections: number[] = [];
   for (const { ticket, position, topic, qos, state, isRetained, share, rejections: count } of window.entries) {
-    if (share !== undefined && qos === 1) continue; // the share gets it back when the connection ends
+    if (share !== undefined && qos === 1) continue; // the share takes the event back when the connection ends
     if (count !== undefined) rejections.push(ticket, count);
     const index = indexOf(topics, topic);
     const marks = (state === "received" ? receivedMark : 0) | (isRetained === true ? retainedMark : 0);
@@ -78,7 +78,7 @@ export function decodeUnderWay(bytes: Uint8Array): UnderWay {
   return { window: DeliveryWindow.from(found, lastTicket), retained, isSuspended };
 }
 
-/** Of a session that begins. */
+/** The state of a new session. */
 export function nothingUnderWay(): UnderWay {
   return { window: new DeliveryWindow(), retained: [], isSuspended: false };
 }
@@ -100,7 +100,7 @@ export function encodeWill(will: WillOrder): Uint8Array {
 }
 
 export function decodeWill(bytes: Uint8Array): WillOrder {
-  const { call, ...will } = fromBytes(bytes) as WillOrder; // Written above, so that the content is text.
+  const { call, ...will } = fromBytes(bytes) as WillOrder; // Written by encodeWill, so the content is text.
   const content = new Uint8Array(Buffer.from(String(call.content), "base64"));
   return { ...will, expiresAfterMs: will.expiresAfterMs, call: { ...call, groupId: call.groupId, content } };
 }
@@ -112,19 +112,19 @@ function toBytes(value: object): Uint8Array {
 function fromBytes(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
-/** What was in flight beyond the end was taken back by the chain since. What is beside the stream may be ahead of it, up to the end of the index. */
-export function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
+/** The deliveries of a stored session without events that a reorg removed since. Events beside the stream may be ahead of it, up to the end of the index. */
+export function resumeUnderWay({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
   const underWay = decodeUnderWay(inFlight);
   underWay.window.rollBack(taken, indexedUpTo);
   return underWay;
 }
 
-/** The row of a claimed session; undefined for one that has none. */
+/** The row of a claimed session; undefined if it has none. */
 export function storedOf(claimed: SessionGranted): StoredSession | undefined {
   return claimed.status === "resumed" ? claimed.current.session : claimed.current;
 }
 
-/** Since when a claimed session is there, and whose it is. */
+/** When a claimed session began, and whose it is. */
 export function beginningOf(claimed: SessionGranted, { now, owner, principal: ownedBy }: SessionClaim) {
   return { createdAt: storedOf(claimed)?.createdAt ?? now, owner, ownedBy };
 }

@@ -15,16 +15,16 @@ export interface SessionFiltersParts {
   readonly store: { readonly sessions: Pick<SessionStore, "saveSessionFilters"> };
   readonly randomness: Randomness;
   readonly access: Access;
-  /** Reads the session again, which the store refused to write. */
+  /** Reads a session again that the store refused to write. */
   readonly onRefused: (session: Session) => Promise<void>;
-  /** Puts a session that lives in memory alone into the store. @throws BrokerError 200300; and what the store throws. */
+  /** Stores a session that lived only in memory. @throws BrokerError 200300; and what the store throws. */
   readonly keep: (session: Session) => Promise<void>;
 }
 
-/** Times that a change is tried while the index rolls back, or other nodes change the session. */
+/** Most tries of a change while the index rolls back, or other nodes change the session. */
 const triesMax = 10;
 
-/** Adds and removes the filters of sessions: on disk first, where the session is. */
+/** Adds and removes the filters of sessions: first in the store, if the session is stored. */
 export class SessionFilters {
   readonly #parts: SessionFiltersParts;
 
@@ -60,14 +60,14 @@ export class SessionFilters {
     { session, group }: { readonly session: Session; readonly group: Group },
     filters: readonly TopicFilter[],
   ): Promise<readonly boolean[]> {
-    // One packet may name a filter twice: then the second finds none.
+    // One packet may name a filter twice: then the second removal finds none.
     const found = new Set(filters.filter((filter) => session.hasFilter(filter)));
     const answers = filters.map((filter) => found.delete(filter));
     await this.#save(session, group, () => ({ put: [], removed: filters }));
     return answers;
   }
 
-  /** The change is worked out anew at each try: positions count in the index of that moment. */
+  /** Computes the change anew at each try: its positions depend on the index at that moment. */
   async #save(
     session: Session,
     group: Group,
@@ -79,7 +79,7 @@ export class SessionFilters {
         const change = toChange();
         const isMember = change.put.some(({ filter }) => isShared(filter));
         if (isMember && !session.isStored) {
-          await this.#parts.keep(session); // the store has to know who the members of a share are
+          await this.#parts.keep(session); // the store must know the members of a share
           isNew = true;
         }
         const outcome = session.isStored
@@ -121,7 +121,7 @@ export class SessionFilters {
   }
 }
 
-/** The filters of a session beside those of the same texts. */
+/** The filters of a session except those with the same texts. */
 function othersOf(session: Session, filters: readonly StoredFilter[]): readonly StoredFilter[] {
   const texts = new Set(filters.map(({ filter }) => filter));
   return session.filters.filter(({ filter }) => !texts.has(filter));

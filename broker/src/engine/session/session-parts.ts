@@ -33,7 +33,7 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
-/** Field by field: see `toFeedOptions`. */
+/** Copies field by field: see `toFeedOptions`. */
 export function toSessionParts(
   group: Omit<ReaderParts, "retainedReads">,
   own: MembershipsParts & Pick<SessionParts, "retainedReads">,
@@ -60,32 +60,32 @@ export function toSessionParts(
   };
 }
 
-/** A session as it is taken up. */
+/** The state with which a session starts at this node. */
 export interface SessionOrigin {
   readonly id: SessionId;
   readonly protocol: SessionProtocol;
   readonly epoch: number;
-  /** Every event up to here was given or passed. */
+  /** Every event up to here was delivered or skipped. */
   readonly taken: Position;
   readonly underWay: UnderWay;
   /** Publishes of QoS 2 of earlier connections. */
   readonly inbound: Inbound;
   readonly filters: readonly StoredFilter[];
-  /** Writes it down; undefined for one that lives in memory alone. */
+  /** Stores the session; undefined if it lives only in memory. */
   readonly keeper: Keeper | undefined;
   /** Whether the index rolls back. */
   readonly isStopped: boolean;
 }
 
-/** Who writes a session down. */
+/** Stores changes of sessions. */
 export interface Keeper {
-  /** The session has changed. */
+  /** Call it when the session has changed. */
   note(session: Written): void;
-  /** Answers when what the session is now is on disk; never where it cannot be. */
+  /** Resolves when the session's current state is on disk; never if it cannot be stored. */
   written(session: Written): Promise<void>;
 }
 
-/** What a session and a share of one group work with. */
+/** Dependencies of a session and of a share of one group. */
 export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
 
 /**
@@ -98,15 +98,15 @@ export type FindStart = (
   mayFind: (topic: TopicName) => boolean,
 ) => Promise<StartPosition>;
 
-/** What the sessions of a node work with. */
+/** Dependencies of the sessions of a node. */
 export interface SessionsParts {
   readonly limits: EngineLimits;
   readonly groups: Groups;
   readonly store: Pick<Store, "sessions" | "listRetained" | "readBatches" | "findSubscription">;
-  /** The same without the events that it has dropped, which `fill` gives. */
+  /** The same store without dropped events, which `fill` reads from the chain. */
   readonly keptStore: Pick<Store, "listRetained" | "readBatches">;
   readonly fill: RetainedReadsParts["fill"];
-  /** Where a new subscription begins, given its offset. */
+  /** Finds where a new subscription begins, given its offset. */
   readonly findStart: FindStart;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -117,11 +117,11 @@ export interface SessionsParts {
   /** Forgets the publish keys of a session that has ended. Never rejects. */
   readonly inlet: { forget(groupId: GroupId, sessionId: SessionId): Promise<void> };
   readonly times: SessionTimes;
-  /** This node among others; undefined where it has the store alone. @throws BrokerError 200207 while it is no member. */
+  /** This node's identifier; undefined for a single node. @throws BrokerError 200207 while the node is not a member. */
   readonly nodeId: () => NodeId | undefined;
-  /** Whether other nodes may have the client's earlier connection. */
+  /** Whether nodes share the store, so that another node may have the client's earlier connection. */
   readonly isShared: boolean;
-  /** What a session or share of a group works with, given which topics may reach it. */
+  /** Dependencies of a session or share of a group; `mayReceive` says which topics may reach it. */
   readonly toSessionParts: (
     groupId: GroupId,
     mayReceive: (topic: TopicName) => boolean,

@@ -40,7 +40,7 @@ const will: WillOrder = {
   expiresAfterMs: undefined,
 };
 
-it("ends the sessions that have had no connection for longest, with their wills, and none that is connected", async () => {
+it("ends the sessions that have been disconnected longest and publishes their wills, but ends no connected session", async () => {
   await start(2);
   const connected = await attach("connected");
   await visit("1", { will });
@@ -74,7 +74,7 @@ it("does no work for other sessions while a client connects", async () => {
   expect(calls).toEqual(["claimSession"]);
 });
 
-it("begins no further session while clients come faster than the oldest can end, and lets those with a session in", async () => {
+it("begins no new session while clients come faster than the oldest sessions can end, but admits clients that have a session", async () => {
   await start(1);
   for (let count = 0; count < 101; count += 1) await visit(String(count));
   await expect(attach("another")).rejects.toMatchObject({ code: 200300 });

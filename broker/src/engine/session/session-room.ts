@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { SessionKey, SessionStore } from "../../ports/session-store.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** Sessions that one sweep ends to make room, and sessions above the limit from which on no further one begins. */
+/** Most sessions that one sweep ends to make room. If this many sessions are above the limit, no new one begins. */
 const endedPerSweepMax = 100;
 
 /** Wait between two counts in the store, in milliseconds. Counting reads an index entry of each session. */
@@ -16,12 +16,12 @@ export interface SessionRoomParts {
 }
 
 /**
- * Keeps the sessions without connection of each group below their limit: the sweep ends those that have had no connection for longest. A client that
- * connects does not wait for that. Where clients are faster than the sweep, no further session begins.
+ * Keeps the sessions without a connection of each group below their limit: the sweep ends those that have been disconnected longest. A client that
+ * connects does not wait for that. If clients are faster than the sweep, no new session begins.
  */
 export class SessionRoom {
   readonly #parts: SessionRoomParts;
-  /** As far as this node knows, between two counts. */
+  /** This node's estimate between two counts in the store. */
   readonly #counts = new Map<GroupId, number>();
   readonly #countedAt = new Map<GroupId, number>();
 
@@ -34,12 +34,12 @@ export class SessionRoom {
     return this.#excessOf(groupId) < endedPerSweepMax;
   }
 
-  /** Sessions lost their connections, or, where negative, got one or ended. */
+  /** Adds sessions that lost their connections; a negative count is of sessions that got a connection or ended. */
   added(groupId: GroupId, count: number): void {
     this.#counts.set(groupId, (this.#counts.get(groupId) ?? 0) + count);
   }
 
-  /** Sessions to end, a page at most. @throws what the store throws. */
+  /** Sessions to end, at most {@link endedPerSweepMax}. @throws what the store throws. */
   async findExcess(groupId: GroupId): Promise<readonly SessionKey[]> {
     await this.#count(groupId);
     const excess = Math.min(this.#excessOf(groupId), endedPerSweepMax);

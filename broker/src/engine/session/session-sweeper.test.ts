@@ -18,7 +18,7 @@ const order: AttachOrder = {
   onConnected: () => {},
 };
 
-it("keeps no timer for each connection that a long session had", async () => {
+it("does not keep a timer for each former connection of a long-lived session", async () => {
   const engine = await TestEngine.start();
   const connect = async (): Promise<void> => {
     const attached = engine.broker.attach(order, new RecordingPeer());
@@ -33,7 +33,7 @@ it("keeps no timer for each connection that a long session had", async () => {
   await engine.stop();
 });
 
-it("drops the damaged sessions that are due, and ends the others behind them", async () => {
+it("drops damaged sessions that are due, and ends the other due sessions after them", async () => {
   const memory = createMemoryStore();
   const damaged = new Set<SessionId>();
   const findSession = async (id: SessionId) => (damaged.has(id) ? undefined : memory.sessions.findSession(id));
@@ -42,7 +42,7 @@ it("drops the damaged sessions that are due, and ends the others behind them", a
   for (let count = 0; count < 150; count += 1) {
     const attached = engine.broker.attach({ ...order, expiryMs, key: String(count) }, new RecordingPeer());
     const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-    if (count < 120) damaged.add(attachment.session.id as SessionId); // It is one.
+    if (count < 120) damaged.add(attachment.session.id as SessionId); // A session's identifier.
     attachment.detach({ expiryMs, isRegular: true });
     await engine.clock.advance(10);
   }

@@ -26,13 +26,13 @@ export interface SessionSweeperParts {
   readonly onEnded: (groupId: GroupId, id: SessionId) => void;
 }
 
-/** Time between two looks at which sessions are due, in milliseconds. A node looks at those that left it in time by itself. */
+/** Time between two sweeps, in milliseconds. Timers check the sessions of clients that have just left this node. */
 const sweepEveryMs = 1_000;
 
-/** Longest delay that has a timer of its own, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
+/** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
 const timerMsMax = 10_000;
 
-/** Publishes the wills of sessions without connection, and ends those whose time has passed. */
+/** Publishes the wills of sessions without a connection, and ends those that have expired. */
 export class SessionSweeper {
   readonly #parts: SessionSweeperParts;
   readonly #running = new Map<GroupId, Promise<void>>();
@@ -46,7 +46,7 @@ export class SessionSweeper {
     if (!this.#running.has(groupId)) this.#running.set(groupId, this.#run(groupId));
   }
 
-  /** Answers when the connections that an earlier process left have ended. @throws what the store throws. */
+  /** Resolves when the store shows the connections of an earlier process as ended. @throws what the store throws. */
   async ready(groupId: GroupId): Promise<void> {
     const known = this.#first.get(groupId);
     if (known !== undefined) return known;
@@ -60,12 +60,12 @@ export class SessionSweeper {
     await Promise.all(this.#running.values());
   }
 
-  /** Looks at a session that has just lost its connection, after that time. */
+  /** Checks a session that has just lost its connection, after `delayMs`. */
   lookAfter(groupId: GroupId, { key, delayMs }: { readonly key: SessionKey; readonly delayMs: number }): void {
     const { clock, signal, logger } = this.#parts;
     if (delayMs > timerMsMax || signal.aborted) return; // the sweep finds it
     const see = (): void => {
-      this.#see(groupId, key).catch((error: unknown) => logger.debug("session not seen to", { error }));
+      this.#see(groupId, key).catch((error: unknown) => logger.debug("detached session not checked", { error }));
     };
     if (delayMs <= 0) {
       see();
@@ -78,12 +78,12 @@ export class SessionSweeper {
     signal.addEventListener("abort", cancel, { once: true });
   }
 
-  /** Publishes a will while the caller goes on. */
+  /** Publishes a will in the background. */
   beginWill(former: StoredSession): void {
     void this.publishWill(former);
   }
 
-  /** Publishes what somebody left. Answers whether it is done with. Never rejects: a will that cannot be read must not hold up its session's end. */
+  /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
   async publishWill(session: StoredSession): Promise<boolean> {
     const { access, wills, logger } = this.#parts;
     const { will, principal } = session;
@@ -114,7 +114,7 @@ export class SessionSweeper {
     }
   }
 
-  /** Answers whether it ended sessions, so that there may be more to end. */
+  /** Returns whether it ended sessions; then there may be more to end. */
   async #makeRoom(groupId: GroupId): Promise<boolean> {
     const { times, room, logger } = this.#parts;
     const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
@@ -145,7 +145,7 @@ export class SessionSweeper {
     if (taken !== undefined) await this.#parts.store.sessions.settleWill(taken);
   }
 
-  /** Takes a session and publishes its will. Undefined if another has it. If nobody knows whether the will was published, a later sweep finds out. */
+  /** Takes a session and publishes its will. Undefined if another node has it, or if the will's fate is unknown: then a later sweep finds out. */
   async #takeWithoutWill(key: SessionKey): Promise<StoredSession | undefined> {
     const { store, nodeId } = this.#parts;
     const taken = await store.sessions.takeDueSession(key, nodeId());
@@ -159,7 +159,7 @@ export class SessionSweeper {
     if (taken !== undefined) await this.#remove(groupId, taken);
   }
 
-  /** A row that is there and cannot be read is damaged. It would be due for ever, before all others. */
+  /** Removes the row of a session that cannot be read. Such a row is damaged, and would be due for ever, before all others. */
   async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
     if (!(await this.#remove(groupId, key))) return;
     const remedy = "its client subscribes again; its will, if it had one, is lost";
@@ -175,7 +175,7 @@ export class SessionSweeper {
   }
 }
 
-/** All at once: each will waits for its transaction, and many are due after a kill. @throws what one of them throws, when all have ended. */
+/** Waits for tasks that run at once: each will waits for its transaction, and many are due after a kill. @throws what a task throws, after all have ended. */
 async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(tasks);
   const failed = ended.find((one) => one.status === "rejected");

@@ -18,12 +18,12 @@ export interface SessionTimesParts {
   readonly hasKeys: (groupId: GroupId) => boolean;
 }
 
-/** Sessions that one look sees to. */
+/** Most due sessions per read. */
 const pageMax = 100;
 
 /**
- * Advances the session time of groups by the monotonic clock, which nobody can set. It passes while a session waits without connection or a publish key
- * is kept; else it stands still, so that a broker without them writes nothing while it is idle.
+ * Advances the session time of groups by the monotonic clock, which nobody can set. The time passes while a session has no connection or a publish key is
+ * kept. Otherwise it stops, so that an idle broker without them writes nothing.
  */
 export class SessionTimes {
   readonly #parts: SessionTimesParts;
@@ -34,7 +34,7 @@ export class SessionTimes {
     this.#parts = parts;
   }
 
-  /** Whether this node keeps the time of a group, and so sees to its sessions without connection. */
+  /** Whether this node keeps the time of a group, and so sweeps its sessions without a connection. */
   isKeeper(groupId: GroupId): boolean {
     return this.#parts.isKeeper(groupId);
   }
@@ -44,7 +44,7 @@ export class SessionTimes {
     return this.#parts.store.sessions.findSessionTime(groupId);
   }
 
-  /** Brings the group's time up to now, where this node keeps it. */
+  /** Brings the group's time up to now, if this node keeps it. */
   async advance(groupId: GroupId): Promise<void> {
     const { store, clock, isKeeper } = this.#parts;
     const now = clock.monotonic();
@@ -62,7 +62,7 @@ export class SessionTimes {
     await store.sessions.advanceSessionTime(groupId, elapsedMs);
   }
 
-  /** Sessions that something is due of; none where another node sees to them. */
+  /** Sessions whose end or will is due; none if another node sweeps them. */
   async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
     const { store, clock, isKeeper, isShared, hasKeys } = this.#parts;
     if (!isKeeper(groupId)) return [];

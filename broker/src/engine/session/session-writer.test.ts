@@ -7,7 +7,7 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { SessionWriter } from "./session-writer.ts";
 
-it("answers who waits for a session that the store refused, once it is written under its new epoch", async () => {
+it("resolves the wait for a session that the store refused once the session is written under its new epoch", async () => {
   const clock = new VirtualClock();
   const session = { state: stateOf(1), written: () => undefined };
   const writer = new SessionWriter({
@@ -28,7 +28,7 @@ it("answers who waits for a session that the store refused, once it is written u
   expect(isWritten).toBe(true);
 });
 
-it("encodes many sessions in slices, and writes few of them in one transaction", async () => {
+it("encodes many sessions in slices, and writes at most 500 of them in one transaction", async () => {
   const clock = new VirtualClock();
   /** A simulated event loop: encoding takes a millisecond, and other work comes between two turns. */
   const turns = { now: 0, encoded: 0, most: 0 };
@@ -105,7 +105,7 @@ it("writes no older state of a session after its last one", async () => {
 });
 
 function stateOf(epoch: number, number = 1): SessionState {
-  const id = `00000000-0000-4000-8000-${String(number).padStart(12, "0")}` as SessionId; // Any UUID is one.
+  const id = `00000000-0000-4000-8000-${String(number).padStart(12, "0")}` as SessionId; // Any UUID is a session's identifier.
   return { id, epoch, cursor: positionZero, taken: positionZero, inFlight: new Uint8Array() };
 }
 

@@ -7,10 +7,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type { SessionState, SessionStore } from "../../ports/session-store.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** What is written of a session, as it is at that moment. */
+/** A session to write; `state` is its current state. */
 export interface Written {
   readonly state: SessionState;
-  /** The store has that state. */
+  /** Called when the store has that state. */
   written(state: SessionState): void;
 }
 
@@ -20,28 +20,28 @@ export interface SessionWriterParts {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   readonly slices: TimeSlices;
-  /** Told of sessions that the store refused: they are no more, or another's by now, or have gone back. */
+  /** Called with sessions that the store refused: they have ended, belong to another node, or were rolled back. */
   readonly onRefused: (sessions: readonly Written[]) => void;
 }
 
-/** Sessions in one transaction: it must not hold up the other writers of the store. */
+/** Most sessions in one transaction, which must not delay the other writers of the store. */
 const sessionsPerWriteMax = 500;
 
-/** A session to write, and who waits for that. */
+/** A session to write, with the promise of those that wait for it. */
 type DirtySession = readonly [Written, Deferred<void> | undefined];
 
 /** Shortest time between two writes, in milliseconds: at most 200 a second, whatever waits for them. */
 const restMs = 5;
 
 /**
- * Writes the states of sessions in groups: within `progressDelayMs` of a change, or at once where somebody waits. One write at a time; what changes
- * meanwhile goes with the next. A write that fails is tried again.
+ * Writes the states of sessions in groups: within `progressDelayMs` of a change, or at once if somebody waits. There is one write at a time; changes
+ * meanwhile go into the next. A write that fails is retried.
  */
 export class SessionWriter {
   readonly #parts: SessionWriterParts;
   readonly #trouble: ReportedTrouble;
   #dirty = new Map<Written, Deferred<void> | undefined>();
-  /** Waits of sessions that the store refused: the next write counts, which follows once their owner has read them again. */
+  /** Promises for sessions that the store refused. The next write resolves them, which follows once the session has been read again. */
   readonly #refused = new WeakMap<Written, Deferred<void>>();
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
@@ -49,7 +49,7 @@ export class SessionWriter {
   #notBefore = 0;
   /** Never rejects. */
   #writing: Promise<void> | undefined;
-  /** Sessions of the write in progress that are to be saved, and those that the store is asked to save. */
+  /** Sessions of the current page that will be saved, and those that the store is saving. */
   #encoded = new Set<Written>();
   #saved = new Set<Written>();
 
@@ -58,13 +58,13 @@ export class SessionWriter {
     this.#trouble = new ReportedTrouble(parts.logger, "sessions not written", "sessions written again");
   }
 
-  /** The session has changed. */
+  /** Call it when the session has changed. */
   note(session: Written): void {
     if (!this.#dirty.has(session)) this.#dirty.set(session, this.#takeRefused(session));
     this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
 
-  /** Answers when what the session is now is on disk. It never answers where the store refuses it for good, or the session is forgotten first. */
+  /** Resolves when the session's current state is on disk; never if the store refuses it for good, or if the session is forgotten first. */
   written(session: Written): Promise<void> {
     const deferred = this.#dirty.get(session) ?? this.#takeRefused(session) ?? createDeferred<void>();
     this.#dirty.set(session, deferred);
@@ -72,14 +72,14 @@ export class SessionWriter {
     return deferred.promise;
   }
 
-  /** The session is not written any more, unless it is on its way to the store already. */
+  /** Stops writing the session. A save in progress still completes. */
   forget(session: Written): void {
     this.#dirty.delete(session);
     this.#refused.delete(session);
     this.#encoded.delete(session);
   }
 
-  /** Forgets the session, and writes it as it is now; no older state of it follows. @throws what the store throws. */
+  /** Forgets the session, and writes its current state; no older state follows. @throws what the store throws. */
   async writeLast(session: Written): Promise<void> {
     const isSaved = this.#saved.has(session);
     this.forget(session);
@@ -87,14 +87,14 @@ export class SessionWriter {
     await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
   }
 
-  /** Answers when everything noted so far is written, and no write is under way that began before. @throws what the store throws. */
+  /** Resolves when everything noted so far is written and no earlier write is in progress. @throws what the store throws. */
   async flush(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#dirty.size > 0) await this.#begin();
   }
 
   #writeAfter(delayMs: number): void {
-    if (this.#writing !== undefined) return; // its end looks again
+    if (this.#writing !== undefined) return; // its end calls this again
     const { clock } = this.#parts;
     const now = clock.monotonic();
     const at = Math.max(now + delayMs, this.#notBefore);
@@ -102,7 +102,7 @@ export class SessionWriter {
     this.#cancelTimer?.();
     this.#dueAt = at;
     this.#cancelTimer = clock.after(at - now, () => {
-      this.#dueAt = Number.POSITIVE_INFINITY; // also where nothing is left to write
+      this.#dueAt = Number.POSITIVE_INFINITY; // even if nothing is left to write
       if (this.#dirty.size > 0 && this.#writing === undefined)
         this.#begin().catch((error: unknown) => this.#trouble.failed(error));
     });
@@ -125,7 +125,7 @@ export class SessionWriter {
     this.#dueAt = Number.POSITIVE_INFINITY;
     const left = this.#dirty;
     this.#dirty = new Map();
-    // Somebody waits for the answer of those that come first.
+    // Sessions that somebody waits for come first.
     const ordered = [...left].toSorted((one, other) => Number(other[1] !== undefined) - Number(one[1] !== undefined));
     try {
       for (const page of pagesOf(ordered)) {

@@ -13,7 +13,7 @@ const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
 const topics = ["a", "b"] as const;
 const expiryMs = 1_000_000_000;
-/** Time in which the others find out that a node is gone, and take over from it. */
+/** Time in which the other nodes notice that a node is gone and take over from it, in milliseconds. */
 const goneMs = 40_000;
 
 const node = fc.nat(nodesMax - 1);
@@ -40,9 +40,9 @@ const step = fc.oneof(
 const history = fc.record({
   steps: fc.array(step, { minLength: 10, maxLength: 40, size: "max" }),
   qos: fc.constantFrom<QoS>(1, 2),
-  /** What the messages between nodes and the store take, one after the other, in milliseconds. */
+  /** Delays of successive messages between nodes and the store, in milliseconds. */
   delaysMs: fc.array(fc.constantFrom(0, 1, 10, 60), { minLength: 1, maxLength: 12 }),
-  /** What passes after each step. */
+  /** Time that passes after each step, in milliseconds. */
   gapsMs: fc.array(fc.constantFrom(0, 1, 10, 60, 200), { minLength: 1, maxLength: 12 }),
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
@@ -68,7 +68,7 @@ class WaitingPeer implements Peer {
   }
 }
 
-/** A client with a session that lasts, at one node after the other. */
+/** A client with a lasting session, which connects to one node after the other. */
 class Client {
   readonly cluster: TestCluster;
   readonly #key: string;
@@ -92,7 +92,7 @@ class Client {
     this.node = -1;
   }
 
-  /** A connection that a node cannot take now fails, as a client would see it. */
+  /** Connects to a node. If the node cannot accept the connection now, this fails as a client would see it. */
   async connect(at: number, windowMax = 10): Promise<void> {
     const { broker } = this.cluster.find(at) ?? {};
     if (broker === undefined) return;
@@ -108,7 +108,7 @@ class Client {
   }
 }
 
-/** Takes events of QoS 1 or 2, and knows a repeat of QoS 2 by its packet identifier alone, which it forgets at the release. */
+/** Accepts events of QoS 1 or 2. It recognizes a repeat of QoS 2 by its packet identifier alone, which it forgets at the release. */
 class Subscriber extends Client {
   readonly accepted: string[] = [];
   readonly #held = new Set<Ticket>();
@@ -146,7 +146,7 @@ interface Current {
   isAnswered: boolean;
 }
 
-/** A packet on its way. */
+/** A packet in transit. */
 interface Sent {
   readonly current: Current;
   readonly isRelease: boolean;
@@ -174,7 +174,7 @@ class Publisher extends Client {
     this.send();
   }
 
-  /** Sends what its node has not answered, as after a connection was lost. A node that stands still reads it when it goes on. */
+  /** Sends the packet that its node has not answered, as a client does after a lost connection. A halted node reads it when it resumes. */
   send(): void {
     const { attachment, peer, node: at } = this;
     const { gate, broker } = this.cluster.find(at) ?? {};
@@ -205,7 +205,7 @@ class Publisher extends Client {
     try {
       broker.submit({ ...current.call, session }, settle);
     } catch {
-      return; // The node is not up; it is sent again.
+      return; // The node is not up; the publish is sent again.
     }
   }
 }
@@ -264,7 +264,7 @@ class World {
     else if (kind === "heal") found.gate.heal();
   }
 
-  /** Everything works again, and both clients come to their ends. */
+  /** Makes everything work again, and lets both clients finish. */
   async finish(): Promise<void> {
     const { cluster, subscriber, publisher } = this;
     await cluster.recover(nodesMax, 2 * goneMs);
@@ -284,7 +284,7 @@ class World {
 }
 
 it(
-  "publishes each QoS 2 message once and delivers each once in order (QoS 1: at least once), whichever nodes the clients are at and however these end",
+  "publishes each QoS 2 message once and delivers each once in order (QoS 1: at least once), whichever nodes the clients use and however these fail",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, qos, delaysMs, gapsMs }) => {

@@ -8,7 +8,7 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
-/** Whether ledgers send transactions and never hear of them again. */
+/** Whether ledgers send transactions and never learn their outcome. */
 let isDeaf = false;
 
 function toDeafLedger(ledger: Ledger): Ledger {
@@ -97,11 +97,11 @@ async function countSessions(): Promise<number> {
   return page.length;
 }
 
-/** Time in which the others find out that a node is gone, and tidy up behind it. */
+/** Time in which the other nodes notice that a node is gone and clean up after it, in milliseconds. */
 const goneMs = 40_000;
 
 describe("a session whose client moves to another node", () => {
-  it("goes on in the middle of QoS 1, and the earlier connection ends as taken over", async () => {
+  it("continues with the unacknowledged events of QoS 1, and the earlier connection ends as taken over", async () => {
     const first = await (await Client.attach(0)).subscribe(1);
     await publish(1, "1", "2", "3");
     await first.acknowledge(2);
@@ -116,7 +116,7 @@ describe("a session whose client moves to another node", () => {
     ]);
   });
 
-  it("goes on in the middle of QoS 2: an event that the client has is not sent again, and its release is", async () => {
+  it("continues with QoS 2: an event that the client has received is not sent again, but its release is", async () => {
     const first = await (await Client.attach(0)).subscribe(2);
     await publish(1, "1", "2");
     await first.receive(1);
@@ -131,7 +131,7 @@ describe("a session whose client moves to another node", () => {
     expect(again.peer.deliveries[0]).toMatchObject({ isRepeated: true });
   });
 
-  it("gives the earlier connection nothing of QoS 2 after the move, also while its node hears of nothing", async () => {
+  it("delivers nothing of QoS 2 to the earlier connection after the move, even while its node is cut off", async () => {
     const first = await (await Client.attach(2)).subscribe(2);
     cluster.node(2).gate.cut("silent");
     const again = await Client.attach(1);
@@ -147,7 +147,7 @@ describe("a session whose client moves to another node", () => {
   });
 
   it.each([0, 600_000])(
-    "begins anew where the client wants that, and ends the connection of %i ms",
+    "begins anew for a clean attach, and ends the earlier connection of a session that is kept for %i ms",
     async (expiryMs) => {
       const first = await (await Client.attach(0, { expiryMs })).subscribe(1);
       await publish(0, "1");
@@ -171,7 +171,7 @@ describe("a session whose client moves to another node", () => {
 });
 
 describe("a share with members at several nodes", () => {
-  it("gives each event to one of them, and to another one what a killed node's member had", async () => {
+  it("delivers each event to one member, and the events of a killed node's member to another", async () => {
     const members = [];
     for (const [node, key] of ["a", "b", "c"].entries())
       members.push(await (await Client.attach(node, { key, windowMax: 4 })).subscribe(1, "$share/s/#"));
@@ -188,7 +188,7 @@ describe("a share with members at several nodes", () => {
     expect(again.toSorted()).toEqual(given);
   });
 
-  it("completes an event of QoS 2 with the member that has it, at whichever node that one comes back", async () => {
+  it("completes an event of QoS 2 with the member that has it, at whichever node that member comes back", async () => {
     const first = await (await Client.attach(0, { key: "a" })).subscribe(2, "$share/s/#");
     await publish(1, "1");
     const second = await (await Client.attach(1, { key: "b" })).subscribe(2, "$share/s/#");
@@ -202,7 +202,7 @@ describe("a share with members at several nodes", () => {
   });
 });
 
-describe("a node with connections that is gone", () => {
+describe("a node with connections that dies or is cut off", () => {
   it("leaves its sessions to the others, with what was in flight", async () => {
     await (await Client.attach(0)).subscribe(1);
     await publish(1, "1");
@@ -224,7 +224,7 @@ describe("a node with connections that is gone", () => {
     expect(await countWills(2)).toBe(2);
   });
 
-  it("closes its connections when it is a member no more, and serves again once it has joined", async () => {
+  it("closes its connections when it is no longer a member, and serves again once it has joined", async () => {
     const first = await (await Client.attach(0)).subscribe(1);
     cluster.node(0).gate.cut("refused");
     await cluster.clock.advance(goneMs);
@@ -237,7 +237,7 @@ describe("a node with connections that is gone", () => {
     expect(again.texts).toEqual(["1"]);
   });
 
-  it("ends the sessions that have expired meanwhile, also more than one page of them", async () => {
+  it("has its expired sessions ended by the others, also more than one page of them", async () => {
     for (let count = 0; count < 110; count += 1) await Client.attach(0, { key: `c${count}`, expiryMs: 1_000 });
     expect(await countSessions()).toBe(110);
     cluster.kill(0);
@@ -251,7 +251,7 @@ describe("a will whose publish times out", () => {
     await Client.attach(0, { key: "w", will: will(1_000), expiryMs: 2_000 });
     isDeaf = true;
     cluster.kill(0);
-    await cluster.clock.advance(goneMs + 60_000); // It is on the chain, and no node has heard so.
+    await cluster.clock.advance(goneMs + 60_000); // The will is on the chain, and no node knows it.
     isDeaf = false;
     await cluster.clock.advance(4 * goneMs);
     expect(await countWills(1)).toBe(1);
@@ -260,7 +260,7 @@ describe("a will whose publish times out", () => {
 });
 
 describe("a rollback of the index", () => {
-  it("lets sessions that end with their connections end, with their wills", async () => {
+  it("still ends sessions that end with their connections, and publishes their wills", async () => {
     const first = await Client.attach(1, { expiryMs: 0, will: will(0) });
     await (await Client.attach(2, { key: "other", expiryMs: 0 })).subscribe(1);
     await publish(2, "1", "2");

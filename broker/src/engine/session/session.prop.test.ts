@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** A client of one session that keeps what it got, over all of its connections. */
+/** A client of one session that remembers its events over all of its connections. */
 class Client {
   readonly acknowledged = new Set<string>();
   readonly received = new Set<string>();
@@ -48,7 +48,7 @@ class Client {
     await this.attachment.subscribe(filters.map((filter) => ({ ...options, filter })));
   }
 
-  /** Takes what came, and checks that nothing comes after it was acknowledged or received, nor twice on one connection. */
+  /** Checks that events came in order, once per connection, and not again after they were acknowledged or received. */
   collect(): void {
     for (const { eventId } of this.peer.deliveries) {
       expect(this.acknowledged.has(eventId) || this.received.has(eventId), `${eventId} came again`).toBe(false);
@@ -97,7 +97,7 @@ class Client {
   }
 }
 
-it("gives every event that matches at least once, and none again that was acknowledged, under any history", async () => {
+it("delivers every matching event at least once, and no acknowledged event again, under any history", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps: readonly Step[]) => {
       const engine = await TestEngine.start({ limits: { feedEventsMax: 3, readBatchesMax: 2 } });
@@ -112,7 +112,7 @@ it("gives every event that matches at least once, and none again that was acknow
         else client.answer(one.kind, one.which);
         await engine.clock.settle();
       }
-      // At its end the client takes everything, within the same small window.
+      // In the end the client acknowledges everything, with a small window.
       await client.reconnect(2);
       for (let count = -1; count < client.peer.deliveries.length; ) {
         count = client.peer.deliveries.length;

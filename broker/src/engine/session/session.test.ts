@@ -43,7 +43,7 @@ const attachOrder: AttachOrder = {
 const kept = { expiryMs: 60_000, isRegular: true };
 
 describe("a session", () => {
-  it("gets what is published after it subscribed, each once however many filters match", async () => {
+  it("gets each event that is published after it subscribed, once however many filters match", async () => {
     const peer = new RecordingPeer();
     await engine.publish("a", "before");
     const attachment = await attach(peer);
@@ -54,7 +54,7 @@ describe("a session", () => {
     expect(peer.deliveries[0]?.filters.map(({ filter }) => filter)).toEqual(["a", "#"]);
   });
 
-  it("is given events that are in memory in one turn, so that they leave in one write", async () => {
+  it("gets events that are in memory in one turn, so that they are sent in one write", async () => {
     const turns = new Set<object>();
     let turn = {};
     class CountingPeer extends RecordingPeer {
@@ -78,7 +78,7 @@ describe("a session", () => {
     expect(turns.size).toBe(1);
   });
 
-  it("is given no more than its window, and goes on as it acknowledges", async () => {
+  it("gets no more events than its window, and another for each acknowledgement", async () => {
     const peer = new RecordingPeer();
     const attachment = await attach(peer, { windowMax: 2 });
     await subscribe(attachment, "a");
@@ -89,7 +89,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([1, 2, 3]);
   });
 
-  it("is given nothing while its peer has no room", async () => {
+  it("gets nothing while its peer has no room", async () => {
     const peer = new RecordingPeer();
     const attachment = await attach(peer);
     await subscribe(attachment, "a", { qos: 0 });
@@ -102,7 +102,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([1, 2, 3]);
   });
 
-  it("keeps the identifiers of QoS 2 that its client has not released across connections, and no longer than it lives", async () => {
+  it("keeps the identifiers of QoS 2 that its client has not released across connections, until the session ends", async () => {
     const attachment = await attach(new RecordingPeer(), { expiryMs: 60_000 });
     const outcome = Promise.resolve({ topic: "a", eventId: "", status: "SUCCESS" } as const);
     attachment.session.inbound.set(5, outcome);
@@ -115,7 +115,7 @@ describe("a session", () => {
     expect(clean.session.inbound.size).toBe(0);
   });
 
-  it("gets again, with the same tickets, what an earlier connection did not acknowledge, and then what came meanwhile", async () => {
+  it("repeats the events that an earlier connection did not acknowledge, with the same tickets, and then delivers newer ones", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a");
@@ -135,7 +135,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("goes on after a reconnection with a full window", async () => {
+  it("continues after a reconnection with a full window", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first, { windowMax: 2 });
     await subscribe(attachment, "a");
@@ -170,7 +170,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([2, 3, 4]);
   });
 
-  it("asks for the release of received events, and does not give them again", async () => {
+  it("asks for the release of received events, and does not deliver them again", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a", { qos: 2 });
@@ -184,7 +184,7 @@ describe("a session", () => {
     expect(second.sequences).toEqual([2]);
   });
 
-  it("gives again with the QoS of the first time, whatever its filters say by then", async () => {
+  it("repeats an event with its first QoS, whatever its filters say by then", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a", { qos: 1 });
@@ -197,7 +197,7 @@ describe("a session", () => {
     expect(second.deliveries.map(({ qos, ticket }) => [qos, ticket])).toEqual([[1, first.ticketOf(1)]]);
   });
 
-  it("ends the connection that an event cannot be delivered to", async () => {
+  it("ends the connection if the delivery of an event throws", async () => {
     const peer = new RecordingPeer();
     peer.deliver = () => {
       throw new RangeError("too long");
@@ -207,7 +207,7 @@ describe("a session", () => {
     expect(peer.endedBecause).toBe("failed");
   });
 
-  it("completes what is in flight of a filter that was removed", async () => {
+  it("repeats an unacknowledged event of a filter that was removed", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a");
@@ -221,14 +221,14 @@ describe("a session", () => {
     expect(second.sequences).toEqual([1]);
   });
 
-  it("ends with its connection where it is kept for no time", async () => {
+  it("ends with its connection if its expiry time is 0", async () => {
     const attachment = await attach(new RecordingPeer());
     await subscribe(attachment, "a");
     attachment.detach({ expiryMs: 0, isRegular: true });
     expect((await attach(new RecordingPeer())).isPresent).toBe(false);
   });
 
-  it("ends when the time for which it is kept has passed", async () => {
+  it("ends when its expiry time has passed", async () => {
     (await attach(new RecordingPeer())).detach({ expiryMs: 5_000, isRegular: true });
     await engine.clock.advance(4_999);
     const present = await attach(new RecordingPeer());
@@ -238,7 +238,7 @@ describe("a session", () => {
     expect((await attach(new RecordingPeer())).isPresent).toBe(false);
   });
 
-  it("does not go on with the connection it was to end with, and its will is due", async () => {
+  it("ends when another connection takes it over if its expiry time is 0, and its will is published", async () => {
     await subscribe(await attach(new RecordingPeer(), { expiryMs: 0, will: will(50_000) }), "a");
     const peer = new RecordingPeer();
     expect((await attach(peer)).isPresent).toBe(false);
@@ -247,7 +247,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([]);
   });
 
-  it("refuses another connection than those that may be", async () => {
+  it("is refused beyond the limit of sessions, unless it has a connection already", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { sessionsMax: 2 } });
     await attach(new RecordingPeer(), { key: "1" });
@@ -256,7 +256,7 @@ describe("a session", () => {
     await attach(new RecordingPeer(), { key: "2" });
   });
 
-  it("begins anew for a connection that asks for it", async () => {
+  it("begins anew for a clean attach", async () => {
     const attachment = await attach(new RecordingPeer());
     await subscribe(attachment, "a");
     attachment.detach(kept);
@@ -279,7 +279,7 @@ describe("a session", () => {
     expect(second.sequences).toEqual([1]);
   });
 
-  it("leaves out what it published itself where its filter asks for it", async () => {
+  it("does not get its own publishes if its filter has isNoLocal", async () => {
     const peer = new RecordingPeer();
     const attachment = await attach(peer);
     await subscribe(attachment, "a", { isNoLocal: true });
@@ -293,7 +293,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([2]);
   });
 
-  it("gives each event with the lower of the QoS of its publish and of its filter", async () => {
+  it("gets each event with the lower QoS of its publish and of its filter", async () => {
     const peer = new RecordingPeer();
     await subscribe(await attach(peer), "a", { qos: 2 });
     for (const qos of ["0", "1", "2"]) {
@@ -337,7 +337,7 @@ describe("a will", () => {
     expect(await countWills()).toBe(1);
   });
 
-  it("is refused where the wills of the node take too much memory", async () => {
+  it("is refused if the wills of the node take too much memory", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
     const first = await attachWith("first");
@@ -383,7 +383,7 @@ describe("a will", () => {
     expect(await countWills()).toBe(1);
   });
 
-  it("is published when a new session takes the place of the one that was lost", async () => {
+  it("is published when a clean attach replaces the session whose connection was lost", async () => {
     (await attach(new RecordingPeer(), { will: will(50_000) })).detach(lost);
     await attach(new RecordingPeer(), { isClean: true });
     expect(await countWills()).toBe(1);

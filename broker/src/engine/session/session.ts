@@ -36,8 +36,8 @@ import { SharedDeliveries } from "./shared-deliveries.ts";
 import { stuck, Waiting } from "./waiting.ts";
 
 /**
- * What one client keeps across its connections: filters, how far it is, and what it has not acknowledged. While it is connected, a loop gives its
- * peer one event after the other, as long as the peer has credit and room.
+ * The state of one client across its connections: filters, progress, and unacknowledged events. While it is connected, loops deliver one event after the
+ * other to its peer, as long as the window and the peer have room.
  */
 export class Session implements ConnectedSession, Interest, Written {
   readonly id: SessionId;
@@ -46,7 +46,7 @@ export class Session implements ConnectedSession, Interest, Written {
   readonly #window: DeliveryWindow;
   #keeper: Keeper | undefined;
   #epoch: number;
-  /** What filters are to get of what topics retain. */
+  /** The retained events that filters have not got yet. */
   readonly #retained: RetainedEvents;
   readonly memberships: Memberships;
   readonly #shared = new SharedDeliveries({
@@ -54,17 +54,17 @@ export class Session implements ConnectedSession, Interest, Written {
     qosOf: (event, order) => this.#filters.qosOf(event, [order]),
     give: (event, how) => this.#connection && this.#giver.first(event, this.#connection, how),
   });
-  /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
+  /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: ConnectedSession["inbound"];
   readonly keys: Inbound["keys"];
-  /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
+  /** Every event up to here was delivered or skipped, so the cursor is here or just before the oldest unacknowledged event. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
   readonly #rejections: Rejections;
   readonly #giver: Giver;
   readonly #loops: ReadingParts;
-  /** From {@link stop} until {@link restart}, which resolves it: nothing of the session may be written meanwhile. */
+  /** Set from {@link stop} until {@link restart}, which resolves it. The session must not be written meanwhile. */
   #stopped: Deferred<void> | undefined;
 
   constructor(parts: SessionParts, origin: SessionOrigin) {
@@ -139,7 +139,7 @@ export class Session implements ConnectedSession, Interest, Written {
     return this.#waiting.isFailing;
   }
 
-  /** From now on the store has it. */
+  /** Call it once the store has the session: from now on `keeper` stores its changes. */
   keepIn(keeper: Keeper): void {
     this.#keeper = keeper;
     this.#changed();
@@ -151,8 +151,8 @@ export class Session implements ConnectedSession, Interest, Written {
   }
 
   /**
-   * Gives the session to a peer, which first gets again what it has not acknowledged. To be called while there is none. While the index
-   * rolls back, it is given nothing before {@link restart}.
+   * Connects a peer, which first gets the unacknowledged events again. Call it only while no peer is connected. While the index rolls back, the peer gets
+   * nothing before {@link restart}.
    */
   connect(peer: Peer, windowMax: number): void {
     this.#rejections.resume();
@@ -167,7 +167,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (!this.isStopped) this.#read(this.#connection);
   }
 
-  /** Takes the session from its peer, for good. What is in flight stays, but shares get back what others may have. */
+  /** Disconnects the peer for good. Events in flight stay, but shares take back those that other members may get. */
   disconnect(): void {
     const connection = this.#connection;
     if (connection === undefined) return;
@@ -184,7 +184,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /** See {@link Readers.restart}. The peer gets nothing again that it has and that is still on the chain. If nodes share the store, give the row. */
+  /** See {@link Readers.restart}. The peer gets no event again that it has and that is still on the chain. If nodes share the store, pass the row. */
   restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
@@ -200,7 +200,7 @@ export class Session implements ConnectedSession, Interest, Written {
   #adopt({ session, filters }: SessionWithFilters): void {
     this.#epoch = session.epoch;
     this.keys.epoch = session.epoch;
-    if (!this.isStored) return; // nodes that share the store keep a row, and nothing in it
+    if (!this.isStored) return; // the row of a session that is not stored has no filters
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
     this.put(filters);
@@ -216,14 +216,14 @@ export class Session implements ConnectedSession, Interest, Written {
     }
   }
 
-  /** The filter gets what topics retain by now. */
+  /** Delivers the events that topics now retain to a filter. */
   giveRetained(filter: TopicFilter): void {
     this.#retained.add(filter, indexedUpTo(this.#parts));
     this.#changed();
     this.wake();
   }
 
-  /** Removes those of the filters that there are. */
+  /** Removes filters, and ignores those that the session does not have. */
   unsubscribe(filters: readonly TopicFilter[]): void {
     for (const filter of filters) {
       if (!this.#filters.remove(filter)) continue;
@@ -250,12 +250,12 @@ export class Session implements ConnectedSession, Interest, Written {
     return this.#filters.size;
   }
 
-  /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
+  /** As {@link FilterSet.originFor}. */
   originFor(topic: string): string | undefined {
     return this.#filters.originFor(topic);
   }
 
-  /** Answers whether the ticket was in flight. */
+  /** Returns whether the ticket was in flight. */
   acknowledge(ticket: Ticket): boolean {
     const isKnown = this.#window.acknowledge(ticket);
     this.#connection?.held.delete(ticket);
@@ -284,7 +284,7 @@ export class Session implements ConnectedSession, Interest, Written {
     this.wake();
   }
 
-  /** The peer has an event of QoS 2. Answers whether the ticket was in flight; its release follows once that is written down. */
+  /** Records that the peer has an event of QoS 2. Returns whether the ticket was in flight. The release follows once this is stored. */
   receive(ticket: Ticket): boolean {
     const isKnown = this.#window.receive(ticket);
     const connection = this.#connection;
@@ -295,12 +295,12 @@ export class Session implements ConnectedSession, Interest, Written {
     return isKnown;
   }
 
-  /** The peer gets an event that is committed nowhere if it has room, under these filters. */
+  /** Delivers an event that is never committed, under these filters, if the peer has room. */
   pass(event: Event, filters: readonly SessionFilter[]): void {
     if (filters.length > 0) this.#connection?.peer.pass?.(this.#giver.passing(event, filters));
   }
 
-  /** The peer may take another event. */
+  /** Call it when the peer may have room again. */
   wake(): void {
     this.#waiting.wake();
     this.#connection?.reading?.wake();

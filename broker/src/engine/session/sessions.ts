@@ -26,7 +26,7 @@ import { RetainedReads } from "./retained-reads.ts";
 import { Session } from "./session.ts";
 import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
 import { SessionClaims } from "./session-claims.ts";
-import { beginningOf, decodeUnderWay, nothingUnderWay, storedOf, takenUp } from "./session-codec.ts";
+import { beginningOf, decodeUnderWay, nothingUnderWay, storedOf, resumeUnderWay } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionRoom } from "./session-room.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
@@ -35,7 +35,7 @@ import { Streams } from "./streams.ts";
 import { SessionWriter, type Written } from "./session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
-/** The sessions whose connections this node has. Those that outlast their connections are in the store, and only there while they have none. */
+/** The sessions that are connected to this node. Those that outlast their connections are in the store, and only there while they have no connection. */
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #connected = new Map<string, Connected>();
@@ -85,37 +85,37 @@ export class Sessions implements Readers {
     this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, ofShares)]));
   }
 
-  /** What the sessions whose connections this node has are now. */
+  /** The current state of the sessions that are connected to this node. */
   listConnected(): readonly SessionStanding[] {
     return [...this.#connected.values()].map(toStanding);
   }
 
-  /** Whether a stored session is given nothing, because its client rejected an event too often. */
+  /** Whether a stored session gets no events, because its client rejected one too often. */
   isSuspended({ inFlight }: StoredSession): boolean {
     return decodeUnderWay(inFlight).isSuspended;
   }
 
-  /** What the operator should know of the sessions of a group; undefined for nothing. */
+  /** A warning for the operator about the sessions of a group; undefined if there is none. */
   findWarning(groupId: GroupId): string | undefined {
     return warningOf(this.#of(groupId));
   }
 
-  /** Removes a filter of any session, for somebody else than its client, if `mayRemove` takes it. Answers whether there was such a filter. */
+  /** See {@link FilterRemoval.run}. */
   removeFilter(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
     return this.#removal.run(id, mayRemove);
   }
 
-  /** Rights may have changed. */
+  /** Call it when rights may have changed. */
   checkRights(changed: ChangedOwners): void {
     this.#owners.check(changed);
   }
 
-  /** A group has come up: its sessions without connection are seen to. */
+  /** Call it when a group has come up: starts the sweep of its sessions. */
   resume(groupId: GroupId): void {
     this.#sweeper.begin(groupId);
   }
 
-  /** Takes over from the connection that has the session. @throws BrokerError 200205, 200207, 200211, 200300. */
+  /** Attaches a connection to a session, and ends its earlier connection. @throws BrokerError 200205, 200207, 200211, 200300. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const group = this.#parts.groups.get(order.groupId);
     const name = nameOf({ ...order, groupId: group.id });
@@ -138,13 +138,13 @@ export class Sessions implements Readers {
     this.#sharesOf(groupId).restart();
   }
 
-  /** Another than its owner has changed a session. */
+  /** Call it when another node may have changed a session. */
   onHint(id: SessionId): void {
     const known = this.#find(id);
     if (known !== undefined) void this.#readUntilDone(known.session);
   }
 
-  /** Every session of this node may be another's by now: ends the connections. */
+  /** Ends all connections. Other nodes may have their sessions by now. */
   endAll(why: "stopping" | "stale"): void {
     for (const known of this.#connected.values()) {
       known.peer.ended(why);
@@ -152,7 +152,7 @@ export class Sessions implements Readers {
     }
   }
 
-  /** Ends every connection, and answers when that is written, or cannot be in time. */
+  /** Ends every connection. Resolves when the ends are written or `signal` aborts. */
   async stopAll(signal: AbortSignal): Promise<void> {
     for (const shares of this.#shares.values()) void shares.stop();
     const all = new Set(this.#connected.values());
@@ -164,7 +164,7 @@ export class Sessions implements Readers {
     await this.#sweeper.stop();
   }
 
-  /** The client of a connection that attached while the broker stops was never accepted, so its will is not published. */
+  /** Ends connections that attached while the broker stops. Their clients were never accepted, so their wills are not published. */
   #endLate(connected: readonly Connected[]): void {
     for (const known of connected) {
       known.peer.ended("stopping"); // its listener may detach it now
@@ -178,7 +178,7 @@ export class Sessions implements Readers {
     const held = this.#connected.get(name);
     if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
     const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
-    await this.#streams.startOf(group, stream); // a wrong offset ends no connection
+    await this.#streams.startOf(group, stream); // refuses a wrong offset before it ends a connection
     await this.#endLocal(name);
     try {
       return await group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
@@ -201,7 +201,7 @@ export class Sessions implements Readers {
     const lingering = new Lingering();
     const who = { name, key, group, session, principal, protocol, peer, lingering };
     const known: Connected = { ...who, will, expiryMs, ...since };
-    // In the turn in which it joins those that are watched: no end of the membership or of a right comes in between.
+    // In the same turn as the registration below, so that no end of the membership or of a right comes in between.
     this.#checkOwner(claim);
     checkAdmission(known, this.#parts.access);
     this.#connected.set(name, known);
@@ -223,7 +223,7 @@ export class Sessions implements Readers {
     };
   }
 
-  /** The will of a connection that this one ends, and of a session that has ended, is due. */
+  /** Publishes the will of a connection that this one replaces, or of a session that has ended. */
   #settleFormer(groupId: GroupId, claimed: SessionGranted): void {
     const { former } = claimed;
     if (former === undefined) return;
@@ -247,7 +247,7 @@ export class Sessions implements Readers {
       protocol: claim.protocol,
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
-      underWay: stored === undefined ? nothingUnderWay() : takenUp(stored, indexedUpTo(group)),
+      underWay: stored === undefined ? nothingUnderWay() : resumeUnderWay(stored, indexedUpTo(group)),
       inbound: this.#unreleased.take(stored?.id ?? claim.newId, claimed.former),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
@@ -255,7 +255,7 @@ export class Sessions implements Readers {
     });
   }
 
-  /** The session ends with its connection. To be called in the turn of its name. @throws what the store throws; then the sweeper ends it. */
+  /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */
   async #end(known: Connected, why?: EndReason): Promise<void> {
     if (this.#connected.get(known.name) !== known) return;
     if (why !== undefined) known.peer.ended(why); // its listener may detach it now
@@ -268,9 +268,9 @@ export class Sessions implements Readers {
     }
   }
 
-  /** Ends the connection of that name that this node has, as one that is taken over. */
+  /** Ends this node's connection of a session as taken over. */
   async #endLocal(name: string): Promise<void> {
-    // It may have left since this turn began, and then its own turn comes after this one.
+    // If the connection has left since this turn began, its own turn comes only after this one.
     if (this.#left.has(name)) await this.#left.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
@@ -284,7 +284,7 @@ export class Sessions implements Readers {
     if (publishesWill && will !== undefined) void this.#parts.wills.publish(will, principal);
   }
 
-  /** From now on the connection has no session. */
+  /** Takes the session from its connection. */
   #release(known: Connected): void {
     if (this.#connected.get(known.name) !== known) return;
     this.#connected.delete(known.name);
@@ -305,13 +305,13 @@ export class Sessions implements Readers {
     this.#left.add(known, { will, expiryMs: leave.expiryMs });
   }
 
-  /** The session is no more. */
+  /** Cleans up after a session that has ended. */
   #forget(groupId: GroupId, id: SessionId): void {
     this.#onEnded(id);
     void this.#parts.inlet.forget(groupId, id);
   }
 
-  /** An earlier connection of a session, or all of it, is no more: its shares may get back what it had. */
+  /** Call it when an earlier connection of a session, or the session itself, has ended: its shares may take back events. */
   #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
     for (const shares of this.#shares.values()) shares.look();
@@ -349,7 +349,7 @@ export class Sessions implements Readers {
     }
   }
 
-  /** Another node has taken the session, or it has gone back: then it goes on from its row. */
+  /** Continues a session from its row after a rollback or a change by another node; ends the connection if another node has taken the session. */
   async #readAgain(session: Session): Promise<void> {
     const row = await this.#parts.store.sessions.findSession(session.id);
     const known = this.#find(session.id);
@@ -365,7 +365,7 @@ export class Sessions implements Readers {
     this.#release(known);
   }
 
-  /** The end of a membership closes the connections of that turn, and the one that attaches is none yet. */
+  /** Refuses an attach if the membership has ended: that closed only the connections that existed then. */
   #checkOwner({ owner }: SessionClaim): void {
     if (this.#ownerNow() !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
   }
@@ -378,7 +378,7 @@ export class Sessions implements Readers {
     }
   }
 
-  /** Also of those that leave: their last state must not be ahead of an index that rolled back. */
+  /** The sessions of a group, also those of leaving connections: their last state must not be ahead of an index that rolled back. */
   #of(groupId: GroupId): readonly Session[] {
     const all = [...this.#connected.values(), ...this.#left.all];
     return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));

@@ -2,21 +2,21 @@ import type { Event } from "../../domain/event.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { SessionKey, ShareId } from "../../ports/session-store.ts";
 
-/** A session of this node with its connection, as a share sees it. */
+/** A connected session of this node, as a share sees it. */
 export interface ShareMember {
-  /** Whether it takes any event of the share now. It calls {@link Shares.wake} once it does again. */
+  /** Whether the member accepts an event of the share now. When it does so again, it calls {@link Shares.wake}. */
   readonly hasRoom: boolean;
-  /** Keeps room for an event. To be called only while it has room. */
+  /** Reserves room for an event. Call it only while `hasRoom` is true. */
   reserve(event: Event): Reservation;
-  /** Gives an event that is committed nowhere. */
+  /** Delivers an event that is never committed. */
   pass(event: Event): void;
 }
 
-/** Room for one event at a member. One of its methods is to be called, once. */
+/** Room for one event at a member. Call `give` or `cancel` exactly once. */
 export interface Reservation {
   readonly to: SessionKey;
   readonly qos: QoS;
-  /** The event is the member's in the store. */
+  /** Delivers the event, which the store has assigned to the member. */
   give(share: ShareId): void;
   cancel(): void;
 }

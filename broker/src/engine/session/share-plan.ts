@@ -5,19 +5,19 @@ import type { ShareId } from "../../ports/session-store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Reservation, ShareMember } from "./share-member.ts";
 
-/** Events that one transaction takes from a share. */
+/** Most events that one transaction takes from a share. */
 const takenMax = 256;
 
 export interface SharePlanParts {
-  /** As it was read. */
+  /** The share as it was read. */
   readonly share: StoredShare;
-  /** Of the events after the share's cursor. */
+  /** The events after the share's cursor. */
   readonly feed: Pick<Feed, "peek" | "advance">;
-  /** The one whose turn is next comes first. */
+  /** The member whose turn is next comes first. */
   readonly members: Set<ShareMember>;
 }
 
-/** Which events of a share its members at this node are to get next. It holds as long as nobody else takes from the share. */
+/** Plans which events of a share its members at this node get next. The plan holds as long as no other node takes events from the share. */
 export class SharePlan {
   readonly #parts: SharePlanParts;
   readonly id: ShareId;
@@ -34,7 +34,7 @@ export class SharePlan {
     this.#cursor = parts.share.cursor;
   }
 
-  /** Whether it has no returned events, and a member would take one. */
+  /** Whether the plan has no returned event, and a member has room for one. */
   get wantsReturned(): boolean {
     if (this.#returned.length > 0) return false;
     for (const { hasRoom } of this.#parts.members) if (hasRoom) return true;
@@ -45,12 +45,12 @@ export class SharePlan {
     this.#returned.push(event);
   }
 
-  /** A returned event is no more. */
+  /** Drops a returned event that is no longer on the chain. */
   drop(position: Position): void {
     this.#dropped.push(position);
   }
 
-  /** What the members have room for; undefined for nothing. {@link give} or {@link cancel} follows. */
+  /** The events that members have room for; undefined if there are none. Call {@link give} or {@link cancel} afterwards. */
   fill(): ShareTake | undefined {
     this.#returned = this.#returned.filter((event) => !this.#reserve(event));
     this.#fillFromFeed();
@@ -61,7 +61,7 @@ export class SharePlan {
     return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, gifts, dropped: this.#dropped };
   }
 
-  /** The store has taken what {@link fill} returned. */
+  /** Delivers what {@link fill} returned, after the store has recorded it. */
   give(): void {
     const reserved = this.#reserved;
     this.#epoch += 1;
@@ -70,7 +70,7 @@ export class SharePlan {
     for (const { reservation } of reserved) reservation.give(this.id);
   }
 
-  /** The plan is over: the store has not taken it. */
+  /** Ends the plan: the store has not recorded it. */
   cancel(): void {
     for (const { reservation } of this.#reserved) reservation.cancel();
     this.#reserved = [];
@@ -85,7 +85,7 @@ export class SharePlan {
     }
   }
 
-  /** Answers whether a member takes it. Otherwise it waits: a member of another node, or one that is away, may receive it. */
+  /** Returns whether a member has room for the event. Otherwise the event waits: a member at another node, or a disconnected one, may get it. */
   #reserve(event: Event): boolean {
     const { members } = this.#parts;
     if (this.#reserved.length >= takenMax) return false;

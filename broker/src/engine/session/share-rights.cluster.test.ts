@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 afterEach(() => cluster.stopAll());
 
-/** Another key of a principal, which all nodes know when this answers. */
+/** Adds an API key of a principal. All nodes know the key when this resolves. */
 async function addKey(principal: string, role: string): Promise<Caller> {
   const id = String((keyCount += 1)).padStart(16, "0");
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
@@ -51,7 +51,7 @@ async function addKey(principal: string, role: string): Promise<Caller> {
   };
 }
 
-/** From now on the principal may not read one of the topics that its filter matches. Answers how to give the right back. */
+/** Takes the right to one topic of its filter from a principal. Returns a function that gives the right back. */
 async function narrow(principal: string): Promise<() => Promise<void>> {
   const added = await addKey(principal, "not secret");
   const { keyId = "" } = added.principal as { readonly keyId?: string };
@@ -61,7 +61,7 @@ async function narrow(principal: string): Promise<() => Promise<void>> {
   };
 }
 
-/** A connection of a principal, whose client name is the principal's. */
+/** A connection of a principal that may join the share. */
 class Member {
   readonly peer = new RecordingPeer();
   readonly #attachment: Attachment;
@@ -151,7 +151,7 @@ it("keeps an event for a member at another node, which has no room yet, when no 
   expect(narrowed.texts).toEqual([]);
 });
 
-it("keeps an event for a member that is away, when no connected member may receive it", async () => {
+it("keeps an event for a disconnected member when no connected member may receive it", async () => {
   const away = await (await Member.attach(await addKey("two", "all of a"), 0)).join();
   await away.leave();
   await (await Member.attach(await addKey("one", "all of a"), 0)).join();
@@ -163,7 +163,7 @@ it("keeps an event for a member that is away, when no connected member may recei
   expect(again.texts).toEqual(["1", "2"]);
 });
 
-it("gives a member everything that waited once its rights cover its filter again, and health says that it waits", async () => {
+it("delivers waiting events to a member once its rights cover its filter again, and health warns until then", async () => {
   const member = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   const widen = await narrow("one");
   expect(warnings(0)).toEqual([undefined]);
@@ -176,7 +176,7 @@ it("gives a member everything that waited once its rights cover its filter again
   expect(warnings(0)).toEqual([undefined]);
 });
 
-it("gives what a member with narrower rights has not acknowledged to a member with full ones", async () => {
+it("delivers the unacknowledged events of a member whose rights were narrowed to a member with full rights", async () => {
   const first = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   await publish("a/secret", "1");
   const second = await (await Member.attach(await addKey("two", "all of a"), 1)).join();
@@ -187,7 +187,7 @@ it("gives what a member with narrower rights has not acknowledged to a member wi
   expect(second.texts).toEqual(["1"]);
 });
 
-it("refuses to join a share whose events the keys of the principal together do not allow", async () => {
+it("refuses to join a share if the principal's API keys together do not allow all of its events", async () => {
   const member = await Member.attach(await addKey("one", "all of a"), 0);
   await narrow("one");
   expect(await member.subscribe()).toMatchObject([{ code: 100_702 }]);

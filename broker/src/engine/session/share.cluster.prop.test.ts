@@ -7,7 +7,7 @@ import { TestCluster } from "../testing/test-cluster.ts";
 
 const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
-/** Time in which the others find out that a node is gone, and tidy up behind it. */
+/** Time in which the other nodes notice that a node is gone and clean up after it, in milliseconds. */
 const goneMs = 40_000;
 const shared = parseTopicFilter("$share/s/#");
 
@@ -49,7 +49,7 @@ const begin = fc.tuple(...[0, 1, 2, 3].map((number) => fc.option(fc.record({ who
 const history = fc.record({
   begin,
   steps: fc.array(step, { minLength: 10, maxLength: 30, size: "max" }),
-  /** What the messages between nodes and the store take, one after the other, in milliseconds. */
+  /** Delays of successive messages between nodes and the store, in milliseconds. */
   delaysMs: fc.array(fc.constantFrom(0, 1, 10, 60), { minLength: 1, maxLength: 12 }),
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
@@ -60,14 +60,14 @@ class Client {
   readonly #filter: TopicFilter;
   #peer = new RecordingPeer();
   #attachment: Attachment | undefined;
-  /** Every connection that it had. A client that connects elsewhere, in vain, leaves its earlier one open. */
+  /** Every connection that the client had. If it tries in vain to connect elsewhere, its earlier connection stays open. */
   readonly #all: Attachment[] = [];
   #seen = 0;
   node = -1;
   #hasJoined = false;
   /** Texts of the events that this connection has and has not acknowledged. */
   readonly held = new Map<string, number>();
-  /** Those of them that came after the latest reorganisation: it may have taken back the others, and another member gets them again. */
+  /** Those of them that came after the latest reorg. It may have removed the others, which another member then gets again. */
   readonly #certain = new Set<string>();
 
   constructor(key: string, filter = shared) {
@@ -84,7 +84,7 @@ class Client {
     return this.isConnected && this.#hasJoined;
   }
 
-  /** A connection that a node cannot take now fails, as a client would see it. */
+  /** Connects to a node. If the node cannot accept the connection now, this fails as a client would see it. */
   async attach(cluster: TestCluster, at: number, windowMax: number): Promise<void> {
     const { broker } = cluster.find(at) ?? {};
     if (broker === undefined) return;
@@ -105,7 +105,7 @@ class Client {
     await Promise.race([connecting, cluster.clock.advance(3_000)]);
   }
 
-  /** What came since the last look. */
+  /** Texts of the events that came since the last call. */
   collect(): readonly string[] {
     if (!this.isConnected) this.held.clear();
     const news = this.#peer.deliveries.slice(this.#seen);
@@ -129,7 +129,7 @@ class Client {
     return this.isConnected && this.held.has(text) && this.#certain.has(text);
   }
 
-  /** Answers the event that it acknowledged. */
+  /** Acknowledges an event, and returns its text. */
   acknowledge(which: number): string | undefined {
     const waiting = this.isConnected ? [...this.held] : [];
     const [text, ticket] = waiting[which % Math.max(1, waiting.length)] ?? [];
@@ -155,7 +155,7 @@ class Client {
     for (const attachment of this.#all) if (attachment !== this.#attachment) attachment.detach(leave);
   }
 
-  /** The node of the connection is gone, or the client dropped it. */
+  /** Forgets the connection: its node is gone, or the client dropped it. */
   lose(): void {
     this.#hasJoined = false;
     this.#attachment = undefined;
@@ -165,18 +165,18 @@ class Client {
   }
 }
 
-/** Runs a history. Returns the events of the final chain that members did not get while they were there, and those that nobody got. */
+/** Runs a history. Returns the events of the final chain that no connected member acknowledged, and those that nobody acknowledged. */
 async function run({ begin: placed, steps, delaysMs }: History) {
   let isSlow = false;
   let messages = 0;
   const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
   const cluster = await TestCluster.start(nodesMax, { delayMs });
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
-  // It has no connection most of the time, and keeps the share.
+  // The anchor is disconnected most of the time, and keeps the share alive.
   const anchor = new Client("anchor");
   await anchor.attach(cluster, 0, 1);
   anchor.die();
-  // It gets what is on the chain in the end.
+  // The witness gets the events that are on the chain in the end.
   const witness = new Client("witness", parseTopicFilter("#"));
   await witness.attach(cluster, 0, 1);
   witness.die();
@@ -247,7 +247,7 @@ async function run({ begin: placed, steps, delaysMs }: History) {
       cluster.kill(one.node);
     } else if (one.kind === "cut") cluster.find(one.node)?.gate.cut("refused");
     else if (one.kind === "blip") {
-      // The store may have a write whose answer the node does not get.
+      // The store may carry out a write whose answer the node does not get.
       submit();
       await advance(one.afterMs);
       cluster.find(one.node)?.gate.cut("refused");
@@ -277,7 +277,7 @@ async function run({ begin: placed, steps, delaysMs }: History) {
 }
 
 it(
-  "gives each event to one member at a time, and lets none wait or get lost, whichever node its members are at and however it ends",
+  "delivers each event to one member at a time, and leaves none waiting or lost, whichever nodes the members connect to and however these fail",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {

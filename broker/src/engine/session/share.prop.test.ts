@@ -47,7 +47,7 @@ class Client {
     await this.attachment.subscribe([{ ...options, filter }]);
   }
 
-  /** What came since the last look. */
+  /** Identifiers of the events that came since the last call. */
   collect(): readonly string[] {
     const ids = this.peer.deliveries.slice(this.#seen).map(({ eventId }) => eventId);
     this.#seen = this.peer.deliveries.length;
@@ -55,7 +55,7 @@ class Client {
     return ids;
   }
 
-  /** Answers the event that it acknowledged. */
+  /** Acknowledges an event, and returns its identifier. */
   acknowledge(which: number): string | undefined {
     const waiting = this.peer.deliveries.filter(({ eventId }) => this.held.has(eventId));
     const delivery = waiting[which % Math.max(1, waiting.length)];
@@ -117,7 +117,7 @@ async function run(steps: readonly Step[]) {
   return { published, acknowledged };
 }
 
-it("gives each event to one member at a time, and loses none, whoever joins, leaves and dies", async () => {
+it("delivers each event to one member at a time, and loses none, while clients join, leave and die", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const { published, acknowledged } = await run(steps);

@@ -50,7 +50,7 @@ class Client {
   }
 }
 
-/** Answers when members have what they take. */
+/** Publishes an event, and waits until a member has it. */
 async function publishText(topic: string, text: string): Promise<void> {
   await engine.publish(topic, text);
   await engine.clock.settle();
@@ -69,7 +69,7 @@ async function attachBoth(windowMax = 10): Promise<readonly [Client, Client]> {
 }
 
 describe("a share", () => {
-  it("gives each event to one of its members, in turn", async () => {
+  it("delivers each event to one of its members, in turn", async () => {
     const [first, second] = await attachBoth();
     await publishMany("a", 4);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([
@@ -85,7 +85,7 @@ describe("a share", () => {
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[3], [4]]);
   });
 
-  it("is another one under another name or filter, and beside a filter of its own", async () => {
+  it("is separate from shares with another name or filter, and from a member's own filter", async () => {
     const [first] = await attachBoth();
     const third = await Client.attach("third");
     for (const text of ["$share/t/a", "$share/s/#", "a"]) await third.subscribe(text);
@@ -98,7 +98,7 @@ describe("a share", () => {
     ]);
   });
 
-  it("passes over a member without room, and waits when none has any", async () => {
+  it("skips a member without room, and waits when none has room", async () => {
     const [first, second] = await attachBoth(1);
     await publishMany("a", 4);
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2]]);
@@ -108,7 +108,7 @@ describe("a share", () => {
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3, 4]]);
   });
 
-  it.each([kept, ended])("gives to another what a member that leaves has not acknowledged: %j", async (leave) => {
+  it.each([kept, ended])("delivers the unacknowledged events of a member that leaves to another: %j", async (leave) => {
     const [first, second] = await attachBoth();
     await publishMany("a", 5);
     await first.acknowledge(3);
@@ -117,7 +117,7 @@ describe("a share", () => {
     expect(second.peer.deliveries.map(({ isRepeated }) => isRepeated)).toEqual([false, false, false, false]);
   });
 
-  it("keeps what its only member has not acknowledged, and what is published meanwhile, until a member is there", async () => {
+  it("keeps unacknowledged and newer events while it has no connected member", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a");
     await publishMany("a", 2);
     await first.acknowledge(1);
@@ -134,7 +134,7 @@ describe("a share", () => {
     expect(new Set(again.peer.sequences)).toEqual(new Set([1, 2, 3]));
   });
 
-  it("completes an event of QoS 2 with the member that has it, and gives it to nobody else", async () => {
+  it("completes an event of QoS 2 with the member that has it, and delivers it to nobody else", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a", { qos: 2 });
     const content = new Uint8Array([1]);
     const extensions = [["svc-qos", "2"]] as const;
@@ -147,7 +147,7 @@ describe("a share", () => {
     expect(again.peer.deliveries).toMatchObject([{ isRepeated: true, ticket: first.peer.ticketOf(1), qos: 2 }]);
   });
 
-  it("gives a member no more than its window, however often it comes back without an acknowledgement", async () => {
+  it("delivers no more than its window to a member, however often it reconnects without an acknowledgement", async () => {
     const first = await (await Client.attach("first", 2)).subscribe("$share/s/a", { qos: 2 });
     const call = {
       topic: "a",
@@ -165,7 +165,7 @@ describe("a share", () => {
     }
   });
 
-  it("leaves what a member has with it when it unsubscribes, and gives it nothing more", async () => {
+  it("lets a member that unsubscribes keep its unacknowledged events, and delivers no more to it", async () => {
     const [first, second] = await attachBoth();
     await publishMany("a", 2);
     const filter = parseTopicFilter("$share/s/a");
@@ -177,7 +177,7 @@ describe("a share", () => {
     expect(second.peer.sequences).toEqual([2, 3, 4, 1]);
   });
 
-  it("gives with the QoS and the identifier of the member", async () => {
+  it("delivers with the QoS and the identifier of the member's filter", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a", { qos: 0, identifier: 7 });
     await publishText("a", "1");
     expect(first.peer.deliveries).toMatchObject([{ qos: 0, ticket: undefined, filters: [{ identifier: 7 }] }]);
@@ -186,7 +186,7 @@ describe("a share", () => {
     expect(first.peer.deliveries[1]).toMatchObject({ qos: 1, filters: [{ identifier: 8 }] });
   });
 
-  it("gives an event to another member when the first one's connection fails while it is given", async () => {
+  it("delivers an event to another member when the first member's connection fails during the delivery", async () => {
     const [first, second] = await attachBoth();
     first.peer.deliver = () => first.attachment.detach(kept);
     await publishText("a", "1");
@@ -194,7 +194,7 @@ describe("a share", () => {
     expect(second.peer.sequences).toEqual([1]);
   });
 
-  it("gives the events of a new branch after a rollback, and none of the old one", async () => {
+  it("delivers the events of a new branch after a rollback, and none of the old branch", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });

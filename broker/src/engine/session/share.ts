@@ -18,15 +18,15 @@ export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingPa
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
-/** Characters of a share that health and the log name. */
+/** Most characters of a share's name that health and the log show. */
 const namedCharactersMax = 100;
 
-/** Returned events that one look at the store reads. */
+/** Most returned events per read of the store. */
 const returnedReadMax = 64;
 
 /**
- * The part of a share that gives events to its members at this node. Each event passes from the share to one of them, in turn, by a transaction of
- * the store, and is given to the client then. Other nodes do the same: where one of them was faster, this one goes on from the share's new place.
+ * The part of a share that delivers events to its members at this node. A transaction of the store assigns each event to one member, in turn, before it is
+ * delivered. Other nodes do the same: if one of them was faster, this one continues from the share's new cursor.
  */
 export class Share implements Interest {
   readonly #groupId: GroupId;
@@ -34,9 +34,9 @@ export class Share implements Interest {
   readonly #filter: TopicFilter;
   readonly #parts: ShareParts;
   readonly #waiting: Waiting;
-  /** The one whose turn is next comes first. */
+  /** The member whose turn is next comes first. */
   readonly #members = new Set<ShareMember>();
-  /** Takes that failed, so that nobody knows whether the store has them. */
+  /** Takes that failed; the store may have recorded them. */
   #unknown: ShareTake[] = [];
   #mayHaveReturned = true;
   #id: ShareId | undefined;
@@ -56,7 +56,7 @@ export class Share implements Interest {
     return matchesFilter(this.#filter, topic);
   }
 
-  /** Undefined until it was read. */
+  /** Undefined until the share was read. */
   get id(): ShareId | undefined {
     return this.#id;
   }
@@ -75,25 +75,25 @@ export class Share implements Interest {
     this.wake();
   }
 
-  /** A member may take an event, or others are members now. */
+  /** Call it when a member may have room, or the members have changed. */
   wake(): void {
     this.#waiting.wake();
   }
 
-  /** Events may have been returned, by whichever node. */
+  /** Call it when any node may have returned events. */
   look(): void {
     this.#mayHaveReturned = true;
     this.wake();
   }
 
-  /** Starts, or restarts after {@link stop}. The index does not contain anything after the group's progress. */
+  /** Starts, or restarts after {@link stop}. The index must contain nothing after the group's progress. */
   start(): void {
     const ending = new AbortController();
     this.#mayHaveReturned = true;
     this.#reading = { ending, ended: this.#run(ending.signal) };
   }
 
-  /** After the answer, and until {@link start}, nothing is given. Never rejects. To be called when no member is left, too. */
+  /** Ends deliveries until {@link start}. Call it also when no member is left. Never rejects. */
   async stop(): Promise<void> {
     const reading = this.#reading;
     if (reading === undefined) return;
@@ -108,7 +108,7 @@ export class Share implements Interest {
     while (!signal.aborted) await this.#waiting.untilDone({ what: stuck.live, signal }, () => this.#serve(signal));
   }
 
-  /** Gives events from the share's place on, until that is no longer what it was read as. */
+  /** Delivers events from the share's cursor on, until another node has changed the share. */
   async #serve(stopped: AbortSignal): Promise<void> {
     const { store, createFeed } = this.#parts;
     await this.#returnUnknown();
@@ -142,7 +142,7 @@ export class Share implements Interest {
     }
   }
 
-  /** Gives an event that is committed nowhere to the next member that has room. */
+  /** Passes an event, which is never committed, to the next member that has room. */
   #pass(event: Event): void {
     const member = [...this.#members].find(({ hasRoom }) => hasRoom);
     if (member === undefined) return;
@@ -151,7 +151,7 @@ export class Share implements Interest {
     member.pass(event);
   }
 
-  /** Sees to it that the feed has events. Never rejects. */
+  /** Keeps events in the feed. Never rejects. */
   async #read(feed: Feed, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
@@ -160,12 +160,12 @@ export class Share implements Interest {
     }
   }
 
-  /** Answers whether the plan still holds. */
+  /** Returns whether the plan still holds. */
   async #giveNext(plan: SharePlan, signal: AbortSignal): Promise<boolean> {
     if (this.#mayHaveReturned && plan.wantsReturned) await this.#readReturned(plan, signal);
     if (signal.aborted) return false;
     const take = plan.fill();
-    this.wake(); // the feed may have no event any more
+    this.wake(); // the feed may be empty now
     if (take === undefined) {
       await this.#waiting.woken();
       return true;
@@ -176,7 +176,7 @@ export class Share implements Interest {
       return true;
     }
     const { clock, limits } = this.#parts;
-    // The member's node will soon know its session's epoch, or that it is gone.
+    // This node will soon know the member's new epoch, or that its session is gone.
     if (outcome === "member-refused") await pause(clock, limits.retryDelayMsMin, signal);
     return false;
   }
@@ -190,7 +190,7 @@ export class Share implements Interest {
     }
   }
 
-  /** What no client was given goes back to the share, if a failed take had got it. @throws what the store throws. */
+  /** Returns the events of failed takes to the share, as no client got them. @throws what the store throws. */
   async #returnUnknown(): Promise<void> {
     for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
       await this.#parts.store.sessions.returnShared(take);

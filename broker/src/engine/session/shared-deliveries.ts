@@ -16,11 +16,11 @@ interface HowShared {
 export interface SharedDeliveriesParts {
   readonly key: () => SessionKey;
   readonly qosOf: (event: Event, order: SessionFilter) => QoS;
-  /** Nothing happens if the connection has ended: then the event was returned. */
+  /** Does nothing if the connection has ended: then the event was returned. */
   readonly give: (event: Event, how: HowShared) => void;
 }
 
-/** What one session has of shares: room that is kept, events that its client has, and those that the store is to hear of as settled. */
+/** One session's deliveries from shares: reserved room, events that its client has, and settled events that the store must record. */
 export class SharedDeliveries {
   readonly #parts: SharedDeliveriesParts;
   readonly #held = new LazyMap<Ticket, SettledEvent>();
@@ -31,12 +31,12 @@ export class SharedDeliveries {
     this.#parts = parts;
   }
 
-  /** Events that come soon. */
+  /** Number of events for which room is reserved. */
   get reserved(): number {
     return this.#reserved;
   }
 
-  /** What the next write of the session has to name. */
+  /** The settled events that the next write of the session must name. */
   get settled(): readonly SettledEvent[] {
     return this.#settled;
   }
@@ -57,7 +57,7 @@ export class SharedDeliveries {
     };
   }
 
-  /** An event of QoS 2 is the session's from now on: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). Its ticket and this are written together. */
+  /** An event of QoS 2 now belongs to the session: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). One write stores this and the ticket. */
   #given(ticket: Ticket, place: SettledEvent, qos: QoS): void {
     if (qos === 2) this.#settled = [...this.#settled, place];
     else this.#held.set(ticket, place);
@@ -70,13 +70,13 @@ export class SharedDeliveries {
     this.#settled = [...this.#settled, place];
   }
 
-  /** The store has these. */
+  /** Call it when the store has recorded these. */
   written(settled: readonly SettledEvent[]): void {
     const known = new Set(settled);
     this.#settled = this.#settled.filter((place) => !known.has(place));
   }
 
-  /** The chain took back what lies after `to`. */
+  /** Forgets the events after `to`, which a reorg removed. */
   rollBack(to: Position): void {
     for (const [ticket, { position }] of this.#held) if (position > to) this.#held.delete(ticket);
     this.#settled = this.#settled.filter(({ position }) => position <= to);

@@ -17,7 +17,7 @@ export interface SharesParts {
   readonly signal: AbortSignal;
 }
 
-/** Time between two looks at whether other nodes returned events, in milliseconds. Of its own connections a node knows at once. */
+/** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
 const lookEveryMs = 1_000;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
@@ -32,10 +32,14 @@ export class Shares {
   constructor(groupId: GroupId, parts: SharesParts) {
     this.#groupId = groupId;
     this.#parts = parts;
-    this.#trouble = new ReportedTrouble(parts.logger, "returned events of shares not looked for", "looked for again");
+    this.#trouble = new ReportedTrouble(
+      parts.logger,
+      "returned events of shares not looked for",
+      "returned events of shares looked for again",
+    );
   }
 
-  /** To be called once the store has the filter. */
+  /** Call it once the store has the filter. */
   join(text: TopicFilter, member: ShareMember): void {
     const share = this.#shares.get(text) ?? this.#create(text);
     share.add(member);
@@ -55,7 +59,7 @@ export class Shares {
     this.#shares.get(text)?.wake();
   }
 
-  /** The connection of a session has ended, so that events may have been returned. */
+  /** Call it when the connection of a session has ended, as events may have been returned. */
   look(): void {
     for (const share of this.#shares.values()) share.look();
   }

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-/** A session that outlasts its connection, with a filter for the topic `a`. */
+/** Attaches to a session that outlasts its connection, and subscribes to the topic `a`. */
 async function attach(
   key: string,
   peer: RecordingPeer,
@@ -51,7 +51,7 @@ it("delivers QoS 2 after another session disconnected before its last change was
   expect(peer.sequences).toEqual([2]);
 });
 
-it("stays with its connection while sweeps run, and keeps what is acknowledged after them", async () => {
+it("a connected session survives sweeps, and keeps acknowledgements that come after them", async () => {
   const first = new RecordingPeer();
   const attachment = await attach("long", first, { qos: 1 });
   await engine.clock.advance(3_000);

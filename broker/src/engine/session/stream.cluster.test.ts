@@ -4,7 +4,7 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const key = "5e1e0000-0000-4000-8000-00000000000a";
-/** What a message to the store or back takes. */
+/** Delay of a message to or from the store, in milliseconds. */
 const delayMs = 10;
 
 let cluster: TestCluster | undefined;
@@ -12,7 +12,7 @@ afterEach(async () => {
   await cluster?.stopAll();
 });
 
-/** Answers the code of the refusal, 0 for none. */
+/** Returns the code of the refusal, or 0 if there is none. */
 async function attach(world: TestCluster, node: number, filter: string): Promise<number> {
   const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
   const stream = { filters: [filter], acknowledges: true, offset: undefined };
@@ -24,7 +24,7 @@ async function attach(world: TestCluster, node: number, filter: string): Promise
   );
 }
 
-it("refuses a stream that another node begins with other filters meanwhile, whenever that is", async () => {
+it("refuses one of two streams that two nodes begin with one identifier and different filters, however far apart", async () => {
   const world = await TestCluster.start(2, { delayMs: () => delayMs });
   cluster = world;
   const outcomes = new Set<string>();

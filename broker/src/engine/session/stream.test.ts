@@ -63,14 +63,14 @@ function leave(attachment: Attachment): void {
 }
 
 describe("the start of a stream", () => {
-  it("is after the newest event when nothing is said", async () => {
+  it("is after the newest event by default", async () => {
     await engine.publishMany("a", 2);
     await attach();
     await engine.publishMany("a", 1);
     expect(peer.sequences).toEqual([3]);
   });
 
-  it("is before the first event with OFFSET_FIRST, and after an event with its identifier", async () => {
+  it("is before the first event with OFFSET_FIRST, and after an event with its eventId", async () => {
     await engine.publish("a", "1");
     const second = await engine.publish("a", "2");
     await engine.publish("a", "3");
@@ -83,7 +83,7 @@ describe("the start of a stream", () => {
     expect(other.sequences).toEqual([3]);
   });
 
-  it("refuses a malformed, an unknown and a future eventId, and ends no connection for it", async () => {
+  it("refuses a malformed, an unknown and a future eventId, and creates no subscription", async () => {
     const eventId = await engine.publish("a", "1");
     const [digest, , block] = eventId.split("-");
     expect(await codeOf(attach({ offset: "nonsense" }))).toBe(100302);
@@ -92,7 +92,7 @@ describe("the start of a stream", () => {
     expect(await engine.listSubscriptions()).toEqual([]);
   });
 
-  it("is its cursor when the subscription is there already, whatever the order says", async () => {
+  it("is the cursor of a subscription that already exists, whatever the order says", async () => {
     const first = await attach();
     await engine.publishMany("a", 3);
     first.session.acknowledge(peer.ticketOf(1));
@@ -139,7 +139,7 @@ describe("a subscription identifier", () => {
     expect(await codeOf(attach({}, { key: "mine" }))).toBe(100505);
   });
 
-  it("is refused with other filters, in another group's place, and if a callback has it", async () => {
+  it("is refused with other filters, and if a callback subscription has it", async () => {
     await attach();
     expect(await codeOf(attach({ filters: ["b"] }, {}, new RejectingPeer()))).toBe(100108);
     expect(peer.endedBecause).toBeUndefined();
@@ -147,7 +147,7 @@ describe("a subscription identifier", () => {
     expect(await codeOf(attach({}, { key: called }))).toBe(100108);
   });
 
-  it("is refused to a callback", async () => {
+  it("is refused for a callback subscription if a stream has it", async () => {
     await attach();
     expect(await codeOf(engine.subscribe("a", { subscriptionId }))).toBe(100108);
   });
@@ -180,7 +180,7 @@ describe("a subscription identifier", () => {
 });
 
 describe("acknowledgements", () => {
-  it("are wanted or not as the order says that has the subscription now, on disk too", async () => {
+  it("are expected as the newest attach says, also after a restart", async () => {
     for (const acknowledges of [false, true, true, false]) {
       const next = new RejectingPeer();
       const attachment = await attach({ acknowledges, filters: ["a", "b"] }, {}, next);
@@ -196,7 +196,7 @@ describe("acknowledgements", () => {
     expect((await engine.listSubscriptions()).map(({ filter }) => filter).toSorted()).toEqual(["a", "b"]);
   });
 
-  it("count for the event, or for all given before too", async () => {
+  it("count for one event, or for all events delivered up to it", async () => {
     const attachment = await attach();
     await engine.publishMany("a", 5);
     expect(attachment.session.acknowledgeThrough(peer.ticketOf(3))).toBe(true);
@@ -229,7 +229,7 @@ describe("acknowledgements", () => {
 });
 
 describe("a connection that lingers", () => {
-  it.each(["left", "taken over"])("has acknowledgements that follow after it was %s count", async (how) => {
+  it.each(["left", "taken over"])("keeps acknowledgements that come late: %s", async (how) => {
     const first = await attach();
     await engine.publishMany("a", 3);
     const lingering = createDeferred<void>();
@@ -274,7 +274,7 @@ describe("a connection that lingers", () => {
 });
 
 describe("a rejected event", () => {
-  it("comes again with its ticket after a wait, and nothing newer before", async () => {
+  it("is delivered again with its ticket after a wait, before anything newer", async () => {
     const attachment = await attach();
     await engine.publish("a", "1");
     const ticket = peer.ticketOf(1);
@@ -287,7 +287,7 @@ describe("a rejected event", () => {
     expect(peer.deliveries[1]).toMatchObject({ ticket, isRepeated: true });
   });
 
-  it("takes those given before it with it in client mode, in their order", async () => {
+  it("is repeated in client mode together with the events delivered before it, in order", async () => {
     const attachment = await attach();
     await engine.publishMany("a", 3);
     expect(attachment.session.reject(peer.ticketOf(2), "through")).toBe(true);
@@ -307,7 +307,7 @@ describe("a rejected event", () => {
     expect(peer.sequences).toEqual([1, 2]);
   });
 
-  it("may be rejected while it is given", async () => {
+  it("may be rejected during its delivery", async () => {
     const attachment = await attach();
     peer.deliver = (delivery) => {
       peer.deliveries.push(delivery);
@@ -319,7 +319,7 @@ describe("a rejected event", () => {
     expect(peer.suspendedAt).toEqual([]);
   });
 
-  it("suspends the subscription after its attempts, counted across connections; a new attachment resumes it", async () => {
+  it("suspends the subscription after too many rejections, counted across connections; a new attach resumes it", async () => {
     let attachment = await attach();
     await engine.publishMany("a", 2);
     const count = (): number => peer.sequences.filter((sequence) => sequence === 1).length;

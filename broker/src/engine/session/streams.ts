@@ -29,7 +29,7 @@ export interface Stream {
   readonly acknowledges: boolean;
   /** The owner of the session; undefined if the caller becomes its owner. */
   readonly ownedBy: string | undefined;
-  /** Undefined when the session is there already, so that it continues from its cursor. */
+  /** Undefined if the session already exists, so that it continues from its cursor. */
   readonly offset: string | undefined;
   readonly findStart: StreamOrder["findStart"];
   /** Whether its offset may be an event of a topic. */
@@ -43,7 +43,7 @@ interface CheckedStream {
   readonly held: { readonly ownedBy: string } | undefined;
 }
 
-/** Each session is one subscription: it begins at a given event, and its filters never change. */
+/** Streams: sessions that are one subscription each, begin at a given event and never change their filters. */
 export class Streams {
   readonly #parts: StreamsParts;
 
@@ -52,8 +52,8 @@ export class Streams {
   }
 
   /**
-   * @throws BrokerError 100102, 100103, 100106, 100109 of a filter; 200001 too many filters; 100503, 100505 of the identifier; 100701, 200207 of the rights;
-   *   100702 no right to subscribe, or another principal owns the session; 100108 the identifier belongs to a callback subscription, to another
+   * @throws BrokerError 100102, 100103, 100106, 100109 for a filter; 200001 for too many filters; 100503, 100505 for the identifier; 100701, 200207;
+   *   100702 without the right to subscribe, or if another principal owns the session; 100108 if the identifier belongs to a callback subscription, to another
    *   session, or to a session with other filters.
    */
   async check(
@@ -87,7 +87,7 @@ export class Streams {
     return { id, filters, acknowledges, ownedBy, ...start };
   }
 
-  /** Where a session that begins now starts. @throws BrokerError of an eventId: 100300 to 100304. */
+  /** Finds where a session that begins now starts. @throws BrokerError 100300 to 100304 for an eventId. */
   async startOf(group: Group, stream: Stream | undefined): ReturnType<FindStart> {
     if (stream?.findStart !== undefined) return stream.findStart();
     const generation = await group.findGeneration();
@@ -98,7 +98,7 @@ export class Streams {
 
   /**
    * Sets the session's filters; a stored session stores them first. Does nothing if filters and QoS are the same: a new connection may change whether
-   * it acknowledges. @throws BrokerError 100108 another connection has begun the session with other filters meanwhile; 200300.
+   * it acknowledges. @throws BrokerError 100108 if another connection has begun the session with other filters meanwhile; 200300.
    */
   async begin(session: Session, stream: Stream, generation: number): Promise<void> {
     const { filters: known } = session;

@@ -9,7 +9,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 import { withCalls } from "../testing/with-sessions.ts";
 
 let engine: TestEngine;
-/** Reads of the index by sessions. */
+/** Reads of the index by sessions: how many are in progress, the most at once, and all. */
 let reads = { now: 0, most: 0, all: 0 };
 let fails = false;
 let delayMs = 0;
@@ -56,7 +56,7 @@ async function retain(topic: string, text: string): Promise<void> {
 const health = () => engine.running.groupHealth()[0];
 
 describe("a session whose retained events cannot be read", () => {
-  it("is named by health until they can, and then gets them and what came meanwhile", async () => {
+  it("is named by health until they can be read, and then gets them and newer events", async () => {
     await retain("a", "1");
     const peer = new RecordingPeer();
     const attachment = await attach(peer);
@@ -74,7 +74,7 @@ describe("a session whose retained events cannot be read", () => {
     expect(health()).toMatchObject({ ready: true });
   });
 
-  it("is not named once it has lost its connection", async () => {
+  it("is no longer named by health once it has lost its connection", async () => {
     await retain("a", "1");
     const attachment = await attach(new RecordingPeer());
     fails = true;
@@ -86,7 +86,7 @@ describe("a session whose retained events cannot be read", () => {
   });
 });
 
-it("a tail knows that its events cannot be read, until they can", async () => {
+it("a tail knows whether its events can be read", async () => {
   await engine.publish("a", "1");
   const peer = new RecordingPeer();
   const tails: { readonly isStuck: boolean }[] = [];
@@ -100,7 +100,7 @@ it("a tail knows that its events cannot be read, until they can", async () => {
   expect([peer.sequences, tails[0]?.isStuck]).toEqual([[1], false]);
 });
 
-it("a share goes on after a member failed, and health names it meanwhile", async () => {
+it("a share continues after a member failed, and health names the share meanwhile", async () => {
   let isBroken = false;
   class BrokenPeer extends RecordingPeer {
     constructor() {

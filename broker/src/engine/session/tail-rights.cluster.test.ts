@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => cluster.stopAll());
 
-/** Another key of the principal, which the node knows when this answers. */
+/** Adds an API key of the principal. The node knows the key when this resolves. */
 async function addKey(role: string, expiresAt?: number): Promise<{ readonly id: string; readonly caller: Caller }> {
   const id = String((keyCount += 1)).padStart(16, "0");
   const times = { createdAt: 0, expiresAt, revokedAt: undefined };
@@ -46,13 +46,13 @@ async function tail(caller: Caller, topic: string): Promise<RecordingPeer> {
   return peer;
 }
 
-it("refuses a filter that the rights do not cover as a whole", async () => {
+it("refuses a tail if the rights do not cover its whole filter", async () => {
   const { caller } = await addKey("all of a");
   await expect(tail(caller, "#")).rejects.toMatchObject({ code: 100702 });
   await expect(tail(testCaller, "a/#")).rejects.toMatchObject({ code: 100701 });
 });
 
-it("ends within a second when its key is revoked", async () => {
+it("a tail ends within a second when its API key is revoked", async () => {
   const { id, caller } = await addKey("all of a");
   const peer = await tail(caller, "a/#");
   await keys.revokeApiKey(id, cluster.clock.now());
@@ -60,7 +60,7 @@ it("ends within a second when its key is revoked", async () => {
   expect(peer.endedBecause).toBe("refused");
 });
 
-it("ends within a second when its key expires", async () => {
+it("a tail ends within a second when its API key expires", async () => {
   const { caller } = await addKey("all of a", cluster.clock.now() + 10_000);
   const peer = await tail(caller, "a/#");
   await cluster.clock.advance(8_000);
@@ -69,7 +69,7 @@ it("ends within a second when its key expires", async () => {
   expect(peer.endedBecause).toBe("refused");
 });
 
-it("ends within a second when its principal loses a part of what it tails, and no other tail does", async () => {
+it("a tail ends within a second when its principal loses the right to one of its topics, and other tails continue", async () => {
   const { caller } = await addKey("all of a");
   const [all, open] = [await tail(caller, "a/#"), await tail(caller, "a/open")];
   await addKey("not secret");

@@ -25,20 +25,20 @@ const last = "OFFSET_LAST";
 const blockPlace = /^@(0|[1-9]\d{0,9})$/;
 
 /**
- * Names the place of a time, which the chain knows: it may take long to answer, or never. Any other order stays as it is.
+ * Replaces a time by its place, for which it asks the chain; that may take long, or never end. Returns any other order as it is.
  * @throws BrokerError 200001, 200205.
  */
 export async function withPlace<Order extends Named>(group: Group, order: Order, signal: AbortSignal): Promise<Order> {
   const { after, lastEventId } = order;
   if (!isBlank(lastEventId) || isBlank(after)) return order;
   const time = parseTime(after);
-  if (Number.isNaN(time)) throw new BrokerError("parameterInvalid", { details: `${quote(after)} is no time` });
+  if (Number.isNaN(time)) throw new BrokerError("parameterInvalid", { details: `${quote(after)} is not a valid time` });
   return time === undefined ? order : { ...order, after: await findTime(group, time, signal) };
 }
 
 /**
- * Where a tail begins. `after` is refused where it names no place. The last id of a client never is, as long as it is well-formed: a client that comes
- * back could not do better than to begin where the chain may have changed. The place of a time was found before.
+ * Finds where a tail begins. Refuses an `after` that names no place, but accepts any well-formed `lastEventId`: a client that comes back can do no better
+ * than to begin where the chain may have changed. A time must have been replaced by {@link withPlace}.
  * @throws BrokerError 100300 to 100304, 200205.
  */
 export async function findTailStart(parts: TailStartParts, group: Group, asked: Asked): Promise<Start> {
@@ -49,7 +49,7 @@ export async function findTailStart(parts: TailStartParts, group: Group, asked: 
   return blockPlace.test(after) ? resume(find, group, after) : begin(find, after);
 }
 
-/** Names the last place up to which a reader that is at the position has everything. */
+/** Names the last place up to which a reader at the position has every event. */
 export function placeIdOf(position: Position): string {
   const block = blockOf(position);
   if (position === endOfBlock(block)) return `@${block}`;
@@ -81,7 +81,7 @@ async function afterBlock(group: Group, block: number): Promise<Start> {
   return startAt({ position: endOfBlock(block), generation: head?.generation ?? 0 });
 }
 
-/** No rollback goes further below the block of an event that was final: everything before was and is on the chain. */
+/** Begins below any rollback that can have removed the block of an event that was final: all events before that are still on the chain. */
 async function takenBack(group: Group, block: number): Promise<Start> {
   const head = await group.findHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;
@@ -89,7 +89,7 @@ async function takenBack(group: Group, block: number): Promise<Start> {
   return { ...startAt({ position, generation: head?.generation ?? 0 }), isTakenBack: true };
 }
 
-/** Before the first block of that second or later. */
+/** The place before the first block made in the second of `timeMs` or later. */
 async function findTime(group: Group, timeMs: number, signal: AbortSignal): Promise<string> {
   const newest = (await group.findHead())?.blockNumber ?? 0;
   const block = await group.times.findBlockAt(Math.floor(timeMs / 1000) * 1000, newest, signal);

@@ -6,7 +6,7 @@ import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
 
-/** Whether the chain answers nobody who asks for a block. */
+/** Whether the chain leaves reads of blocks unanswered. */
 let isSilent: boolean;
 
 function toSilentLedger(ledger: Ledger): Ledger {
@@ -52,7 +52,7 @@ async function publish(...texts: readonly string[]): Promise<void> {
   await cluster.clock.advance(2_000);
 }
 
-it("is refused where the chain does not give the time that it is to begin at", async () => {
+it("a tail that begins at a time is refused if the chain does not answer", async () => {
   await publish("1");
   isSilent = true;
   let code: unknown;
@@ -66,7 +66,7 @@ it("is refused where the chain does not give the time that it is to begin at", a
 const countSessions = async (): Promise<number> =>
   (await cluster.shared.store.sessions.listSessions({ after: undefined, limit: 100 })).length;
 
-it("goes on at any other node, and leaves nothing behind", async () => {
+it("a tail continues at any other node, and leaves no session behind", async () => {
   const first = await tail(0);
   await publish("1", "2");
   await first.end();
@@ -81,7 +81,7 @@ it("goes on at any other node, and leaves nothing behind", async () => {
   expect(await countSessions()).toBe(0);
 });
 
-it("knows that its node cannot reach the database, until it can", async () => {
+it("a tail knows whether its node can reach the database", async () => {
   const tails: { readonly isStuck: boolean }[] = [];
   for (const index of [0, 1, 2]) {
     const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined };
@@ -98,7 +98,7 @@ it("knows that its node cannot reach the database, until it can", async () => {
   expect(stuck()).toEqual([false, false, false]);
 });
 
-it("of a node that was killed is forgotten", async () => {
+it("the tail of a killed node is forgotten", async () => {
   await tail(1);
   expect(await countSessions()).toBe(1);
   cluster.kill(1);
@@ -106,7 +106,7 @@ it("of a node that was killed is forgotten", async () => {
   expect(await countSessions()).toBe(0);
 });
 
-it("misses no event of the new branch, at whichever node", async () => {
+it("a tail misses no event of the new branch, at whichever node", async () => {
   const tails = [await tail(0), await tail(1), await tail(2)];
   await publish("1", "2", "3");
   const before = cluster.chain.head - 2;

@@ -54,7 +54,7 @@ async function codeOf(opened: Promise<unknown>): Promise<number> {
 }
 
 describe("a tail begins", () => {
-  it("after the newest event when nothing is said, and gives a place to come back to", async () => {
+  it("after the newest event by default, and gives a place to resume from", async () => {
     await engine.publishMany("a", 2);
     const first = await tail();
     await first.end();
@@ -84,13 +84,13 @@ describe("a tail begins", () => {
     expect((await tail({ after: "2999-01-01T00:00:00Z" })).sequences).toEqual([]);
   });
 
-  it("where its client was, whatever else is said", async () => {
+  it("after lastEventId, whatever `after` says", async () => {
     const [first] = [await engine.publish("a", "1"), await engine.publish("a", "2")];
     expect((await tail({ after: "OFFSET_LAST", lastEventId: first })).sequences).toEqual([2]);
     expect((await tail({ after: "OFFSET_LAST", lastEventId: "OFFSET_FIRST" })).sequences).toEqual([1, 2]);
   });
 
-  it("nowhere for a place that there is not", async () => {
+  it("only if its place, filter and group are valid", async () => {
     const [digest, , block] = (await engine.publish("a", "1")).split("-");
     expect(await codeOf(tail({ after: "nonsense" }))).toBe(100302);
     expect(await codeOf(tail({ lastEventId: "nonsense" }))).toBe(100302);
@@ -103,7 +103,7 @@ describe("a tail begins", () => {
   });
 });
 
-it("gives nothing to a peer without room, and everything in order once it has some", async () => {
+it("a tail gives nothing to a peer without room, and everything in order once it has room", async () => {
   const peer = await tail();
   peer.hasRoom = false;
   await engine.publishMany("a", 5);
@@ -114,7 +114,7 @@ it("gives nothing to a peer without room, and everything in order once it has so
   expect(peer.sequences).toEqual([1, 2, 3, 4, 5]);
 });
 
-it("is in no listing, and keeps nothing in the store", async () => {
+it("a tail is in no listing, and keeps nothing in the store", async () => {
   const peer = await tail();
   expect(await engine.listSubscriptions()).toEqual([]);
   expect(await engine.store.sessions.listSessions({ after: undefined, limit: 10 })).toEqual([]);
@@ -136,7 +136,7 @@ describe("a reorganisation", () => {
     expect(peer.sequences).toEqual([1, 2, 3, 2]);
   });
 
-  it("brings a client back that had an event which is no more, without a gap", async () => {
+  it("leaves no gap for a client that resumes after a removed event", async () => {
     await engine.publish("a", "1");
     const gone = await engine.publish("a", "2");
     await engine.clock.settle();
@@ -154,7 +154,7 @@ describe("a reorganisation", () => {
   });
 });
 
-it("knows the contract of a topic and the time of a block, until the chain has another one", async () => {
+it("a tail knows the contract of a topic and the time of a block until a reorg replaces the block", async () => {
   const { signal } = new AbortController();
   const peer = await tail();
   await engine.publish("a", "1");
@@ -187,13 +187,13 @@ describe("rights", () => {
     await start({ policy });
   });
 
-  it("are asked for each filter, before anything begins", async () => {
+  it("are checked for each filter before the tail begins", async () => {
     expect(await codeOf(tail({ filters: ["a", "b"] }))).toBe(100702);
     isKnown = false;
     expect(await codeOf(tail())).toBe(100701);
   });
 
-  it("are asked for the topic of each event", async () => {
+  it("are checked for the topic of each event", async () => {
     const peer = await tail({ filters: ["#"] });
     await engine.broker.open({ topic: "b", groupId: undefined });
     await engine.publish("b", "1");

@@ -14,7 +14,7 @@ export interface TailsParts extends TailStartParts {
   readonly access: Pick<Access, "finderFor">;
 }
 
-/** Sessions that last as long as a request. The client remembers how far it is, so each begins anew where its client says. */
+/** Sessions that last as long as a request. The client remembers its place, so each tail begins where its client says. */
 export class Tails {
   readonly #parts: TailsParts;
 
@@ -22,7 +22,7 @@ export class Tails {
     this.#parts = parts;
   }
 
-  /** @throws what {@link Sessions.attach} throws of a stream, and BrokerError 100300 to 100304 and 200205 of the start. */
+  /** @throws what {@link Sessions.attach} throws for a stream, and BrokerError 100300 to 100304 and 200205 for the start. */
   async open(caller: Caller, asked: TailOrder, peer: Peer): Promise<Attachment> {
     const { sessions, groups, randomness, access } = this.#parts;
     const group = groups.get(asked.groupId);
@@ -54,7 +54,7 @@ export class Tails {
   }
 }
 
-/** Where nodes share the store, a tail that keeps up waits for what the node reads of the index. */
+/** If nodes share the store, a tail that keeps up also depends on the node's reads of the index. */
 function toTailSession(session: ConnectedSession, { indexHealth }: Group): TailSession {
   return {
     wake: () => session.wake(),

@@ -2,13 +2,13 @@ import type { SessionId, StoredSession } from "../../ports/session-store.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { ConnectedSession } from "../broker.ts";
 
-/** Packet identifiers that are kept, about 200 bytes each. */
+/** Most packet identifiers in memory, about 200 bytes each. */
 const identifiersMax = 100_000;
 
-/** The publishes of QoS 2 of a session at this node, as long as no other node has the session in between. */
+/** The unreleased publishes of QoS 2 of a session at this node. They count only while no other node has had the session since. */
 export interface Inbound {
   readonly outcomes: ConnectedSession["inbound"];
-  /** The epoch moves on with the connections. */
+  /** The epoch changes with each connection. */
   readonly keys: { readonly id: SessionId; epoch: number };
 }
 
@@ -21,26 +21,26 @@ interface Left {
 }
 
 interface Kept extends Inbound {
-  /** Of the connection that has ended. */
+  /** Epoch of the connection that has ended. */
   readonly epoch: number;
   readonly count: number;
 }
 
 /**
- * The publishes of QoS 2 that clients without connection have not released, by session: a client that comes back repeats them. They save the search
- * that publish once makes after a restart, or after they were forgotten here.
+ * The publishes of QoS 2 that disconnected clients have not released, by session. A client that comes back repeats them. Without them, for example after a
+ * restart, `PublishOnce` has to search the topic.
  */
 export class Unreleased {
-  /** Kept first, first. */
+  /** In the order in which the connections ended. */
   readonly #bySession = new Map<SessionId, Kept>();
   #count = 0;
 
-  /** Where too many are kept, the session that lost its connection first is forgotten. */
+  /** If there are too many, forgets the session that lost its connection first. */
   keep({ id, epoch, inbound: outcomes, keys }: Left): void {
     this.forget(id);
     const count = outcomes.size;
     if (count === 0) return;
-    this.#bySession.set(id, { outcomes, keys, epoch, count }); // a publish that is refused leaves it by itself
+    this.#bySession.set(id, { outcomes, keys, epoch, count }); // a refused publish removes itself from `outcomes`
     this.#count += count;
     for (const oldest of this.#bySession.keys()) {
       if (this.#count <= identifiersMax) return;
@@ -48,7 +48,7 @@ export class Unreleased {
     }
   }
 
-  /** Those of a session that goes on, given its row before. At another node its client may have released them, and used their identifiers again. */
+  /** The publishes of a session that continues; `former` is its earlier row. At another node, its client may have used the identifiers again. */
   take(id: SessionId, former: Pick<StoredSession, "epoch" | "detachedAt"> | undefined): Inbound {
     const kept = this.#bySession.get(id);
     this.forget(id);
@@ -62,7 +62,7 @@ export class Unreleased {
   }
 }
 
-/** Whether the end of the connection is all that came after it. */
+/** Whether nothing but the end of the connection came after it. */
 function isNext({ epoch }: Kept, former: Pick<StoredSession, "epoch" | "detachedAt">): boolean {
   return former.epoch === (former.detachedAt === undefined ? epoch : epoch + 1);
 }

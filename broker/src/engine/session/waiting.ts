@@ -7,7 +7,7 @@ import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** What health says of readers that are stuck, by their names. */
+/** Reports stuck readers to health, by name. */
 export interface ReaderTroubles {
   noteReader(
     name: string,
@@ -32,10 +32,10 @@ export const stuck = {
   handedBack: "events that a member did not acknowledge",
 };
 
-/** Longest wait before events are read again, in milliseconds: a client waits, and the store may be back. */
+/** Longest wait between two tries, in milliseconds: short, since a client waits and the store may be back. */
 const retryDelayMsMax = 10_000;
 
-/** What the loops of a session or a share wait for: conditions that others change, and events to give. */
+/** Waits of the loops of a session or a share: for conditions that others change, and for steps that may fail. */
 export class Waiting {
   readonly #parts: WaitingParts;
   readonly #name: string;
@@ -62,16 +62,15 @@ export class Waiting {
   }
 
   /**
-   * Waits for the next {@link wake}. A loop asks for its condition itself after it: what one loop sees must still hold when it acts, and another one
-   * may act in every turn between.
+   * Waits for the next {@link wake}. The loop must check its condition again afterwards, in the turn in which it acts: another loop may act in every turn
+   * between.
    */
   async woken(): Promise<void> {
     await new Promise<void>((resolve) => this.#sleepers.push(resolve));
   }
 
   /**
-   * Tries again until `step` succeeds, so it must be one that moves nothing when it fails; undefined when `signal` aborts. Health says meanwhile that
-   * `what` is stuck.
+   * Retries until `step` succeeds; a step that fails must change nothing. Undefined when `signal` aborts. Meanwhile health says that `what` is stuck.
    */
   async untilDone<Result>(
     { what, signal }: { readonly what: string; readonly signal: CancelSignal },
@@ -93,7 +92,7 @@ export class Waiting {
     return undefined;
   }
 
-  /** What was stuck goes on. */
+  /** Call it when `what` is no longer stuck. */
   recovered(what: string): void {
     this.#parts.troubles.clearReader(this.#keyOf(what));
     this.#trouble.done();

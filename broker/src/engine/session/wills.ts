@@ -27,10 +27,10 @@ export interface WillsParts {
 /** Names the publish of a will, which may time out and be repeated. */
 export type WillName = Required<Pick<PublishCall, "key" | "session">>;
 
-/** Characters of a client's topic that a log line names. */
+/** Most characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
-/** Publishes wills, with the rights of whoever left them. Nobody is left to be told of a failure, so the log is. */
+/** Publishes wills, with the rights of their clients. Failures go to the log, since the clients are gone. */
 export class Wills {
   readonly #parts: WillsParts;
 
@@ -39,8 +39,8 @@ export class Wills {
   }
 
   /**
-   * Answers whether the will is done with: published, or refused for good. Never rejects. A will with a name is published once, however often and at
-   * whichever node.
+   * Returns whether the will is settled: published, or refused for good. Never rejects. A will with a name is published once, however often and at
+   * whichever node this is called.
    */
   async publish(will: WillOrder, principal: Principal, name?: WillName): Promise<boolean> {
     const { access, logger } = this.#parts;
@@ -58,7 +58,7 @@ export class Wills {
     }
   }
 
-  /** Opens the topic for `opener` where it is missing. */
+  /** Publishes, and opens a missing topic for `opener`. */
   #submit(call: PublishCall, opener: Caller | undefined): Promise<PublishOutcome> {
     const opening = new CountedOpening();
     const mayOpen = opener && (() => this.#mayOpen(opener, call, opening));
@@ -79,7 +79,7 @@ export class Wills {
     await opening.begin(topicQuota.reserve(opener, { groupId, name: call.topic }));
   }
 
-  /** A time to live counts from now. */
+  /** The extensions with the time at which the will expires, counted from now. */
   #extensionsOf({ call, expiresAfterMs }: WillOrder): Extensions {
     if (expiresAfterMs === undefined) return call.extensions;
     const { clock, extensionPrefix } = this.#parts;

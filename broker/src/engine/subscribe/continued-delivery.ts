@@ -6,14 +6,14 @@ import type { CallbackChange } from "../../ports/store.ts";
 import { type Caller, nobody, ownerOf } from "../access/caller.ts";
 import type { SubscribeCall } from "../subscribe-call.ts";
 
-/** A call that names the identifier of a subscription. */
-interface Again {
+/** A call that names the identifier of an existing subscription. */
+interface ContinuingCall {
   readonly call: SubscribeCall;
   readonly caller: Caller;
 }
 
-/** What subscribing again changes: it resumes a suspended subscription, but not one that an operator holds. @throws BrokerError 200001. */
-export function toChange(existing: CallbackSubscription, { call, caller }: Again): CallbackChange {
+/** The change that subscribing again makes. It resumes a suspended subscription, but not one that an operator paused. @throws BrokerError 200001. */
+export function toChange(existing: CallbackSubscription, { call, caller }: ContinuingCall): CallbackChange {
   const { url, format } = call;
   const secret = isCurrent(existing, call) ? existing.delivery.secret : (call.secret ?? secretOf(existing, url));
   const options = changeOptions(existing.delivery.options, call.options ?? {});
@@ -25,7 +25,7 @@ export function toChange(existing: CallbackSubscription, { call, caller }: Again
   };
 }
 
-/** Who owns what a caller makes; nothing where nobody does. */
+/** The owner of what a caller makes; empty if it has no owner. */
 export function principalOf({ principal }: Caller): Pick<Subscription, "principal"> {
   const owner = ownerOf(principal);
   return owner === nobody ? {} : { principal: owner };
@@ -45,14 +45,14 @@ export function isUnchanged({ delivery, state, principal }: CallbackSubscription
   );
 }
 
-/** Whether the secret of a call is the newer one of a rotation: it goes on. */
+/** Whether the secret of a call is the newer one of a rotation, which then continues. */
 function isCurrent({ delivery }: CallbackSubscription, { url, secret }: SubscribeCall): boolean {
   return delivery.url === url && delivery.secret !== undefined && readSecrets(delivery.secret).current === secret;
 }
 
 /**
- * The secret of a subscription that continues and is not given one. A secret belongs to its url: who knows no more than the identifier gets
- * no signatures at another address. @throws BrokerError 200001 when it is kept and cannot be opened.
+ * The secret of a subscription that continues without a new one. A secret belongs to its url: a caller who knows only the identifier must not get
+ * signatures at another address. @throws BrokerError 200001 if the url stays and its secret cannot be decrypted.
  */
 function secretOf({ delivery, state }: CallbackSubscription, url: string): string | undefined {
   if (delivery.url !== url) return undefined;

@@ -2,7 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 
 /** How long a count that was read from the store is used, in milliseconds. Other nodes' changes in that time are not counted. */
 const keptMsMax = 1000;
-/** Maximum number of counts to keep; the one read longest ago makes room, and is read again. */
+/** Maximum number of counts to keep. The one read longest ago is removed first. */
 const countsMax = 10_000;
 
 interface KeptCount {
@@ -31,7 +31,7 @@ export class KeptCounts {
     this.#clock = clock;
   }
 
-  /** Counts one more, unless that makes more than `max`. Concurrent additions count each other. */
+  /** Counts one more; undefined if that would exceed `max`. Concurrent additions count each other. */
   async add(key: string, max: number): Promise<Addition | undefined> {
     for (;;) {
       const kept = this.#counts.get(key);
@@ -41,7 +41,7 @@ export class KeptCounts {
     }
   }
 
-  /** Counts one that was removed. */
+  /** Subtracts one that was removed. */
   removed(key: string): void {
     const kept = this.#counts.get(key);
     if (kept !== undefined) kept.count -= 1;
@@ -52,7 +52,7 @@ export class KeptCounts {
     kept.unsettled += 1;
     return {
       settle: (isMade) => {
-        // The count may have been read again meanwhile; it includes what was not settled then.
+        // The count may have been read again meanwhile; then it includes the unsettled additions.
         const current = this.#counts.get(key) ?? kept;
         current.unsettled -= 1;
         if (!isMade) current.count -= 1;

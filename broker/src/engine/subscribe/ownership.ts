@@ -7,23 +7,23 @@ import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 export interface Ownership {
   /** Whether other nodes make and remove subscriptions too. */
   readonly isShared: boolean;
-  /** The node that delivers what is made here; undefined where one process alone has the store. @throws BrokerError 200207. */
+  /** The node that delivers subscriptions made here; undefined for a single node. @throws BrokerError 200207. */
   owner(): Promise<NodeId | undefined>;
   /**
-   * Makes a subscription this node's, and waits for the node that has it; does nothing when there is none.
-   * @throws BrokerError 200207, 200300 when it is not handed over in time.
+   * Claims a subscription for this node, and waits until its owner hands it over. Does nothing if the subscription does not exist.
+   * @throws BrokerError 200207; 200300 if the owner does not hand it over in time.
    */
   claim(id: SubscriptionId): Promise<void>;
-  /** Whether a row that was just read is this node's. */
+  /** Whether this node owns a row that was just read. */
   isOwn(subscription: Subscription): boolean;
   /**
-   * Starts delivery of a subscription of this node that was created or read while its index could not roll back. The worker that ended under the same hold
-   * of its index has delivered `ahead` beyond the cursor.
+   * Starts delivery of a subscription of this node. It must have been created or read while its index could not roll back, and the index must have been held
+   * since then. `ahead` is what the last worker, which ended in that time, delivered beyond the cursor.
    */
   begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void;
 }
 
-/** One process alone with its store. */
+/** The ownership of a single node. */
 export function createSoleOwnership(workers: DeliveryWorkers): Ownership {
   return {
     isShared: false,

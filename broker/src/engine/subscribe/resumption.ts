@@ -31,8 +31,8 @@ export interface ResumptionOptions {
 const pageMax = 100;
 
 /**
- * Starts delivery to the subscriptions of earlier processes, in slices of the event loop: thousands that are behind delay neither calls nor each other.
- * Where nodes share the store, Deliveries does that.
+ * Starts delivery to the subscriptions of earlier processes, in slices of the event loop, so that thousands of them delay neither calls nor each other.
+ * If nodes share the store, `Deliveries` does this instead.
  */
 export class Resumption {
   readonly #options: ResumptionOptions;
@@ -44,19 +44,19 @@ export class Resumption {
     this.#options = options;
   }
 
-  /** Begins with a group whose index has caught up. */
+  /** Starts deliveries of a group whose index has caught up. */
   begin(groupId: GroupId): void {
     this.#begun.add(groupId);
     const running = this.#run(groupId, this.#stopping.signal).finally(() => this.#running.delete(running));
     this.#running.add(running);
   }
 
-  /** Begins again with a group whose workers a rollback has stopped; does nothing before {@link begin}. */
+  /** Starts deliveries of a group again after a rollback has stopped its workers; does nothing before {@link begin}. */
   restart(groupId: GroupId): void {
     if (this.#begun.has(groupId)) this.begin(groupId);
   }
 
-  /** Answers when nothing is started any more. */
+  /** Starts no further delivery. Resolves when none is being started. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#running);
@@ -97,7 +97,7 @@ export class Resumption {
     }
   }
 
-  /** Reads the rows again while nothing can change them: no rollback can happen between the read of a cursor and the start of its worker. */
+  /** Starts workers. Reads their rows again while nothing can change them: no rollback can happen between the read of a cursor and the start of its worker. */
   async #startPage(
     groupId: GroupId,
     { ids, signal }: { readonly ids: readonly SubscriptionId[]; readonly signal: AbortSignal },

@@ -6,12 +6,12 @@ import type { EventQuery } from "../query/event-query.ts";
 
 export interface StartPositionOptions {
   readonly events: EventQuery;
-  /** Whether an event of a topic may be named; each may if left out. */
+  /** Whether the caller may name events of a topic. If undefined, it may name any. */
   readonly mayFind?: ((topic: TopicName) => boolean) | undefined;
 }
 
 /**
- * The position after which a new subscription is fed: `OFFSET_LAST` (also when left out) is after the newest event in the store,
+ * The position after which a new subscription begins: `OFFSET_LAST` (also when left out) is after the newest event in the store,
  * `OFFSET_FIRST` before the first, an eventId after that event.
  * @throws BrokerError 100302, 100303, 100304 as for getEvent.
  */

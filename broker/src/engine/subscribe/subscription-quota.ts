@@ -22,7 +22,7 @@ interface Limit {
 
 const everything = "";
 
-/** Bounds the subscriptions of the broker, and those to one receiver, so that one event is not multiplied without end. */
+/** Limits the subscriptions of the broker and those to one receiver, so that one event does not cause callbacks without limit. */
 export class SubscriptionQuota {
   readonly #limits: SubscriptionQuotaOptions["limits"];
   readonly #total: KeptCounts;

@@ -19,7 +19,7 @@ it("a node that missed a removal moves no cursor of a recreated subscription wit
   const published = cluster.publish(0, "a", "1").catch(() => undefined);
   await cluster.clock.advance(defaultEngineLimits.progressDelayMs / 2);
   expect(cluster.sink.sequencesOf(subscriptionId)).toEqual([1]);
-  expect(await store.findSubscription(subscriptionId)).toEqual(before); // Noted, and not written yet.
+  expect(await store.findSubscription(subscriptionId)).toEqual(before); // The progress is noted, but not written yet.
   cluster.node(0).gate.halt();
   await cluster.run(cluster.unSubscribe(1, subscriptionId));
   cluster.sink.receive("http://down/", () => ({ status: "failed", reason: "down" }));

@@ -54,13 +54,13 @@ export interface SubscriptionServiceOptions {
   readonly progressWriter: ProgressWriter;
   readonly events: EventQuery;
   readonly ownership: Ownership;
-  /** In which calls for one identifier are handled one after the other. */
+  /** Runs calls for one identifier one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly history: AttemptHistory;
   /** Called after a subscription was suspended. */
   readonly onHeld: () => void;
   readonly slices: TimeSlices;
-  /** Removes a filter of a session if `mayRemove` allows it. Answers whether the session had it. */
+  /** Removes a filter of a session if `mayRemove` allows it. Returns whether it was removed. */
   readonly removeSessionFilter: (id: SubscriptionId, mayRemove: (found: Removable) => boolean) => Promise<boolean>;
   readonly access: Pick<
     Access,
@@ -72,21 +72,21 @@ export interface SubscriptionServiceOptions {
     | "parseSubscriptionId"
     | "createSubscriptionId"
   >;
-  /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
+  /** False when subscriptions live in this process only (the setting `coordination: none`). */
   readonly hasCoordinator: boolean;
 }
 
-/** What a subscribe call asks for, checked. */
+/** A subscribe call that was checked. */
 interface Order {
   readonly group: Group;
   readonly filter: TopicFilter;
   readonly call: SubscribeCall;
   readonly caller: Caller;
-  /** Who delivers it when it is a new one. */
+  /** The node that delivers a new subscription. */
   readonly owner: NodeId | undefined;
 }
 
-/** Tries of a call whose subscription changes its owner, or whose index rolls back, during the call. */
+/** Most tries of a call while the subscription changes its owner or the index rolls back. */
 const triesMax = 10;
 
 /** Hexadecimal digits at the end of a random UUID that are all random: 40 bits. */
@@ -104,25 +104,25 @@ export class SubscriptionService {
     this.#resumption = new Resumption(options);
   }
 
-  /** Delivery begins, page after page, to every active callback subscription of a group that has none yet; calls are taken meanwhile. */
+  /** Starts delivery, page after page, to every active callback subscription of a group that has no worker yet. Calls are served meanwhile. */
   resume(groupId: GroupId): void {
     this.#resumption.begin(groupId);
   }
 
-  /** Delivery begins again after a rollback has stopped it; does nothing before {@link resume}. */
+  /** Starts delivery again after a rollback has stopped it; does nothing before {@link resume}. */
   restart(groupId: GroupId): void {
     this.#resumption.restart(groupId);
   }
 
-  /** Starts no further delivery by itself. */
+  /** Ends what {@link resume} began. */
   async stop(): Promise<void> {
     await this.#resumption.stop();
   }
 
   /**
-   * Answers once the subscription is on disk; every matching event from its start on will be notified.
+   * Resolves once the subscription is on disk. The broker then notifies every matching event from its start on.
    * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100702, 100109, 100306, 100501, 100503, 100505, 100506, 200001, 200207, 200211, 200300,
-   * 200301; of an offset 100302 to 100304.
+   * 200301; 100302 to 100304 for an offset.
    */
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
     const { groups, sink, ownership } = this.#options;
@@ -148,15 +148,15 @@ export class SubscriptionService {
     if (caller.protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = this.#options.access.parseSubscriptionId(caller, call.subscriptionId);
     await this.#inTurn(id, async () => {
-      this.#checkRemovable(caller, await store.findSubscription(id)); // a stranger must not move it between nodes
+      this.#checkRemovable(caller, await store.findSubscription(id)); // a stranger must not move the subscription between nodes
       await ownership.claim(id);
       return this.#remove(id, caller);
     });
   }
 
   /**
-   * Keeps the cursor of a subscription to which `worker` has given up, until somebody subscribes again. It does nothing when another
-   * worker has taken over meanwhile; it never rejects.
+   * Suspends a subscription whose `worker` has given up. Its cursor stays until somebody subscribes again or an operator resumes it. Does nothing if another
+   * worker delivers it meanwhile. Never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
     const { workers, turns, logger } = this.#options;
@@ -172,7 +172,7 @@ export class SubscriptionService {
   async #suspend({ progress }: DeliveryWorker): Promise<void> {
     const { workers, progressWriter, store, logger } = this.#options;
     try {
-      // Whoever continues it at another node reads its row, and need not ask this one for it.
+      // Another node that continues the subscription reads its row, without asking this node.
       await progressWriter.flush();
       const isSuspended = await store.setSubscriptionState(progress, "suspended");
       if (isSuspended) logger.warn("subscription suspended", await this.#describe(progress.id));
@@ -183,7 +183,7 @@ export class SubscriptionService {
     }
   }
 
-  /** For whoever reads the log. Only the receiver of the url: the rest may contain a token. */
+  /** Fields for the log. Of the url they show only the receiver: the rest may contain a token. */
   async #describe(id: SubscriptionId): Promise<LogFields> {
     const row = await this.#options.store.findSubscription(id).catch(() => undefined);
     const hasRights = row === undefined || this.#options.access.mayDeliver(row);
@@ -233,7 +233,7 @@ export class SubscriptionService {
     return this.#options.store.findSubscription(id);
   }
 
-  /** What a receiver is asked with that a subscription calls, or continues to call. @throws BrokerError 100702, 200001. */
+  /** The secret with which the receiver of a new or continued subscription is asked for consent. @throws BrokerError 100702, 200001. */
   async #secretFor(
     id: SubscriptionId,
     { subscriptionId, secret, url }: SubscribeCall,
@@ -244,7 +244,7 @@ export class SubscriptionService {
     const delivery = existing?.delivery;
     const kept = delivery?.kind === "webhook" && delivery.url === url ? delivery.secret : undefined;
     if (secret === undefined) return kept;
-    // A subscription that was made before secrets had a form goes on with its own.
+    // A subscription that was made before secrets had a fixed form keeps its secret.
     if (kept === undefined || readSecrets(kept).current !== secret) checkSecret(secret);
     return secret;
   }
@@ -284,7 +284,7 @@ export class SubscriptionService {
     return true;
   }
 
-  /** @throws BrokerError 100108 the identifier belongs to a session. */
+  /** @throws BrokerError 100108 if the identifier belongs to a session. */
   async #checkFree(id: SubscriptionId): Promise<void> {
     const found = await this.#options.store.sessions.findFilterOwner(id);
     if (found === undefined) return;
@@ -293,7 +293,7 @@ export class SubscriptionService {
     });
   }
 
-  /** None that an earlier row of this identifier can have had: a node that slept through the removal must not write this one. */
+  /** Random if nodes share the store, so that a stale node cannot match a recreated row. */
   #firstEpoch(): number {
     const { ownership, randomness } = this.#options;
     return ownership.isShared ? Number.parseInt(randomness.uuid().slice(-randomDigits), 16) : 0;
@@ -318,7 +318,7 @@ export class SubscriptionService {
     const current = isOwn ? { ...existing, ...progress } : existing;
     const ahead = isOwn ? worker?.acceptedAhead : undefined;
     try {
-      // What the worker noted at its end must not come after the change.
+      // The worker's last progress must be written before the change.
       if (progress !== undefined) await progressWriter.flush();
       const quotas = access.storedQuotas(existing.principal, ["callbackHosts"]);
       const outcome = await store.updateSubscription(existing, change, quotas);
@@ -332,7 +332,7 @@ export class SubscriptionService {
     return true;
   }
 
-  /** Says nothing of a subscription that is somebody else's. @throws BrokerError 100504, 100702. */
+  /** Treats a subscription of somebody else as if it did not exist. @throws BrokerError 100504, 100702. */
   #checkRemovable(caller: Caller, known: Subscription | undefined): void {
     if (known === undefined) return;
     const { id, principal: owner, groupId, state } = known;

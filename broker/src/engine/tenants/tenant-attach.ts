@@ -10,7 +10,7 @@ export interface TenantAttach {
   readonly attach: (order: AttachOrder, peer: Peer) => Promise<Attachment>;
 }
 
-/** Gives a connection of a tenant's client its session. */
+/** Attaches a connection of a tenant's client to its session. */
 export async function attachInTenant(
   { names, attach }: TenantAttach,
   order: AttachOrder,

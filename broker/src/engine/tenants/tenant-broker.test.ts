@@ -18,7 +18,7 @@ const secret = "s".repeat(43);
 const everything: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"] },
 ];
-/** As docs/access.md has it for the members of a tenant. */
+/** The rule that docs/access.md gives for the members of a tenant. */
 const own: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "publish", "subscribe"], filter: "${tenant}/#" },
 ];
@@ -49,11 +49,11 @@ afterEach(() => engine.stop());
 function by(name: Name): Caller {
   const credential = formatKeyCredential({ id: String(Object.keys(principals).indexOf(name)).repeat(16), secret });
   const principal = calls.authenticate(credential, testCaller);
-  if (principal instanceof Promise) throw new Error("a key is known at once");
+  if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
   return { ...testCaller, principal };
 }
 
-/** Publishes, and answers the eventId. */
+/** Publishes, and returns the eventId. */
 async function say(name: Name, topic: string, text: string = name): Promise<string> {
   const submitted = { submit: (...rest: Tail<Parameters<Broker["submit"]>>) => calls.submit(by(name), ...rest) };
   const published = publish(submitted, { topic, groupId, content: Buffer.from(text), extensions: [] });
@@ -84,7 +84,7 @@ async function attach(name: Name, filter: string, qos: 0 | 1 | 2 = 1): Promise<[
 const heardAt = ({ deliveries }: RecordingPeer) => deliveries.map(({ event }) => Buffer.from(event.content).toString());
 const given = ({ deliveries }: RecordingPeer) => deliveries.map(({ event }) => event.topic);
 
-it("an event of another tenant does not exist: not to be read, proven, or begun after", async () => {
+it("an event of another tenant cannot be read, proven or named as an offset", async () => {
   const [own, foreign] = [await say("acme", "x"), await say("globex", "x")];
   const missing = { code: 100_303, message: `eventId does not exist: "${foreign}"` };
   expect(await calls.getEvent(by("acme"), { eventId: own, groupId })).toMatchObject({ topic: "x", eventId: own });
@@ -99,7 +99,7 @@ it("an event of another tenant does not exist: not to be read, proven, or begun 
   await expect(attached).rejects.toMatchObject(missing);
 });
 
-it("of a removed event only its tenant learns that it existed", async () => {
+it("only its tenant learns that a removed event existed", async () => {
   const foreign = await say("globex", "x");
   engine.chain.cutBack(engine.chain.head - 1);
   engine.chain.sealEmpty();
@@ -109,12 +109,12 @@ it("of a removed event only its tenant learns that it existed", async () => {
   await expect(get("acme")).rejects.toThrow(/^eventId does not exist: "[0-9a-f-]*"$/);
 });
 
-it("a tenant gets no proof, whose transaction may name topics of others", async () => {
+it("a tenant gets no proof, since the proof's transaction may name topics of others", async () => {
   const eventId = await say("acme", "x");
   await expect(calls.getProof(by("acme"), { eventId, groupId })).rejects.toMatchObject({ code: 100_702 });
 });
 
-it("the same identifier of a subscription is two tenants' own", async () => {
+it("two tenants can use the same subscription identifier", async () => {
   expect(await subscribe("acme", "x", id)).toBe(id);
   expect(await subscribe("globex", "#", id)).toBe(id);
   for (const name of ["acme", "globex"] as const) await say(name, "x");
@@ -126,7 +126,7 @@ it("the same identifier of a subscription is two tenants' own", async () => {
   expect(heardBy("acme")).toEqual(["x acme", "x again"]);
 });
 
-it("an identifier that the broker made is the tenant's too: it ends the subscription, and nobody else's does", async () => {
+it("a tenant can continue and end its subscription by an identifier that the broker made, and another tenant cannot", async () => {
   const made = await subscribe("acme", "x");
   expect(made).toMatch(/^[0-9a-f-]{36}$/);
   await expect(calls.unSubscribe(by("globex"), { subscriptionId: made })).rejects.toMatchObject({ code: 100_504 });
@@ -135,7 +135,7 @@ it("an identifier that the broker made is the tenant's too: it ends the subscrip
   expect((await calls.listSubscriptions(by("operator")))[0]?.subscriptions).toEqual([]);
 });
 
-it("who has no tenant sees real names and identifiers, and an admin continues and ends what is a tenant's", async () => {
+it("an admin without a tenant sees real names and identifiers, and can continue and end a tenant's subscription", async () => {
   await subscribe("acme", "x", id);
   const listed = (await calls.listSubscriptions(by("operator")))[0]?.subscriptions ?? [];
   expect(listed).toMatchObject([{ id: `acme/${id}`, filter: "acme/x", principal: "acme/shop" }]);
@@ -147,7 +147,7 @@ it("who has no tenant sees real names and identifiers, and an admin continues an
   await expect(calls.unSubscribe(by("acme"), { subscriptionId: id })).rejects.toMatchObject({ code: 100_504 });
 });
 
-it("only an admin names an identifier of a tenant: a tenant cannot, with its name or another's", async () => {
+it("a tenant cannot use a real identifier, with its own prefix or another tenant's", async () => {
   await subscribe("acme", "x", id);
   for (const text of [`acme/${id}`, `globex/${id}`]) {
     await expect(subscribe("globex", "x", text)).rejects.toMatchObject({
@@ -166,7 +166,7 @@ it("a tenant has no rights to the broker as a whole, whatever its rules say", as
 
 const ask = (topic: string) => () => calls.authorize(by("acme"), "subscribe", { groupId, topic });
 
-it("a right is asked for by the tenant's names, and refused by them", () => {
+it("a right is asked for and refused under the tenant's names", () => {
   for (const topic of ["x", "#", "$x"]) expect(ask(topic), topic).not.toThrow();
   expect(ask("$share/s/#")).toThrow(/^not allowed: subscribe "\$share\/s\/#"$/);
 });
@@ -183,7 +183,7 @@ it("topics of the operator that a tenant cannot name do not reach its filters, i
   expect([page.total, page.topics.map(({ name }) => name)]).toEqual([2, ["x", "y"]]);
 });
 
-it.each([0, 1, 2] as const)("a share passes such events at QoS %i, and goes on", async (qos) => {
+it.each([0, 1, 2] as const)("at QoS %i, a share skips events that its tenant cannot name", async (qos) => {
   const [peer, { session }] = await attach("acme", "$share/s/#", qos);
   for (const topic of ["acme", "acme/$y"]) {
     await calls.open(by("operator"), { topic, groupId });
@@ -195,7 +195,7 @@ it.each([0, 1, 2] as const)("a share passes such events at QoS %i, and goes on",
   expect(session.hasFilter("$share/s/#" as TopicFilter)).toBe(true);
 });
 
-it("a tail, and an event that passes, are of one tenant too", async () => {
+it("a tail and a passed event stay within one tenant", async () => {
   const foreign = await say("globex", "x", "old");
   const peers = { acme: new RecordingPeer(), globex: new RecordingPeer() };
   const origins: { acme?: OriginSource; globex?: OriginSource } = {};
@@ -239,7 +239,7 @@ it("a tail, and an event that passes, are of one tenant too", async () => {
   expect(passed).toEqual(["acme live"]);
 });
 
-it("members of a share with the same name and filter are those of one tenant", async () => {
+it("shares of two tenants with the same name and filter are separate", async () => {
   const [[acme], [globex]] = [await attach("acme", "$share/s/#"), await attach("globex", "$share/s/#")];
   for (const name of ["acme", "globex"] as const) await say(name, "x");
   expect([heardAt(acme), heardAt(globex)]).toEqual([["acme"], ["globex"]]);
@@ -252,7 +252,7 @@ it("a filter that leaves out the session's own publishes does so for the tenant'
   expect([session.originFor("x"), session.originFor("acme/x")]).toEqual([session.id, undefined]);
 });
 
-it("says how long a name may be, and names no prefix in a refusal", async () => {
+it("refusals say how long a tenant's name may be, and show no prefix", async () => {
   const long = "y".repeat(252);
   const tooLong = { code: 100_102, message: "topic name exceeds max length: 252 characters, at most 251" };
   await expect(calls.open(by("acme"), { topic: long, groupId })).rejects.toMatchObject(tooLong);
@@ -271,14 +271,14 @@ it.each([
   ["", { code: 100_103 }],
   ["x/", { code: 100_106, message: 'topic name contains an invalid character: "x/" ends in "/"' }],
   ["é", { code: 100_106 }],
-])("says what is wrong with the name %j to whoever has the right to other names alone", async (topic, fault) => {
+])("says what is wrong with the name %j even to a caller with rights to other names only", async (topic, fault) => {
   await expect(calls.open(by("initech"), { topic, groupId })).rejects.toMatchObject(fault);
   const call = { topic, groupId, content: new Uint8Array([1]), extensions: [] };
   expect(() => calls.submit(by("initech"), call, () => {})).toThrow(expect.objectContaining(fault));
   await expect(calls.close(by("initech"), { topic, groupId })).rejects.toMatchObject({ code: 100_702 });
 });
 
-it("a stranger's rule gives nothing: rules are on the real names, within the tenant", async () => {
+it("a tenant cannot reach another tenant's topic by its real name, whatever its rules say", async () => {
   const names = await calls.list(by("globex"), { pageIndex: 0, pageSize: 9, groupId });
   expect(names.topics.map(({ name }) => name)).toEqual(["x"]);
   await expect(calls.state(by("globex"), { topic: "acme/x", groupId })).rejects.toMatchObject({ code: 100_101 });

@@ -43,8 +43,8 @@ import { TenantPeer } from "./tenant-peer.ts";
 import type { SubscribeCall } from "../subscribe-call.ts";
 
 /**
- * Adds the prefix of the caller's tenant to each name that a call has, and strips it from each name in its answer, so that two tenants never see each
- * other's topics, events and identifiers. Whoever has no tenant sees the real names. Rights are asked behind it, on the real names.
+ * Adds the prefix of the caller's tenant to each name in a call, and strips it from each name in the answer, so that two tenants never see each other's
+ * topics, events and identifiers. A caller without a tenant sees the real names. The wrapped broker checks rights, on the real names.
  */
 export class TenantBroker implements Broker {
   readonly #real: Broker;
@@ -114,7 +114,7 @@ export class TenantBroker implements Broker {
     }
   }
 
-  /** Topics take no room. */
+  /** The names of topics do not matter for room. */
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
     return this.#real.whenRoom(caller, calls, callback);
   }
@@ -156,7 +156,7 @@ export class TenantBroker implements Broker {
     const names = namesOf(caller.principal);
     if (names === undefined) return this.#real.tail(caller, order, peer);
     const namings = toFilterNamings(names, order.filters);
-    const inTenant = new TenantPeer(peer, names); // it is given nothing of a share
+    const inTenant = new TenantPeer(peer, names); // a tail gets no events of a share
     const filters = namings.map(({ real }) => real);
     const onConnected: TailOrder["onConnected"] = (session, start, origins) =>
       order.onConnected(session, start, toViewOrigins(origins));
@@ -187,7 +187,7 @@ export class TenantBroker implements Broker {
     return names === undefined ? event : { ...event, topic: toViewName(names, event.topic) };
   }
 
-  /** The topic keeps its real name, which the proof is of. */
+  /** The topic keeps its real name, which the proof contains. */
   getProof(caller: Caller, call: EventCall): Promise<ProofResult> {
     return this.#real.getProof(caller, call);
   }
@@ -259,7 +259,7 @@ function toRealCalls(names: TenantNames, calls: readonly PublishCall[]): readonl
   return calls.map((call) => ({ ...call, topic: names.toReal(call.topic) }));
 }
 
-/** What the chain says of an event is found by its real name. */
+/** The chain knows the origin of an event by its topic's real name. */
 function toViewOrigins(origins: OriginSource): OriginSource {
   return {
     find: (event) => origins.find(realOf(event)),

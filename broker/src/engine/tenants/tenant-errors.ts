@@ -1,7 +1,7 @@
 import { BrokerError, errorCatalogue, type ErrorName, isBrokerError, quote } from "@stele/wire";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 
-/** What a call named, as its client wrote it and as the broker has it. */
+/** A name in a call, as its client wrote it and as the broker has it. */
 export interface Naming {
   readonly view: string;
   readonly real: string;
@@ -9,7 +9,7 @@ export interface Naming {
   readonly check?: ((view: string) => unknown) | undefined;
 }
 
-/** Errors that say what is wrong with the characters of a topic, and so count the prefix. */
+/** Errors about the characters of a topic, whose text counts the prefix. */
 const ofForm = ["topicTooLong", "topicBlank", "topicInvalidCharacter", "topicPatternInvalid"] as const;
 
 const nameOfCode = new Map(
@@ -36,12 +36,12 @@ function findFault(names: TenantNames, namings: readonly Naming[]): unknown {
   return undefined;
 }
 
-/** Leaves out details that name what the call did not. A quota's account is no topic. */
+/** Leaves out details with names that the call did not contain. Leaves quota errors alone: the account that they name is not a topic. */
 function reworded(names: TenantNames, error: BrokerError, namings: readonly Naming[]): BrokerError {
   const name = nameOfCode.get(error.code);
   if (name === undefined || name === "overQuota") return error;
   const real = error.message.slice(errorCatalogue[name].message.length).replace(/^: /, "");
-  // It names an earlier subscription of the caller.
+  // The details name an earlier subscription of the caller.
   const details = name === "subscriptionElsewhere" ? names.stripFrom(real) : toViewText(names, real, namings);
   const { hints, retryAfterMs } = error;
   return new BrokerError(name, {

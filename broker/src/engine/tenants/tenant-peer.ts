@@ -14,7 +14,7 @@ export class TenantPeer implements Peer {
   readonly #peer: Peer;
   readonly #names: TenantNames;
   readonly #filters = new WeakMap<SessionFilter, SessionFilter>();
-  /** Undefined until it is connected. */
+  /** Undefined until the peer is connected. */
   session: Pick<ConnectedSession, "acknowledge"> | undefined;
 
   constructor(peer: Peer, names: TenantNames) {
@@ -23,8 +23,8 @@ export class TenantPeer implements Peer {
   }
 
   /**
-   * Passes an event that no client of the tenant can name. A share may give one: its members may have all that its filter matches, and `#` of a tenant
-   * matches the topic that is called as the tenant is.
+   * Skips an event that no client of the tenant can name, and acknowledges it. A share may deliver one: its members get all events that its real filter
+   * matches, and a tenant's `#` also matches the topic with the tenant's own name.
    */
   deliver(delivery: Delivery): void {
     if (this.#names.isOwn(delivery.event.topic)) {
@@ -32,7 +32,7 @@ export class TenantPeer implements Peer {
       return;
     }
     const { ticket } = delivery;
-    // In a later turn: the session is giving.
+    // In a later turn: the session is still delivering.
     if (ticket !== undefined) queueMicrotask(() => this.session?.acknowledge(ticket));
   }
 
@@ -75,7 +75,7 @@ export class TenantPeer implements Peer {
   }
 }
 
-/** Has its eventId made when it is asked for, as the delivery itself has. */
+/** Computes its eventId on demand, as the real delivery does. */
 class TenantDelivery implements Delivery {
   readonly event: Event;
   readonly qos: QoS;

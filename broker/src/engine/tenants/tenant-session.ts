@@ -7,7 +7,7 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, ConnectedSession } from "../broker.ts";
 import { inWordsOf } from "./tenant-errors.ts";
 
-/** A session as a connection of a tenant's client has it. */
+/** A session under the names that a tenant's client uses. */
 export class TenantSession implements ConnectedSession {
   readonly #session: ConnectedSession;
   readonly #names: TenantNames;
@@ -74,7 +74,7 @@ export class TenantSession implements ConnectedSession {
   }
 }
 
-/** The hold of a tenant's client on its session. */
+/** The attachment of a tenant's client, under the names that it uses. */
 export function toTenantAttachment(real: Attachment, session: ConnectedSession, names: TenantNames): Attachment {
   return {
     session,

@@ -17,7 +17,7 @@ const secret = "s".repeat(43);
 const actions = ["open", "close", "publish", "subscribe", "read", "unsubscribe"] as const;
 const rules: readonly AccessRule[] = [{ effect: "allow", actions }];
 
-/** Two that look like each other's prefix and like what MQTT reserves, and one without a tenant. */
+/** Two tenants whose names also occur in topics and in MQTT's reserved `$share`, and undefined for a client without a tenant. */
 const tenants = ["acme", "share", undefined] as const;
 type Tenant = (typeof tenants)[number];
 
@@ -27,7 +27,7 @@ const shares = ["$share/s/#", "$share/s/a/#", "$share/acme/+/a", "$share/$x/#"];
 const ids = [1, 2, 3].map((digit) => `ffffffff-0000-4000-8000-00000000000${digit}`);
 const keys = ["one", "two"];
 
-/** Pseudo-random and the same in each run. */
+/** Returns a pseudo-random choice, which is the same in each run. */
 function createChoice(seed: number) {
   let state = seed * 2_654_435_761;
   const next = (): number => {
@@ -41,7 +41,7 @@ function createChoice(seed: number) {
   };
 }
 
-/** What a client of one tenant does and sees. */
+/** A client of one tenant, which records what it does and sees. */
 class Client {
   readonly trace: string[] = [];
   readonly #engine: TestEngine;
@@ -57,7 +57,7 @@ class Client {
     this.#name = String(tenant);
     this.#choose = createChoice(seed);
     const principal = this.#calls.authenticate(credentialOf(tenant), testCaller);
-    if (principal instanceof Promise) throw new Error("a key is known at once");
+    if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
     this.#caller = { ...testCaller, principal };
   }
 
@@ -81,7 +81,7 @@ class Client {
       return JSON.stringify(await running) ?? "done";
     } catch (error) {
       const { code, message } = error as { readonly code: number; readonly message: string };
-      // In which order the filters of a subscription stand is not promised.
+      // The order of a subscription's filters is not guaranteed.
       const words = code === 100_108 ? message.split(/["," ]/).toSorted() : [message];
       return `${code} ${words.join(" ")}`;
     }
@@ -199,7 +199,7 @@ class Client {
     return this.#held.delete(key);
   }
 
-  /** What its connections and callbacks were given since the last step. */
+  /** Describes what its connections and callbacks received since the last step. */
   #look(): string {
     const seen: string[] = [];
     for (const [key, held] of this.#held) {
@@ -219,7 +219,7 @@ class Client {
       seen.push(`called ${isChosen ? toClientsId(subscription.id) : "back"} ${event.topic} ${event.sequence}`);
     }
     this.#told = attempts.length;
-    // Which of several workers calls first is not promised.
+    // The order of calls by several workers is not guaranteed.
     return seen.length === 0 ? "" : `; ${seen.toSorted().join(", ")}`;
   }
 }
@@ -233,7 +233,7 @@ function credentialOf(tenant: Tenant): string {
   return formatKeyCredential({ id: String(tenants.indexOf(tenant)).repeat(16), secret });
 }
 
-/** Runs the same script for each of some clients, in turn, and returns what each of them saw. */
+/** Runs the same script for each of the clients, step by step in turn, and returns what each of them saw. */
 async function run(clients: readonly Tenant[], seed: number, count: number): Promise<readonly (readonly string[])[]> {
   const apiKeys = new MemoryApiKeys();
   for (const [index, tenant] of tenants.entries()) {
@@ -251,13 +251,13 @@ async function run(clients: readonly Tenant[], seed: number, count: number): Pro
   }
 }
 
-/** What was seen, without the names in contents. */
+/** A trace without the names in contents. */
 function unnamed(trace: readonly string[]): readonly string[] {
   return trace.map((line) => line.replaceAll(/(by|of) (acme|share|undefined)"/g, '$1 somebody"'));
 }
 
 it.each([1, 2, 3, 4, 5, 6, 7, 8])(
-  "two tenants that do the same each see what they would see alone, without a tenant (seed %i)",
+  "two tenants that make the same calls each see what a lone client without a tenant sees (seed %i)",
   async (seed) => {
     const count = 250;
     const [[alone = []], [acme = [], share = []]] = [

@@ -18,7 +18,7 @@ type CallsOfOne = {
     : never;
 };
 
-/** An engine whose calls all come from one caller. */
+/** A broker whose calls all come from one caller. */
 export type CalledBroker = CallsOfOne &
   Pick<Broker, "authenticate" | "refuseLogIn" | "mayConnect"> &
   Omit<RunningBroker, "calls" | "runningOrders">;

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 
-/** How a port call goes wrong: before it did anything, or after, so that only its answer is lost. `dies`: the process ends there. */
+/** How a port call fails: before it did anything, or after, so that only its answer is lost. With `dies`, the process ends there. */
 export const faults = ["fails before", "fails after", "dies before", "dies after"] as const;
 export type Fault = (typeof faults)[number];
 
@@ -15,12 +15,12 @@ const counted = new Set([
   "findTopic",
 ]);
 
-/** Makes the Nth counted call of its ports go wrong. */
+/** Makes counted call number `at` of the wrapped ports fail. */
 export class FaultyPorts {
   calls = 0;
-  /** Calls count from now on. */
+  /** Whether calls are counted. */
   isArmed = false;
-  /** The process has died: nothing that it asks happens, and nothing is answered. */
+  /** Whether the process has died: then none of its calls has an effect or gets an answer. */
   isDead = false;
   readonly #at: number;
   readonly #fault: Fault;

@@ -4,7 +4,7 @@ import type { PublishCall, PublishResult } from "../broker.ts";
 import { publish } from "./publish.ts";
 import type { TestEngine } from "./test-engine.ts";
 
-/** Virtual time after which each publish of a test has its answer. */
+/** Virtual time after which each publish of a test has its answer, in milliseconds. */
 const answeredAfterMs = 70_000;
 
 export const keyedTopic = { topic: "a", groupId: undefined };
@@ -14,12 +14,12 @@ export function keyedCall(key: string | undefined, text = "text", change: Partia
   return { ...keyedTopic, content: new TextEncoder().encode(text), extensions: [], key, ...change };
 }
 
-/** What matches the catalogue's error. */
+/** A matcher for an error of the catalogue. */
 export function refusal(name: ErrorName): unknown {
   return expect.objectContaining({ code: errorCatalogue[name].code });
 }
 
-/** Publishes, and has virtual time go on until the answer. */
+/** Publishes, and advances virtual time until the answer. */
 export async function sendKeyed(engine: TestEngine, call: PublishCall): Promise<PublishResult> {
   const answer = publish(engine.broker, call);
   answer.catch(() => {});

@@ -2,12 +2,12 @@ import { setImmediate as turn } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../ports/clock.ts";
 
-/** How a node is cut off from what nodes share: calls fail at once, or nothing is heard of them until the end. */
+/** How a node is cut off from the store and the coordinator that nodes share: calls fail at once, or get no answer until the cut is healed. */
 export type Cut = "refused" | "silent";
 
 /**
- * The edge of one node's process. What comes in while it is halted waits for it to go on; nothing comes in any more once it was killed. What it
- * has sent out before is done all the same.
+ * The boundary of one node's process. While the node is halted, everything that comes in waits until it resumes; after a kill, nothing comes in. Calls that
+ * the node sent out before still take effect.
  */
 export class NodeGate {
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export class NodeGate {
   #unanswered: (() => void)[] = [];
   readonly #onHealed = new Set<() => void>();
 
-  /** `delayMs` is what a message to or from the shared store takes. */
+  /** `delayMs` returns the delay of a message to or from the shared store, in milliseconds. */
   constructor(clock: Clock, delayMs: () => number) {
     this.#delayMs = delayMs;
     this.clock = {
@@ -58,7 +58,7 @@ export class NodeGate {
     this.#held ??= [];
   }
 
-  /** What has waited comes in one after the other, as timers and messages do in a process that goes on. */
+  /** Lets in what has waited, one after the other, like timers and messages in a process that resumes. */
   resume(): void {
     if (!this.#isHalted) return;
     this.#isHalted = false;
@@ -97,7 +97,7 @@ export class NodeGate {
     if (this.#cut === undefined) this.#arrive(action);
   }
 
-  /** A packet of a client comes in. */
+  /** Passes a client's packet to the node. */
   receive(action: () => void): void {
     this.#arrive(action);
   }
@@ -115,7 +115,7 @@ export class NodeGate {
           const isStream = name === "follow";
           const isPlain = name === "view";
           if (isPlain) return Reflect.apply(value, target, args);
-          if (isStream) return this.#stream(Reflect.apply(value, target, args) as AsyncIterable<unknown>); // What `follow` answers.
+          if (isStream) return this.#stream(Reflect.apply(value, target, args) as AsyncIterable<unknown>); // `follow` returns a stream.
           return call(async () => Reflect.apply(value, target, args) as unknown);
         };
       },

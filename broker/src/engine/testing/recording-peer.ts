@@ -1,7 +1,7 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
 import type { Delivery, EndReason, Peer } from "../session/peer.ts";
 
-/** A connection that keeps what it is given. */
+/** A connection that records its deliveries. */
 export class RecordingPeer implements Peer {
   readonly deliveries: Delivery[] = [];
   readonly released: Ticket[] = [];
@@ -12,7 +12,7 @@ export class RecordingPeer implements Peer {
     return this.deliveries.map(({ event }) => event.sequence);
   }
 
-  /** The ticket of an event, by its sequence; 0 where it has none. */
+  /** The ticket of an event, by its sequence; 0 if it has none. */
   ticketOf(sequence: number): Ticket {
     return this.deliveries.find(({ event }) => event.sequence === sequence)?.ticket ?? 0;
   }

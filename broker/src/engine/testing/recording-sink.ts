@@ -17,11 +17,11 @@ export type Receiver = (notification: Notification) => AttemptOutcome | Promise<
 export class RecordingSink implements Sink {
   readonly attempts: Notification[] = [];
   readonly tested: CallbackTarget[] = [];
-  /** Of the tests from now on. */
+  /** Outcome of the tests from now on. */
   testOutcome: TestOutcome["outcome"] = { status: "accepted" };
-  /** Whether tests from now on end with their signal alone. */
+  /** Whether tests from now on hang until their signal aborts. */
   isTestHanging = false;
-  /** Attempts at one host at once; any number if left out. */
+  /** Limits the concurrent attempts at one host; no limit if undefined. */
   slots: KeyedSlots<string> | undefined;
   readonly #receivers = new Map<string, Receiver>();
 

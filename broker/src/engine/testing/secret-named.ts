@@ -1,6 +1,6 @@
 import { secretBytesMin, toSecret } from "../../domain/signing-secret.ts";
 
-/** A secret of its own for each short name. */
+/** A valid secret, which differs for each short name. */
 export function secretNamed(name: string): string {
   return toSecret(Buffer.from(name.padEnd(secretBytesMin, "-")));
 }

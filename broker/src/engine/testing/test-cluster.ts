@@ -25,12 +25,12 @@ import type { SubscribeCall } from "../subscribe-call.ts";
 
 export interface TestClusterOptions {
   readonly limits?: Partial<EngineLimits>;
-  /** What a message to or from the shared store takes; none when left out. */
+  /** Delay of a message to or from the shared store, in milliseconds. The default is none. */
   readonly delayMs?: () => number;
-  /** The chain as one node sees it; as it is when left out. */
+  /** Changes the ledger of one node. By default it stays as it is. */
   readonly toLedger?: (ledger: Ledger, index: number) => Ledger;
   readonly policy?: Policy;
-  /** Everybody may do everything when left out, and without a policy. */
+  /** Without `keys` and `policy`, everybody may do everything. */
   readonly keys?: KeyOptions;
 }
 
@@ -44,7 +44,7 @@ export interface BegunAttempt {
 }
 
 const graceMs = 1_000;
-/** A node that can start has started by then. */
+/** Time after which a node has started if it can, in milliseconds. */
 const startMs = 2_000;
 const groupRecord = {
   chainId: 1,
@@ -56,7 +56,7 @@ const groupRecord = {
 export interface TestNode {
   readonly address: string;
   readonly broker: CalledBroker;
-  /** The same, for callers with keys. */
+  /** The same broker, for callers with API keys. */
   readonly calls: Broker;
   readonly gate: NodeGate;
   /** Every identifier under which it tried to join. */
@@ -72,7 +72,7 @@ export class TestCluster {
   readonly attempts: BegunAttempt[] = [];
   readonly #options: TestClusterOptions;
   readonly #nodes = new Map<string, TestNode>();
-  /** What the time of day of each machine is ahead, by its node. */
+  /** How far the time of day of each machine is ahead, in milliseconds, by node. */
   readonly #aheadMs = new Map<number, number>();
   #uuids = 0;
 
@@ -80,7 +80,7 @@ export class TestCluster {
     this.#options = options;
   }
 
-  /** So many nodes, at `node-0:1` and so on, that share everything out. */
+  /** Starts `count` nodes, at `node-0:1` and so on. */
   static async start(count: number, options: TestClusterOptions = {}): Promise<TestCluster> {
     const cluster = new TestCluster(options);
     for (let index = 0; index < count; index += 1) cluster.launch(index);
@@ -102,7 +102,7 @@ export class TestCluster {
     return this.#nodes.get(addressOf(index));
   }
 
-  /** Starts a process, and does not wait for it; one that cannot start is gone. */
+  /** Starts a process without waiting for it. A process that cannot start is removed. */
   launch(index: number): TestNode {
     const node = this.#build(index);
     this.#nodes.set(node.address, node);
@@ -118,7 +118,7 @@ export class TestCluster {
     this.#nodes.delete(addressOf(index));
   }
 
-  /** Everything works again, and so many nodes run: those that are missing after `waitMs`, among them those whose start was cut off, start anew. */
+  /** Makes everything work again. After `waitMs`, starts those of `count` nodes that do not run, for example because their start was cut off. */
   async recover(count: number, waitMs: number): Promise<void> {
     for (const { gate } of this.nodes) {
       gate.resume();
@@ -129,7 +129,7 @@ export class TestCluster {
     await this.clock.advance(startMs);
   }
 
-  /** SIGTERM; it is gone when this answers. */
+  /** Stops a node as SIGTERM does. The node is gone when this resolves. */
   async stop(index: number): Promise<void> {
     const node = this.node(index);
     this.#nodes.delete(addressOf(index));
@@ -176,7 +176,7 @@ export class TestCluster {
     return eventId || status;
   }
 
-  /** Has virtual time go on until `work` is done. */
+  /** Advances virtual time until `work` is done. */
   async run<T>(work: Promise<T>): Promise<T> {
     const state = { isDone: false };
     const ended = work.finally(() => void (state.isDone = true));

@@ -22,11 +22,11 @@ import type { SubscribeCall } from "../subscribe-call.ts";
 export interface TestEngineOptions {
   readonly chain?: MemoryChain;
   readonly limits?: Partial<EngineLimits>;
-  /** Takes the place of the ledger's append. */
+  /** Replaces the ledger's append. */
   readonly append?: Ledger["append"];
   readonly ledgerLimits?: LedgerLimits;
   readonly hasCoordinator?: boolean;
-  /** A chain that takes blocks back; those are final that have so many on top. */
+  /** Allows reorgs of the chain; a block is final with this many blocks on top. */
   readonly confirmations?: number;
   readonly store?: Store;
   readonly metrics?: Metrics;
@@ -35,7 +35,7 @@ export interface TestEngineOptions {
   readonly keys?: KeyOptions;
   readonly auditLog?: AuditLog;
   readonly logger?: Logger;
-  /** How long the store keeps its copy of events. */
+  /** How long the store keeps its copy of events, in milliseconds. */
   readonly retentionMs?: number;
   readonly readMemory?: () => number;
 }
@@ -51,17 +51,17 @@ export class TestEngine {
   readonly chain: MemoryChain;
   readonly store: Store;
   running: RunningBroker;
-  /** The same, called by {@link testCaller}. */
+  /** The same broker, called by {@link testCaller}. */
   broker: CalledBroker;
-  /** Of the broker that is built next. */
+  /** Setting of the broker that is built next. */
   deliveries: "active" | "paused";
-  /** Takes the place of the ledger's readCommitted. */
+  /** Replaces the ledger's readCommitted. */
   readCommitted: Ledger["readCommitted"] | undefined;
-  /** Takes the place of the ledger's readBlock. */
+  /** Replaces the ledger's readBlock. */
   readBlock: Ledger["readBlock"] | undefined;
-  /** The ledger's own. */
+  /** The ledger's own readCommitted. */
   readFromLedger: Ledger["readCommitted"] = async () => [];
-  /** Whether the ledger says that what was sent before is settled. */
+  /** Whether the ledger reports that earlier transactions are settled. */
   settles = true;
   readonly #options: TestEngineOptions;
   #uuids = 0;

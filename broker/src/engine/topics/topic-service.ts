@@ -33,7 +33,7 @@ export class TopicService {
     this.#options = options;
   }
 
-  /** `reserve` counts a topic that is not there yet, throws to refuse it, and returns what to call in the end. Answers whether it was not open before. */
+  /** Opens a topic. `reserve` counts a new topic, or throws to refuse it; the function that it returns is called at the end. Returns false if it was open. */
   async open(call: TopicCall, reserve: ReserveTopic): Promise<boolean> {
     const name = parseTopicName(call.topic);
     const group = this.#options.groups.get(call.groupId);
@@ -50,7 +50,7 @@ export class TopicService {
     return true;
   }
 
-  /** Answers whether it was open before. */
+  /** Closes a topic. Returns whether it was open before. */
   async close(call: TopicCall): Promise<boolean> {
     const name = parseTopicName(call.topic);
     const group = this.#options.groups.get(call.groupId);
@@ -87,7 +87,7 @@ export class TopicService {
     return { ...page, pageIndex, pageSize };
   }
 
-  /** Sends one transaction and waits until its block is indexed. What fails after that must not tell the caller that nothing was done. */
+  /** Sends one transaction and waits until its block is indexed. An error after the transaction must not tell the caller that nothing was done. */
   async #change(
     group: Group,
     wanted: TopicState,

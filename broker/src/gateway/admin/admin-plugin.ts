@@ -15,7 +15,7 @@ import type { AsyncApiPage } from "./async-api.ts";
 import { toSkippedListing } from "./listing.ts";
 import { SharedListing } from "./shared-listing.ts";
 
-/** Renders every metric, as Prometheus reads them. */
+/** Renders all metrics in the format of Prometheus. */
 export interface MetricsPage {
   readonly contentType: string;
   render(): Promise<string>;
@@ -39,19 +39,19 @@ export interface AdminOptions {
   readonly hasDocs: boolean;
   /** Whether the server is closing, so that no new work should be sent to it. */
   readonly isClosing: () => boolean;
-  /** host:port under which the listing names this node. */
+  /** host:port of this node in the subscription listing. */
   readonly nodeAddress: () => string;
   readonly findHolding: FindHolding;
   readonly runner: OperationRunner;
-  /** Everybody if left out. */
+  /** Whom the listener serves; everybody if left out. */
   readonly audience?: Audience | undefined;
-  /** What listens, and where; left out of the health page when undefined. */
+  /** The active listeners; the health page omits them if undefined. */
   readonly listeners?: (() => readonly ListenerAddress[]) | undefined;
   /** Ways to log in to the console, whose warnings join those of the groups; none if left out. */
   readonly logIns?: readonly WarningLogIn[] | undefined;
 }
 
-/** Whom a listener serves where it does not serve everybody. */
+/** Whom a listener serves if it does not serve everybody. */
 export type Audience = "clients" | "operators";
 
 interface WarningLogIn {
@@ -81,7 +81,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
   app.get("/access", (request, reply) => sendRights(reply, { ...options, caller: callerOf(request) }));
   app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi()));
   app.get("/asyncapi.json", (request, reply) => sendJson(reply, options.asyncApi.render(request.headers.host)));
-  // Under a context segment Fastify serves it with and without the last slash.
+  // Under a context segment Fastify serves the index with and without the last slash.
   app.get("/", (request, reply) => sendIndex(request, reply, options));
 }
 
@@ -134,7 +134,7 @@ async function sendSkippedEntries(
   }
 }
 
-/** The server leaves queries unread: each interface has its own way with them. */
+/** The server does not parse queries: each interface parses them in its own way. */
 function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(url.split("?")[1]);
 }
@@ -145,8 +145,8 @@ interface ReadinessOptions extends AdminOptions, Called {
 }
 
 /**
- * 503 while no group can serve, as on a node that lost its membership. One group that is down does not make the node unready: a load balancer
- * would take the other groups away too. The query can ask about one group.
+ * Answers 503 while no group can serve, as on a node that lost its membership. One group that is down does not make the node unready: a load
+ * balancer would take the other groups away too. The query may ask about one group.
  */
 function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: ReadinessOptions): FastifyReply {
   const { broker, logger } = options;
@@ -163,7 +163,7 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   }
 }
 
-/** The engine knows nothing of providers. */
+/** Adds the warnings of login providers, which the engine does not know. */
 function withWarnings(
   groups: readonly GroupHealth[],
   { logIns = [] }: Pick<AdminOptions, "logIns">,
@@ -180,7 +180,7 @@ function joinTexts(texts: readonly (string | undefined)[]): string {
 /** Latest time that a date can hold, in milliseconds (ECMAScript, section 21.4.1.1). A token may end later. */
 const dateMax = 8.64e15;
 
-/** What the caller may do. It changes nothing, and tells nobody about another one. */
+/** Answers what the caller may do, and nothing about other callers. */
 function sendRights(reply: FastifyReply, { broker, caller, logger, audience }: AdminOptions & Called): FastifyReply {
   try {
     const { principal, expiresAt, actions } = broker.rightsOf(caller);
@@ -208,7 +208,7 @@ function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" |
   return groups.some(({ ready }) => ready) ? "partly ready" : "not ready";
 }
 
-/** A person gets the console, and a program the addresses. */
+/** Sends a browser to the console, and gives a program the addresses. */
 function sendIndex(request: FastifyRequest, reply: FastifyReply, options: AdminOptions): FastifyReply {
   if (!options.hasConsole) return sendJson(reply, toIndex(options));
   addVary(reply, "accept");

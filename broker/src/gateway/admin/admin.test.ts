@@ -9,7 +9,7 @@ const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, index
 const notReady: GroupHealth = { groupId: "2", ready: false, reason: "chain cannot be reached", indexedBlock: 3 };
 
 describe("INTERFACE.md, SubscriptionListing", () => {
-  it.each(["GET", "POST"])("by %s: node, identifier, exactly the documented fields", async (method) => {
+  it.each(["GET", "POST"])("answers %s with node, identifier and exactly the documented fields", async (method) => {
     await using server = await serve({}, { advertisedAddress: "broker.example:8080" });
     const response = await fetch(`${server.url}/admin/listSubscription`, { method });
     const listing: unknown = await response.json();
@@ -29,7 +29,7 @@ describe("INTERFACE.md, SubscriptionListing", () => {
     expect(subscriptionListingSchema.safeParse(listing).error).toBeUndefined();
   });
 
-  it("says which subscriptions are suspended", async () => {
+  it("shows the state of suspended subscriptions", async () => {
     const id = parseSubscriptionId("1b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11");
     const subscriptions = [sampleSubscription, { ...sampleSubscription, id, state: "suspended" as const }];
     await using server = await serve({
@@ -40,7 +40,7 @@ describe("INTERFACE.md, SubscriptionListing", () => {
     expect(Object.values(entries).map(({ state }) => state)).toEqual([undefined, "suspended"]);
   });
 
-  it("names the address listened on when none is advertised, and is empty without subscriptions", async () => {
+  it("names the node by its listening address if none is advertised, and is empty without subscriptions", async () => {
     await using server = await serve({
       listSubscriptions: () => Promise.resolve([{ address: undefined, subscriptions: [] }]),
     });
@@ -91,7 +91,7 @@ describe("health", () => {
     expect([response.status, await response.json()]).toEqual([200, { status: "live" }]);
   });
 
-  it("ready is 200 when every group is", async () => {
+  it("ready is 200 if every group is ready", async () => {
     await using server = await serve({ health: () => [ready] });
     const response = await fetch(`${server.url}/health/ready`);
     const groups = [{ groupId: "1", ready: true, indexedBlock: 5 }];
@@ -102,14 +102,17 @@ describe("health", () => {
     [[ready, notReady], 200, "partly ready"],
     [[notReady], 503, "not ready"],
     [[notReady, { ...notReady, groupId: "3" }], 503, "not ready"],
-  ] as const)("ready says which group is not, and why, and is 503 when none is: %j", async (groups, status, text) => {
-    await using server = await serve({ health: () => groups });
-    const response = await fetch(`${server.url}/health/ready`);
-    const expected = groups.map((group) => JSON.parse(JSON.stringify(group)) as unknown);
-    expect([response.status, await response.json()]).toEqual([status, { status: text, groups: expected }]);
-  });
+  ] as const)(
+    "ready names the groups that are not ready and why, and is 503 if none is ready: %j",
+    async (groups, status, text) => {
+      await using server = await serve({ health: () => groups });
+      const response = await fetch(`${server.url}/health/ready`);
+      const expected = groups.map((group) => JSON.parse(JSON.stringify(group)) as unknown);
+      expect([response.status, await response.json()]).toEqual([status, { status: text, groups: expected }]);
+    },
+  );
 
-  it("ready warns of a provider of log-ins that fails", async () => {
+  it("ready adds the warning of a failing login provider to each group", async () => {
     const logIns = [{ provider: { findWarning: () => undefined } }, { provider: { findWarning: () => "it is away" } }];
     const groups = [ready, { ...ready, warning: "w" }];
     await using server = await serve({ health: () => groups }, { logIns: logIns as never }); // No log-in begins here.
@@ -177,16 +180,19 @@ describe("the rest of admin", () => {
     for (const name of operationNames) expect(document).toHaveProperty(["paths", restPathOf(name)]);
   });
 
-  it.each(["/nothing", "/admin", "/health", "/%zz", "/restful"])("%s is nowhere", async (path) => {
-    await using server = await serve();
-    const response = await fetch(`${server.url}${path}`);
-    expect([404, 400]).toContain(response.status);
-    expect(await response.json()).toMatchObject({ code: 200001 });
-  });
+  it.each(["/nothing", "/admin", "/health", "/%zz", "/restful"])(
+    "answers %s with 404 or 400 and a code",
+    async (path) => {
+      await using server = await serve();
+      const response = await fetch(`${server.url}${path}`);
+      expect([404, 400]).toContain(response.status);
+      expect(await response.json()).toMatchObject({ code: 200001 });
+    },
+  );
 });
 
 it.each(["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/chain"])(
-  "%s is not served at the listener of clients, where operators have their own",
+  "serves %s at the operators' listener, not at the clients' listener",
   async (path) => {
     const chain = { read: () => Promise.resolve('"0x7"') };
     await using clients = await serve({}, { audience: "clients", chain });
@@ -200,7 +206,7 @@ it.each([
   [8.64e15, { expiresAt: "+275760-09-13T00:00:00.000Z" }],
   [8.64e15 + 1, {}],
   [1e300, {}],
-])("GET /access shows the end of a credential that a date can hold (%d)", async (expiresAt, shown) => {
+])("GET /access shows the expiry of a credential only if a date can hold it (%d)", async (expiresAt, shown) => {
   const rightsOf = () => ({ principal: "p", expiresAt, actions: [] });
   await using server = await serve({ rightsOf });
   const response = await fetch(`${server.url}/access`);

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { serve } from "../testing/serve.ts";
 import { AsyncApiPage, type AsyncApiPageOptions } from "./async-api.ts";
 
-/** A document as its readers parse it. */
+/** The parts of the document that these tests read. */
 interface Document {
   readonly servers: Readonly<Record<string, Server>>;
   readonly channels: Readonly<Record<string, { readonly servers: readonly Reference[] }>>;
@@ -100,7 +100,7 @@ describe("the AsyncAPI document", () => {
     for (const name of shared) expect(schemas[name]).toEqual(components.schemas[name]);
   });
 
-  it("names each way to the broker by the host of its reader, and the port that listens", () => {
+  it("lists each server with the host of the request and the listening port", () => {
     const { servers } = render();
     const places = Object.entries(servers).map(([name, { protocol, host, pathname = "" }]) => [
       name,
@@ -120,18 +120,18 @@ describe("the AsyncAPI document", () => {
     expect(render({ isForOperators: true }, "broker.example:8081").servers["http"]?.host).toBe("broker.example:8443");
   });
 
-  it("leaves out protocols that nobody can speak", () => {
+  it("leaves out protocols without a listener or route", () => {
     const { channels } = render({ listeners: undefined, routes: [] });
     expect(Object.keys(channels)).toEqual(["restCallback", "rpcCallback", "cloudEventCallback", "tail"]);
   });
 
-  it("asks for no credential where the broker asks for none", () => {
+  it("names no credential if the broker asks for none", () => {
     const { servers, components } = render();
     expect(Object.values(servers).map(({ security }) => security)).toEqual(Object.values(servers).map(() => undefined));
     expect(components.securitySchemes).toEqual({});
   });
 
-  it("names the credentials that each listener takes", () => {
+  it("names the credentials that each listener accepts", () => {
     const { servers, components } = render({ settings: { ...withKeys, asksCertificates: ["http", "mqtt"] } });
     const taken = Object.entries(servers).map(([name, { security = [] }]) => [
       name,
@@ -149,7 +149,7 @@ describe("the AsyncAPI document", () => {
     expect(Object.keys(components.securitySchemes)).toHaveLength(4);
   });
 
-  it("is served beside the OpenAPI document, with the same headers", async () => {
+  it("is served with the same headers as the OpenAPI document", async () => {
     await using server = await serve({}, { basePath: "events" });
     const [open, async] = await Promise.all(["openapi", "asyncapi"].map((name) => fetch(`${server.url}/${name}.json`)));
     const document = (await async?.json()) as Document;

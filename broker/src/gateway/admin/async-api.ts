@@ -6,7 +6,7 @@ export interface AsyncApiPageOptions {
   readonly version: string;
   readonly basePath: string;
   readonly extensionPrefix: string;
-  /** What the settings say of it; open to everybody if left out. */
+  /** Settings that the document shows; those of a broker open to everybody if left out. */
   readonly settings?: AsyncApiSettings | undefined;
   /** Protocols over WebSocket of the clients' HTTP port. */
   readonly routes: readonly Pick<UpgradeRoute, "path" | "protocol">[];
@@ -14,7 +14,7 @@ export interface AsyncApiPageOptions {
   readonly isSecure: boolean;
   /** Whether the page is at a listener that does not serve clients. */
   readonly isForOperators: boolean;
-  /** What listens; none is known without. */
+  /** The active listeners; none if left out. */
   readonly listeners?: (() => readonly { readonly address: string }[]) | undefined;
 }
 
@@ -40,8 +40,8 @@ const kinds = new Map<string, AsyncServer["kind"]>([
 ]);
 
 /**
- * The AsyncAPI document. Its servers have the name by which its reader reaches this broker: an address that is listened on may mean nothing to others,
- * and whoever may not see the health page does not learn it here.
+ * The AsyncAPI document. Its servers have the host by which the reader reaches this broker. A listening address may mean nothing to others, and
+ * readers without access to the health page must not learn it here.
  */
 export class AsyncApiPage {
   readonly #options: AsyncApiPageOptions;
@@ -52,7 +52,7 @@ export class AsyncApiPage {
     this.#renderer = once(() => createAsyncApi({ ...options, ...(options.settings ?? openSettings) }));
   }
 
-  /** For the reader of a request with this `Host`. */
+  /** Renders the document for a request with this `Host`. */
   render(host: string | undefined): unknown {
     return this.#renderer()(this.#serversAt(host ?? "localhost"));
   }
@@ -77,14 +77,17 @@ export class AsyncApiPage {
     ];
   }
 
-  /** Operators read it at another port than that of clients, which is the first that listens. */
+  /**
+   * Host and port of the clients' HTTP listener. On the operators' listener the port differs from that of the request; clients' HTTP is the first
+   * listener.
+   */
   #httpHost(host: string, [first]: readonly URL[]): string {
     if (!this.#options.isForOperators || first === undefined) return host;
     return `${host.replace(/:\d*$/, "")}:${first.port === "" ? defaultPort(first) : first.port}`;
   }
 }
 
-/** URLs leave it out. */
+/** `URL.port` is empty for the default port. */
 function defaultPort({ protocol }: URL): string {
   return protocol === "https:" ? "443" : "80";
 }

@@ -4,10 +4,10 @@ import type { NodeListing, SkippedEntriesResult, SubscriptionStatus } from "../.
 import { chunksOf } from "../../lib/chunks.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 
-/** Entries that are encoded in one step, and sent in one piece: about 50 KB, and half a millisecond. */
+/** Entries that are encoded in one step and sent in one piece; they take about 50 KB and half a millisecond. */
 const entriesEncodedMax = 200;
 
-/** The admin listing as JSON, in pieces; this node is known to others by `ownAddress`, host:port. */
+/** The subscription listing as JSON, in pieces. `ownAddress` is host:port of this node. */
 export async function encodeListing(
   nodes: readonly NodeListing[],
   { ownAddress, slices }: { readonly ownAddress: string; readonly slices: TimeSlices },

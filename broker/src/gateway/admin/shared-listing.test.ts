@@ -25,7 +25,7 @@ function listingOf(readings: readonly Promise<readonly NodeListing[]>[], overrid
 
 const toText = (pieces: readonly Buffer[]): string => Buffer.concat(pieces).toString();
 
-it("makes one listing for all calls before it begins, and another for later calls", async () => {
+it("makes one listing for all calls that came before it began, and another for later calls", async () => {
   const [first, second] = [createDeferred<readonly NodeListing[]>(), createDeferred<readonly NodeListing[]>()];
   const { listing, begun } = listingOf([first.promise, second.promise]);
   const early = [listing.read(testCaller), listing.read(testCaller)];
@@ -38,13 +38,13 @@ it("makes one listing for all calls before it begins, and another for later call
   expect(begun()).toBe(2);
 });
 
-it("reports a failure to all waiting calls, and makes the next listing", async () => {
+it("reports a failure, and makes the next listing", async () => {
   const { listing } = listingOf([Promise.reject(new Error("disk")), Promise.resolve([])]);
   await expect(listing.read(testCaller)).rejects.toThrow("disk");
   expect(toText(await listing.read(testCaller))).toBe("{}");
 });
 
-it("asks for each caller's right, also where the listing is shared", async () => {
+it("checks each caller's right, even if callers share the listing", async () => {
   const stranger = { ...testCaller, address: "10.0.0.1" };
   const authorize: Broker["authorize"] = (caller, action) => {
     if (caller === stranger) throw new BrokerError("accessDenied", { details: action });
@@ -56,7 +56,7 @@ it("asks for each caller's right, also where the listing is shared", async () =>
   expect(begun()).toBe(1);
 });
 
-it("a caller that loses its right while it waits refuses none of those that share its listing", async () => {
+it("serves the other callers of a shared listing if one loses its right while it waits", async () => {
   const leaver = { ...testCaller, address: "10.0.0.1" };
   let hasLeft = false;
   const authorize: Broker["authorize"] = (caller) => {

@@ -6,18 +6,18 @@ import { SingleFlight } from "../../lib/single-flight.ts";
 import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import { encodeListing } from "./listing.ts";
 
-/** Longest rest, in milliseconds, between two listings. */
+/** Longest pause, in milliseconds, between two listings. */
 const listingRestMsMax = 5_000;
 
 export interface SharedListingOptions {
   readonly broker: Pick<Broker, "authorize" | "listSubscriptions">;
-  /** host:port under which the listing names this node. */
+  /** host:port of this node in the listing. */
   readonly nodeAddress: () => string;
 }
 
 /**
- * The listing of subscriptions, made once for all who ask meanwhile and have the right: they get the same bytes, which are no older than
- * their requests. After each listing it rests for as long as the listing took, so that callers, however many, leave half of the processor.
+ * The listing of subscriptions. All callers that wait get the same bytes, of a listing that began after their requests. Each listing is followed by
+ * a pause as long as the listing took, so that callers, however many, leave half of the processor.
  */
 export class SharedListing {
   readonly #options: SharedListingOptions;
@@ -37,7 +37,7 @@ export class SharedListing {
       return await this.#shared.read(caller);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // Whoever asked first may have lost its right while it waited, which must not refuse the others.
+      // The first caller may have lost its right while it waited, which must not refuse the others.
       broker.authorize(caller, "administer");
       return this.#shared.read(caller);
     }

@@ -18,29 +18,29 @@ test.each([
   [
     "host",
     { host: "evil.example" },
-    'the host "evil.example" is not one of this broker\'s; STELE_ALLOWED_HOSTS lets names in',
+    'the host "evil.example" is not one of this broker\'s; STELE_ALLOWED_HOSTS allows more names',
   ],
   [
     "site",
     { "sec-fetch-site": "cross-site" },
-    "a web page of another site sent the request; STELE_ALLOWED_ORIGINS lets origins in",
+    "a web page of another site sent the request; STELE_ALLOWED_ORIGINS allows more origins",
   ],
   [
     "site and origin",
     { "sec-fetch-site": "same-site", origin },
-    `a web page of "${origin}" sent the request; STELE_ALLOWED_ORIGINS lets origins in`,
+    `a web page of "${origin}" sent the request; STELE_ALLOWED_ORIGINS allows more origins`,
   ],
   [
-    "site that is none",
+    "empty site",
     { "sec-fetch-site": "" },
-    "a web page of another site sent the request; STELE_ALLOWED_ORIGINS lets origins in",
+    "a web page of another site sent the request; STELE_ALLOWED_ORIGINS allows more origins",
   ],
-  ["origin", { origin }, `web pages of "${origin}" may not call; STELE_ALLOWED_ORIGINS lets origins in`],
-  ["origin of nobody", { origin: "null" }, 'web pages of "null" may not call; STELE_ALLOWED_ORIGINS lets origins in'],
+  ["origin", { origin }, `web pages of "${origin}" may not call; STELE_ALLOWED_ORIGINS allows more origins`],
+  ["null origin", { origin: "null" }, 'web pages of "null" may not call; STELE_ALLOWED_ORIGINS allows more origins'],
   [
-    "origin of nobody, typed in",
+    "null origin without a site",
     { origin: "null", "sec-fetch-site": "none" },
-    'web pages of "null" may not call; STELE_ALLOWED_ORIGINS lets origins in',
+    'web pages of "null" may not call; STELE_ALLOWED_ORIGINS allows more origins',
   ],
   ["callback of a broker", { "user-agent": "stele/1.2.3" }, "callbacks of a broker may not call a broker"],
 ])("refuses a foreign %s with the reason, without a call to the broker", async (_name, headers, details) => {
@@ -62,7 +62,7 @@ test.each([
   { origin: "http://localhost" },
   { "sec-fetch-site": "none" },
   { "sec-fetch-site": "same-origin", origin: "https://localhost" },
-])("%o may call", async (headers) => {
+])("serves a request with the headers %o", async (headers) => {
   await using server = await serve({ exist: async () => true });
   expect(await ask(server.url, headers)).toMatchObject({ status: 200, body: "true" });
 });
@@ -92,7 +92,7 @@ test("grants a preflight neither unrequested headers nor private network access"
   expect(head).not.toMatch(/allow-headers|private-network|credentials/);
 });
 
-test("a failure can be read by a page of an allowed origin too", async () => {
+test("lets a page of an allowed origin read failures too", async () => {
   await using server = await serve({}, { allowedOrigins: [origin] });
   for (const line of ["GET /nothing HTTP/1.1", "GET /rest/open?topic=%zz HTTP/1.1", "GET /%zz HTTP/1.1"])
     expect((await ask(server.url, { origin }, line)).head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
@@ -108,7 +108,7 @@ test.each([
   await using server = await serve({}, { allowedOrigins: ["*"], operator: {} as never }); // Never called.
   for (const headers of [{ origin }, { "sec-fetch-site": "cross-site" }]) {
     const { status, head, body } = await ask(server.url, headers, `GET ${path} HTTP/1.1`);
-    expect({ status, body }).toMatchObject({ status: 403, body: expect.stringContaining("no setting lets pages in") });
+    expect({ status, body }).toMatchObject({ status: 403, body: expect.stringContaining("no setting allows them") });
     expect(head).not.toContain("access-control");
   }
   const asked = { origin, "access-control-request-method": "GET" };
@@ -122,7 +122,7 @@ test("no page of another origin may call the operators' listener", async () => {
   expect((await ask(server.url, { origin: "http://localhost" }, "GET /health/live HTTP/1.1")).status).toBe(200);
 });
 
-test("operators' paths are those below the context segment, and no others that begin alike", async () => {
+test("protects operators' paths below the context segment, but no other paths that begin alike", async () => {
   await using server = await serve({}, { allowedOrigins: ["*"], basePath: "/one" });
   const statusOf = async (path: string): Promise<number> =>
     (await ask(server.url, { origin }, `GET ${path} HTTP/1.1`)).status;

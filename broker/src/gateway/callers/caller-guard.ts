@@ -11,14 +11,14 @@ export interface CallerGuardOptions {
   readonly allowedOrigins: readonly string[];
   /** Whether a request is for operators alone: pages of other origins may not call then, whatever is allowed. */
   readonly isForOperators: (request: FastifyRequest) => boolean;
-  /** Whether a request only opens a page that every link may open. */
+  /** Whether a request only opens a page to which any site may link. */
   readonly isOpenLink: (request: FastifyRequest) => boolean;
   readonly logger: Logger;
 }
 
 /**
- * Builds the check before every route, unknown paths included: it answers 403 to pages and hosts that may not call, and CORS preflights. True when
- * the request is answered. No byte of a body is read before.
+ * Builds the check that runs before every route, even for unknown paths, and before any byte of a body is read. It answers 403 to pages and hosts
+ * that may not call, and answers CORS preflights. It returns true if it has answered.
  */
 export function createCallerGuard({ allowedHosts, allowedOrigins, logger, ...options }: CallerGuardOptions) {
   const origins = new OriginRule(allowedOrigins);
@@ -30,7 +30,7 @@ export function createCallerGuard({ allowedHosts, allowedOrigins, logger, ...opt
     const isOpen = isPage && options.isOpenLink(request);
     const details = isOpen ? applied.findHostFault(request.raw) : applied.findRefusal(request.raw);
     if (details === undefined) return answerCors(request, reply, origins);
-    // Without its body the connection cannot carry another request.
+    // The body is not read, so the connection cannot carry another request.
     reply.status(403).header("connection", "close");
     sendFailure(reply, new BrokerError("callerRefused", { details }), { logger, operation: "none" });
     return true;

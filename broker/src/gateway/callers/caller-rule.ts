@@ -4,7 +4,7 @@ import { quote } from "@stele/wire";
 import { HostRule } from "./host-rule.ts";
 import type { OriginRule } from "./origin-rule.ts";
 
-/** Settings by which operators let more callers in; a refusal names the one that helps. */
+/** Settings with which operators admit more callers; a refusal names the setting that would help. */
 const hostsSetting = "STELE_ALLOWED_HOSTS";
 const originsSetting = "STELE_ALLOWED_ORIGINS";
 
@@ -14,15 +14,15 @@ const callbackAgent = "stele/";
 const absoluteTarget = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 
 export interface CallerRuleOptions {
-  /** Names under which clients reach this broker, beside IP addresses and localhost. */
+  /** Names under which clients reach this broker, besides IP addresses and localhost. */
   readonly allowedHosts: readonly string[];
-  /** Undefined where no page of another origin may call. */
+  /** Undefined if no page of another origin may call. */
   readonly origins: OriginRule | undefined;
 }
 
 /**
- * Which requests are served at all. Without authentication everybody who reaches the port may call. A web page runs in a browser that reaches
- * ports which the author of the page does not. Browsers say so in `Sec-Fetch-Site` and `Origin`, which no page can change. Other clients send neither.
+ * Decides which requests are served at all. Without authentication everybody who reaches the port may call, and a browser may reach ports that the
+ * author of a web page cannot. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can change. Other clients send neither.
  */
 export class CallerRule {
   readonly #hosts: HostRule;
@@ -33,19 +33,19 @@ export class CallerRule {
     this.#origins = origins;
   }
 
-  /** Why a request is not served; undefined when it is. Looks at its head alone. */
+  /** Why a request is not served; undefined if it is. Reads its headers only. */
   findRefusal(request: IncomingMessage): string | undefined {
     return this.findHostFault(request) ?? this.#findPageFault(request) ?? findLoop(request);
   }
 
-  /** Why no page of this host is served; undefined where it is one of this broker's. */
+  /** Why the request's host is refused; undefined if it is one of this broker's. */
   findHostFault({ headers, rawHeaders, url = "" }: IncomingMessage): string | undefined {
     const { host } = headers;
     if (url[0] !== "/") {
       const target = absoluteTarget.exec(url)?.[1];
       if (target !== undefined && !this.#hosts.allows(target)) return toHostFault(target);
     }
-    // HTTP/1.0 needs none; no browser speaks it. Node answers 400 to HTTP/1.1 without one.
+    // HTTP/1.0 needs no Host header; no browser speaks HTTP/1.0. Node answers 400 to HTTP/1.1 without one.
     if (host === undefined) return undefined;
     if (!this.#hosts.allows(host)) return toHostFault(host);
     return isHostDoubled(rawHeaders) ? "the request has more than one Host header" : undefined;
@@ -56,7 +56,7 @@ export class CallerRule {
     const site = headers["sec-fetch-site"];
     const { origin, host } = headers;
     if (this.#origins?.allows(origin) === true) return undefined;
-    // The browser has compared the origins itself, also where a proxy ends TLS and the scheme here is another one.
+    // The browser has compared the origins, which holds even if a proxy ends TLS and the scheme differs here.
     if (site === "same-origin") return undefined;
     if (site !== undefined && site !== "none") {
       const page = origin === undefined ? "another site" : quote(origin);
@@ -68,26 +68,26 @@ export class CallerRule {
   }
 
   get #remedy(): string {
-    return this.#origins === undefined ? "no setting lets pages in here" : `${originsSetting} lets origins in`;
+    return this.#origins === undefined ? "no setting allows them here" : `${originsSetting} allows more origins`;
   }
 }
 
-/** Whether a request says that a page sent it. Programs send neither header. */
+/** Whether a request's headers say that a web page sent it. Programs send neither of them. */
 export function isOfPage({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers["sec-fetch-site"] !== undefined || headers.origin !== undefined;
 }
 
-/** A subscription whose url publishes would feed itself, or two brokers each other, for ever. */
+/** A subscription whose url is a publish call would feed itself, or two brokers each other, for ever. */
 function findLoop({ headers }: IncomingMessage): string | undefined {
   const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
   return isCallback ? "callbacks of a broker may not call a broker" : undefined;
 }
 
 function toHostFault(host: string): string {
-  return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} lets names in`;
+  return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} allows more names`;
 }
 
-/** Node keeps the first of two, a proxy before it may have judged the other. */
+/** Node uses the first of two Host headers, but a proxy in front may have checked the other one. */
 function isHostDoubled(rawHeaders: readonly string[]): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -13,7 +13,7 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r
 const json = { "content-type": "application/json" };
 const rpc = (method: string, params: unknown) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 
-/** A broker whose policy denies everything. */
+/** Denies every call. */
 function refuse(): never {
   throw new BrokerError("accessDenied", { details: "x" });
 }
@@ -59,7 +59,7 @@ it("passes the address and protocol of each call to the broker, in one object pe
   ]);
 });
 
-it("aborts the caller's signal when the connection ends, also during a call", async () => {
+it("aborts the caller's signal when the connection ends, even during a call", async () => {
   const signals: AbortSignal[] = [];
   const ended = createDeferred<void>();
   await using server = await serve({
@@ -79,7 +79,7 @@ it("aborts the caller's signal when the connection ends, also during a call", as
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
 });
 
-it("answers a caller without the right: 403 outside /rest and /jsonrpc, its own errors there and at /chain", async () => {
+it("answers a caller without the right with 403 at /metrics and /health/ready, elsewhere with 200 and an error", async () => {
   await using server = await serve(
     {
       authorize: refuse,
@@ -111,7 +111,7 @@ it("answers a caller without the right: 403 outside /rest and /jsonrpc, its own 
   expect(await ask("/chain", rpc("eth_blockNumber", []))).toMatchObject([200, { error: failure }]);
 });
 
-it("makes one caller for each credential of a connection, and asks again for one that was wrong", async () => {
+it("creates one caller for each credential of a connection, and authenticates a rejected one again", async () => {
   const asked: (string | undefined)[] = [];
   const principals = new Map<string | undefined, Principal>([
     ["one", known("one")],
@@ -157,7 +157,7 @@ it.each([
   [["127.0.0.0/8"], ["192.0.2.7", "192.0.2.8", "192.0.2.7", "127.0.0.1"]],
   [["10.0.0.0/8"], ["127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"]],
   [[], ["127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"]],
-])("with the trusted proxies %j, forwarded addresses make the callers %j", async (trustedProxies, addresses) => {
+])("with the trusted proxies %j, the callers have the addresses %j", async (trustedProxies, addresses) => {
   const origins: (string | undefined)[] = [];
   const rejected: Principal = { kind: "rejected", reason: "wrong" };
   const operations = {
@@ -189,7 +189,7 @@ it("ends a connection that has given too many wrong credentials, without an answ
   expect([text, server.calls]).toEqual(["", []]);
 });
 
-it("remembers a hundred callers of one connection, such as that of a proxy", async () => {
+it("remembers a hundred callers of one connection, and forgets all of them after one more", async () => {
   const principals = new Map<string, Principal>();
   await using server = await serve({
     authenticate: (credential = "") => {

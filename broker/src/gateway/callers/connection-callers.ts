@@ -5,15 +5,15 @@ import type { ClientCertificate } from "../../engine/access/credential.ts";
 import { certificateOf } from "./client-certificate.ts";
 
 interface Held {
-  /** Of the latest request. */
+  /** Caller of the latest request. */
   readonly caller: ConnectionCaller;
   readonly callers: Map<Principal, ConnectionCaller>;
 }
 
-/** Callers of one connection that are remembered: a proxy may send the requests of many over it. Where there are more, all are forgotten. */
+/** Remembered callers of one connection: a proxy may send the requests of many over it. If there are more, all are forgotten. */
 const callersKeptMax = 100;
 
-/** The callers of one protocol: one for each connection, principal and client behind a proxy, made with its first call. */
+/** Creates the callers of one protocol: one for each connection, principal and client behind a proxy. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
   readonly #bySocket = new WeakMap<Socket, Held>();
@@ -22,12 +22,12 @@ export class ConnectionCallers {
     this.#protocol = protocol;
   }
 
-  /** Whoever sent a request. */
+  /** The caller that sent a request. */
   ofRequest({ raw, principal, forwardedFor }: Pick<FastifyRequest, "raw" | "principal" | "forwardedFor">): Caller {
     return this.of(raw.socket, { principal, forwardedFor });
   }
 
-  /** A protocol may bring the principal later, see `logIn`. */
+  /** The caller of a connection. A protocol may set the principal later, see `logIn`. */
   of(socket: Socket, { principal = anonymous, forwardedFor }: Sender = {}): Caller {
     const held = this.#bySocket.get(socket);
     if (held?.caller.principal === principal && held.caller.isOf(forwardedFor)) return held.caller;
@@ -48,7 +48,7 @@ export class ConnectionCallers {
 type Sender = Partial<Pick<FastifyRequest, "principal" | "forwardedFor">>;
 
 interface Client extends Pick<Caller, "principal" | "certificate"> {
-  /** Address that a trusted proxy says; undefined for none. */
+  /** The client's address according to a trusted proxy; undefined for none. */
   readonly forwardedFor: string | undefined;
 }
 
@@ -70,12 +70,12 @@ class ConnectionCaller implements Caller {
     this.protocol = protocol;
   }
 
-  /** Whether it came by the same proxy for the same client. */
+  /** Whether this caller has the given forwarded address. */
   isOf(forwardedFor: string | undefined): boolean {
     return this.#forwardedFor === forwardedFor;
   }
 
-  /** Made when first asked for: most connections only publish, which nobody can call back. */
+  /** Created on first use: most connections only publish, which nobody can cancel. */
   get signal(): AbortSignal {
     this.#signal ??= abortWith(this.#socket);
     return this.#signal;

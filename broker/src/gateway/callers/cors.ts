@@ -7,7 +7,7 @@ import type { OriginRule } from "./origin-rule.ts";
 /** How long a browser keeps the answer to a preflight. Chromium keeps none longer than two hours. */
 const preflightMaxAgeS = 7200;
 
-/** Request headers that mean something here or to a tracing proxy; a page may set no other. */
+/** Request headers that a page may set: the broker or a tracing proxy reads them. */
 const requestHeaders: ReadonlySet<string> = new Set([
   "accept",
   "authorization",
@@ -18,12 +18,12 @@ const requestHeaders: ReadonlySet<string> = new Set([
   "tracestate",
 ]);
 
-/** Headers of an answer that a page may read beside those that every page may. */
+/** Headers of an answer that a page may read, besides those that every page may. */
 const exposedHeaders = `stele-error-retry, retry-after, ${secretHeader}`;
 
 /**
- * Lets pages of allowed origins read what they are answered (Fetch standard, CORS protocol). Credentials are never allowed.
- * Answers true when the request was a preflight, which is answered here.
+ * Lets pages of allowed origins read their answers (Fetch standard, CORS protocol). Credentials are never allowed. Returns true if the request was
+ * a preflight, which is answered here.
  */
 export function answerCors(request: FastifyRequest, reply: FastifyReply, origins: OriginRule): boolean {
   if (!origins.isOpen) return false;
@@ -46,13 +46,13 @@ function answerPreflight(headers: IncomingHttpHeaders, reply: FastifyReply): voi
   reply.header("access-control-allow-methods", "GET, POST").header("access-control-max-age", String(preflightMaxAgeS));
   const allowed = allowedOf(headers["access-control-request-headers"]);
   if (allowed !== "") reply.header("access-control-allow-headers", allowed);
-  // A page of the public internet that calls a private address (Private Network Access).
+  // For a page of the public internet that calls a private address (Private Network Access).
   if (headers["access-control-request-private-network"] === "true")
     reply.header("access-control-allow-private-network", "true");
   reply.status(204).send();
 }
 
-/** Those of the headers asked for that may be set. */
+/** The requested headers that a page may set. */
 function allowedOf(asked = ""): string {
   const names = asked.split(",").map((name) => name.trim().toLowerCase());
   return names.filter((name) => requestHeaders.has(name)).join(", ");

@@ -1,6 +1,9 @@
 const bearer = /^bearer +(\S+) *$/i;
 
-/** The credential of an `Authorization` header (RFC 6750, section 2.1). One of another scheme is given as it is, and is none of the broker's. */
+/**
+ * The credential of an `Authorization` header (RFC 6750, section 2.1). A value of another scheme is returned unchanged; the broker knows no such
+ * credential.
+ */
 export function readCredential(header: string | undefined): string | undefined {
   return header === undefined ? undefined : (bearer.exec(header)?.[1] ?? header);
 }

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 
-/** Finds the address of the client for which a proxy sent a request; undefined unless a trusted proxy says one. */
+/** Finds the address of the client for which a proxy sent a request; undefined if no trusted proxy names one. */
 export type FindForwarded = (request: Pick<IncomingMessage, "headers" | "socket">) => string | undefined;
 
 /**
- * Reads `X-Forwarded-For` of requests that come from `trustedProxies`: addresses and networks in CIDR form. Each proxy adds the address that it sees at the
- * end, so the last one that is no trusted proxy is the client; what stands before it is the client's own claim.
+ * Reads `X-Forwarded-For` of requests that come from `trustedProxies`: addresses and networks in CIDR form. Each proxy adds the address that it
+ * sees at the end, so the last one that is no trusted proxy is the client; the addresses before it are the client's own claim.
  */
 export function createForwardedFinder(trustedProxies: readonly string[]): FindForwarded {
   if (trustedProxies.length === 0) return () => undefined;

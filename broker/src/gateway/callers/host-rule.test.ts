@@ -19,7 +19,7 @@ test.each([
   "a.b.EXAMPLE.org.",
 ])("%j is allowed", (host) => {
   expect(rule.allows(host)).toBe(true);
-  expect(rule.allows(host)).toBe(true); // From memory.
+  expect(rule.allows(host)).toBe(true); // From the cache.
 });
 
 test.each([
@@ -54,17 +54,17 @@ test.each([
   "local host",
   "localhost, evil.example",
   `${"a".repeat(300)}.example.org`,
-])("%j is not", (host) => {
+])("%j is not allowed", (host) => {
   expect(rule.allows(host)).toBe(false);
 });
 
-test("* allows every host that is one", () => {
+test("* allows every well-formed host", () => {
   const open = new HostRule(["*"]);
   for (const host of ["evil.example:1", "0.0.0.0", "[::]"]) expect(open.allows(host)).toBe(true);
   for (const host of ["", "a@b", "a/b"]) expect(open.allows(host)).toBe(false);
 });
 
-test("of more names than are remembered each is judged as before", () => {
+test("allows the same hosts after more than it remembers", () => {
   const hosts = Array.from({ length: 2500 }, (_, index) => `n${index}.example.org`);
   for (const host of [...hosts, ...hosts]) expect(rule.allows(host)).toBe(true);
 });

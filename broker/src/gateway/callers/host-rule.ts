@@ -1,21 +1,21 @@
 import { isIP } from "node:net";
 
-/** Allowed Host headers that are remembered, so that a known one costs one look-up. Refused ones are not: a stranger could fill the memory. */
+/** Allowed Host headers that are remembered, so that a known one costs one look-up. Refused ones are not remembered: a stranger could fill the memory. */
 const hostsKeptMax = 1000;
 
-/** Longest Host header that is looked at: a DNS name and a port. */
+/** Longest Host header that can be allowed: a DNS name and a port. */
 const hostCharactersMax = 260;
 
 /** `name`, `1.2.3.4` or `[::1]`, with or without a port. */
 const hostPattern = /^(?:\[([0-9a-f:.]+)\]|([^\s:@/?#[\]]+))(?::\d{0,5})?$/;
 
 /**
- * Which names in a request's Host header are this broker's. A web page that rebinds its own name to this machine (DNS rebinding) sends that
- * name here, and a browser takes its requests for same-origin: only the name gives it away.
+ * Decides which names in a request's Host header are this broker's. A web page may rebind its own name to this machine (DNS rebinding). Browsers
+ * then treat its requests as same-origin, so only the name in the Host header reveals them.
  */
 export class HostRule {
   readonly #names: ReadonlySet<string>;
-  /** Each with its leading dot. */
+  /** Allowed endings of names, each with its leading dot. */
   readonly #suffixes: readonly string[];
   readonly #allowsAll: boolean;
   readonly #kept = new Set<string>();
@@ -53,14 +53,14 @@ export class HostRule {
 }
 
 /**
- * No name leads to an address, so no page can rebind one. The unspecified address is left out: systems connect it to loopback, and
- * browsers send no `Sec-Fetch-Site` there.
+ * An address needs no DNS, so no page can rebind it. The unspecified address is refused: systems connect it to loopback, and browsers send no
+ * `Sec-Fetch-Site` there.
  */
 function isOwnIpv4(name: string): boolean {
   return isIP(name) === 4 && name !== "0.0.0.0";
 }
 
-/** `::` is the unspecified address; `::ffff:7f00:1` and its like lead to an IPv4 address that has a name of its own. */
+/** Refuses `::`, the unspecified address, and forms such as `::ffff:7f00:1`, which stand for IPv4 addresses. */
 function isOwnIpv6(name: string): boolean {
   return isIP(name) === 6 && (name === "::1" || !name.startsWith("::"));
 }

@@ -10,9 +10,9 @@ import { cookieNameOf, findSession } from "./session-cookie.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Whoever sent it, by its `Authorization` header, its session's cookie or its certificate; undefined without one. */
+    /** The sender, identified by `Authorization` header, session cookie or certificate; undefined without any of them. */
     principal: Principal | undefined;
-    /** Address of the client where a trusted proxy sent it; else undefined. */
+    /** Address of the client if a trusted proxy sent the request; else undefined. */
     forwardedFor: string | undefined;
   }
 }
@@ -25,13 +25,13 @@ interface Held {
 export interface HttpLogInOptions {
   readonly broker: Pick<Broker, "authenticate">;
   readonly basePath: string;
-  /** Addresses and networks of proxies whose `X-Forwarded-For` counts; none if left out. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none if left out. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** Ways to log in to the console. Without any, no cookie counts. */
+  /** Ways to log in to the console. Without any, cookies are ignored. */
   readonly logIns?: readonly unknown[] | undefined;
 }
 
-/** Finds out who sends each request, before its body is read. A connection that gives the same credential again is not asked about again. */
+/** Authenticates each request before its body is read. The result is reused while the connection sends the same credential. */
 export function registerLogIns(app: FastifyInstance, options: HttpLogInOptions): void {
   const { broker, basePath, trustedProxies = [], logIns } = options;
   const findForwarded = createForwardedFinder(trustedProxies);
@@ -44,12 +44,12 @@ export function registerLogIns(app: FastifyInstance, options: HttpLogInOptions):
     const { socket } = request.raw;
     const session = sessionCookie === undefined ? undefined : findSession(request.headers, sessionCookie);
     const credential = readCredential(authorization) ?? session;
-    // A shared cache knows that answers to `Authorization` are of one caller (RFC 9111, section 3.5), but not those to a cookie.
+    // A shared cache stores no answer to `Authorization` (RFC 9111, section 3.5), but would store one to a cookie.
     if (session !== undefined) reply.header("cache-control", "no-store");
     request.forwardedFor = findForwarded(request.raw);
     if (credential === undefined && !(socket instanceof TLSSocket)) return done();
     const held = bySocket.get(socket);
-    // What was wrong may be right by now: the key may be a new one.
+    // A rejected credential is checked again: its key may have been created since.
     if (held !== undefined && held.credential === credential && held.principal.kind !== "rejected") {
       request.principal = held.principal;
       return done();

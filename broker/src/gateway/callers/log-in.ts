@@ -1,13 +1,13 @@
 import type { Caller, Principal } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 
-/** What a client of MQTT or STOMP gives when it connects. */
+/** The login that an MQTT or STOMP client sends when it connects. */
 export interface Login {
   readonly userName: string | undefined;
   readonly password: string | undefined;
 }
 
-/** The caller of a connection, as whoever gave the login; a promise where it takes time to find out. */
+/** The caller of a connection, with the principal of the login; a promise if authentication takes time. */
 export function logIn(broker: Pick<Broker, "authenticate">, caller: Caller, login: Login): Caller | Promise<Caller> {
   const found = broker.authenticate(toCredential(login), caller);
   return found instanceof Promise ? found.then((principal) => as(principal, caller)) : as(found, caller);
@@ -26,7 +26,7 @@ function as(principal: Principal, caller: Caller): Caller {
   };
 }
 
-/** The password, or the user name where there is none. */
+/** The password, or the user name if there is none. */
 export function toCredential({ userName, password }: Login): string | undefined {
   return password === undefined || password === "" ? userName : password;
 }

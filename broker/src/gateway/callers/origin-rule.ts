@@ -1,4 +1,4 @@
-/** Which foreign origins an operator lets in. */
+/** Decides which foreign origins are allowed. */
 export class OriginRule {
   readonly #origins: ReadonlySet<string>;
   readonly #allowsAll: boolean;
@@ -9,12 +9,12 @@ export class OriginRule {
     this.#allowsAll = origins.includes("*");
   }
 
-  /** Whether there is any. */
+  /** Whether any origin is allowed. */
   get isOpen(): boolean {
     return this.#origins.size > 0;
   }
 
-  /** A browser leaves the origin out where the answer stays hidden from the page, as with images: then only `*` covers it. */
+  /** A browser leaves the origin out if the page cannot read the answer, as with images: then only `*` allows the request. */
   allows(origin: string | undefined): boolean {
     return this.#allowsAll || (origin !== undefined && this.#origins.has(origin));
   }

@@ -16,7 +16,7 @@ test.each([
   expect(findCookie({ cookie }, name)).toBe(value);
 });
 
-it("has another name below each base path", () => {
+it("names the cookie differently for each base path", () => {
   expect(cookieNameOf("/a/b", "flow")).not.toBe(cookieNameOf("/a-b", "flow"));
 });
 
@@ -28,6 +28,6 @@ test.each([
   [{ "sec-fetch-dest": "document" }, undefined],
   [{ "sec-fetch-dest": "websocket" }, undefined],
   [{ "sec-fetch-dest": undefined }, undefined],
-])("with %o it gives the session %j", (headers, session) => {
+])("finds the session with the headers %o: %j", (headers, session) => {
   expect(findSession({ cookie: `${name}=a`, ...own, ...headers }, name)).toBe(session);
 });

@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from "node:http";
 export const cookieBytesMax = 4096;
 
 /**
- * `__Host-` has browsers take the cookie over TLS or from this machine alone, from no other host, and for all paths. Brokers under one origin have
- * cookies of their own: no base path has a `!`.
+ * Because of `__Host-`, browsers accept the cookie only over TLS or from localhost, only from this host, and for all paths. Brokers under one
+ * origin have different cookies by their base paths, which contain no `!`.
  */
 export function cookieNameOf(basePath: string, use: "session" | "flow"): string {
   return `__Host-stele_${use}${basePath.replaceAll("/", "!")}`;
@@ -20,8 +20,8 @@ export function findCookie({ cookie }: IncomingHttpHeaders, name: string): strin
 }
 
 /**
- * The credential in a session's cookie. It counts for what a script of this very origin fetches, and for nothing else: no link, form, picture, frame or
- * WebSocket, and no page of another port, host or site. Browsers send these headers wherever they take the cookie.
+ * The credential in a session's cookie. It counts only for fetches by a script of this origin: not for a link, form, image, frame or WebSocket, nor
+ * for a page of another port, host or site. Every browser that accepts the cookie sends these headers.
  */
 export function findSession(headers: IncomingHttpHeaders, name: string): string | undefined {
   const isOwnScript = headers["sec-fetch-site"] === "same-origin" && headers["sec-fetch-dest"] === "empty";

@@ -9,19 +9,19 @@ interface ProviderError extends Error {
   readonly data?: unknown;
 }
 
-/** geth's, for an answer over its bound. */
+/** geth's error for an answer over its limit. */
 export const responseTooLarge: RpcError = { code: -32003, message: "response too large" };
 
-/** Code of EIP-1474 for a request over a bound; clients take it for a reason to try again later. */
+/** Code of EIP-1474 for a request over a limit; clients try again later. */
 const limitExceededCode = -32005;
 
-/** A failure of the protocol. Tools for chains show `message` alone, so the details stand there. */
+/** A failure of the protocol. Chain tools show `message` alone, so it holds the details. */
 export function toProtocolError(name: RpcErrorName, details: string): RpcError {
   const { code, message } = rpcErrors[name];
   return { code, message: `${message}: ${details}` };
 }
 
-/** Begins with geth's words, by which libraries know that they must do without the method. */
+/** Begins with geth's words, by which libraries recognise that the method is missing. */
 export function toMethodRefusal(method: string): RpcError {
   const message = `the method ${quote(method)} does not exist/is not available: this endpoint is read-only`;
   return { code: rpcErrors.methodNotFound.code, message };

@@ -5,7 +5,7 @@ import { registerRpc } from "../shared/rpc/rpc-plugin.ts";
 import { responseTooLarge, tooBusy, toProtocolError } from "./chain-error.ts";
 import { ChainReader, type ChainReaderOptions } from "./chain-reader.ts";
 
-/** The chain itself, to be read with any Ethereum tool: JSON-RPC 2.0 at POST `/chain`. */
+/** Serves the chain read-only to any Ethereum tool: JSON-RPC 2.0 at POST `/chain`. */
 export function registerChain(app: FastifyInstance, options: ChainReaderOptions, findHolding: FindHolding): void {
   const reader = new ChainReader(options);
   app.addHook("preClose", async () => reader.close());

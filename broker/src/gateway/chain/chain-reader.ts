@@ -13,7 +13,7 @@ import { toChainError, toMethodRefusal, tooBusy, toProtocolError } from "./chain
 import { Gate } from "./gate.ts";
 import { type Cost, readMethods } from "./read-methods.ts";
 
-/** Answers requests with JSON text. A refusal is an error in the shape of EIP-1193: geth's code, and data where there is some. */
+/** Answers requests with JSON text. A refusal is an error in the shape of EIP-1193: geth's code, and data if there is any. */
 export interface ChainSource {
   read(request: { readonly method: string; readonly params: readonly unknown[] }): Promise<string>;
 }
@@ -27,8 +27,8 @@ export interface ChainReaderOptions {
 const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTimeoutMs };
 
 /**
- * Reads the chain for anyone, a bounded number of calls at once. A thread beside the chain runs them, one at a time, and shares the processor
- * with publishing: between two long computations it therefore rests as long as the first one took.
+ * Reads the chain, a bounded number of calls at once. A thread beside the chain runs the calls one at a time and shares the processor with
+ * publishing, so it pauses after a long computation for as long as that took.
  */
 export class ChainReader {
   readonly #options: ChainReaderOptions;

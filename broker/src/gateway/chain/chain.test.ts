@@ -45,7 +45,7 @@ async function ask(server: Served, body: unknown): Promise<unknown> {
 
 const call = (method: string, params?: unknown, id: number | string = 1) => ({ jsonrpc: "2.0", id, method, params });
 
-/** A refusal as a provider gives it. */
+/** An error of a provider, in the shape of EIP-1193. */
 function refusal(code: number, message: string, data?: unknown): Error {
   return Object.assign(new Error(message), { code, data });
 }
@@ -66,7 +66,7 @@ describe("the chain over HTTP", () => {
     expect(requests).toEqual([{ method, params: ["0x1", { a: null }] }]);
   });
 
-  it("params may be left out, and a result that is nothing is null", async () => {
+  it("params may be left out, and a missing result is null", async () => {
     const { server, requests } = await serveChain(() => undefined);
     await using _ = server;
     expect(await ask(server, call("eth_blockNumber"))).toEqual({ jsonrpc: "2.0", id: 1, result: null });
@@ -116,7 +116,7 @@ describe("the chain over HTTP", () => {
     expect(await ask(server, tooDeep)).toMatchObject({ error: { code: -32700 } });
   });
 
-  it("a refusal of the chain keeps its code, words and data", async () => {
+  it("a refusal of the chain keeps its code, message and data", async () => {
     const { server } = await serveChain(({ method }) => {
       throw method === "eth_call" ? refusal(3, "execution reverted: no", "0x08c3") : refusal(-32000, "unknown block");
     });
@@ -129,7 +129,7 @@ describe("the chain over HTTP", () => {
     expect(server.errors).toEqual([]);
   });
 
-  it("a defect is -32603, logged once, and its text stays inside", async () => {
+  it("a defect is -32603 and logged once, and its text is hidden", async () => {
     const defect = new TypeError("secret");
     const { server } = await serveChain(() => {
       throw defect;
@@ -162,7 +162,7 @@ describe("the chain over HTTP", () => {
     ]);
   });
 
-  it("a body that is no JSON is -32700, GET is 405, a notification 204", async () => {
+  it("invalid JSON is -32700, GET is 405, a notification 204", async () => {
     const { server } = await serveChain();
     await using _ = server;
     const headers = { "content-type": "application/json" };
@@ -178,18 +178,18 @@ describe("the chain over HTTP", () => {
     expect(await (await fetch(server.url)).json()).not.toHaveProperty("chain");
   });
 
-  it("the index names it, below the context segment", async () => {
+  it("the index names /chain below the context segment", async () => {
     await using server = await serve({}, { basePath: "stele", chain: { read: () => Promise.resolve('"0x7"') } });
     expect(await (await fetch(server.url)).json()).toMatchObject({ chain: "/stele/chain" });
     expect(await ask(server, call("eth_chainId"))).toMatchObject({ result: "0x7" });
   });
 });
 
-describe("requests that never reach the chain", () => {
+describe("limits on calls of the chain", () => {
   it.each([
     ["eth_call", chainComputationsRunningMax],
     ["eth_getBalance", chainLookUpsRunningMax],
-  ])("%s: a bounded number at once", async (method, runningMax) => {
+  ])("%s: at most %i at once", async (method, runningMax) => {
     let running = 0;
     let runningMost = 0;
     const { server, requests } = await serveChain(async () => {
@@ -225,7 +225,7 @@ describe("requests that never reach the chain", () => {
     const { server, requests } = await serveChain(() => (requests.length <= fitting ? long : short));
     await using _ = server;
     const batch = Array.from({ length: rpcBatchMax }, (_, id) => call("eth_getLogs", [], id));
-    const answers = (await ask(server, batch)) as { result?: string; error?: { code: number } }[]; // An array, as above.
+    const answers = (await ask(server, batch)) as { result?: string; error?: { code: number } }[]; // A batch gets an array.
     expect(answers.map(({ error }) => error?.code)).toEqual(
       batch.map((_, index) => (index < fitting ? undefined : -32003)),
     );

@@ -67,7 +67,7 @@ describe("Gate", () => {
     expect(await gate.enter()).toBeUndefined();
   });
 
-  it("keeps the place of a long stay empty for as long again, and not that of a short one", async () => {
+  it("pauses after a long call for as long as the call took, but not after a short one", async () => {
     vi.useFakeTimers();
     try {
       const gate = new Gate({ ...options, runningMax: 1, pauseFromMs: 50 });

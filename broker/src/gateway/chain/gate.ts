@@ -2,13 +2,13 @@
 export type Leave = () => void;
 
 export interface GateOptions {
-  /** How many are inside at once. */
+  /** How many calls run at once. */
   readonly runningMax: number;
-  /** How many wait; further ones are refused. */
+  /** How many calls wait; further ones are refused. */
   readonly waitingMax: number;
   /** A call that has waited longer is refused when its turn comes. */
   readonly waitTimeoutMs: number;
-  /** After a stay of at least this long, the place stays empty for as long again. Without it, it never does. */
+  /** After a call of at least this length, its place stays empty for as long again; never if left out. */
   readonly pauseFromMs?: number;
 }
 
@@ -17,7 +17,7 @@ interface Waiting {
   readonly resolve: (leave: Leave | undefined) => void;
 }
 
-/** Lets a bounded number in at once, in the order in which they came. */
+/** Limits the calls that run at once, and admits waiting calls in order. */
 export class Gate {
   readonly #options: GateOptions;
   readonly #waiting: Waiting[] = [];
@@ -28,7 +28,7 @@ export class Gate {
     this.#options = options;
   }
 
-  /** Undefined when too many wait, when the wait was too long, or when the gate is closed. */
+  /** Resolves with the function that gives the place back; undefined if too many calls wait, if the wait was too long, or if the gate is closed. */
   enter(): Promise<Leave | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
     if (this.#running < this.#options.runningMax) return Promise.resolve(this.#admit());

@@ -5,8 +5,8 @@
 export type Cost = "look-up" | "computation";
 
 /**
- * What may be asked, by method. Left out: whatever sends or signs, and filters and subscriptions, which the chain would have to remember for
- * callers that nobody knows, so that one of them could push out those of the others; libraries poll `eth_getLogs` in their place.
+ * The methods that clients may call. Methods that send or sign are left out, and so are filters and subscriptions: the chain would have to keep
+ * them for unknown callers, and one caller could push out those of the others. Libraries poll `eth_getLogs` instead.
  */
 export const readMethods: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["eth_accounts", "look-up"],

@@ -6,7 +6,7 @@ import { extname, join, sep } from "node:path";
 export interface ConsoleFile {
   readonly type: string;
   readonly bytes: Buffer;
-  /** The same after gzip, made by the build; undefined where that saves little. */
+  /** The bytes after gzip, made by the build; undefined if gzip saves little. */
   readonly gzip: Buffer | undefined;
   readonly etag: string;
 }
@@ -24,8 +24,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the built console into memory: less than a megabyte. A path of a request is then only looked up here, so none leads out of the folder, and a
- * page never mixes files of two versions. Undefined where nothing was built.
+ * Reads the built console, less than a megabyte, into memory. Requests look up their paths there, so no path leads out of the folder, and a page
+ * never mixes files of two versions. Undefined if nothing was built.
  */
 export function readConsoleFiles(folder: string): ConsoleFiles | undefined {
   if (!existsSync(join(folder, indexFile))) return undefined;

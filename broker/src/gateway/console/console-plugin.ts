@@ -15,9 +15,9 @@ export interface ConsoleOptions {
   readonly hasDocs?: boolean;
   /** Addresses of nodes of the chain that the page may ask for block hashes. */
   readonly chainNodes?: readonly string[] | undefined;
-  /** Ways to log in beside keys. */
+  /** Ways to log in besides keys. */
   readonly logIns?: readonly LogIn[] | undefined;
-  /** Finds out whom a provider logged in. */
+  /** Authenticates the token that a provider issued. */
   readonly broker: Pick<Broker, "authenticate" | "refuseLogIn">;
 }
 
@@ -26,7 +26,7 @@ interface IndexParts extends Pick<ConsoleOptions, "files" | "basePath"> {
   readonly chainNodes: readonly string[];
 }
 
-/** Where the build puts everything whose name contains its hash. */
+/** Folder of the built files whose names contain a hash of their bytes. */
 const hashedFolder = "assets/";
 
 /**
@@ -49,7 +49,7 @@ function toContentPolicy(chainNodes: readonly string[]): string {
   ].join("; ");
 }
 
-/** Serves the console's files. Every address below it that names no file is a view of the page. */
+/** Serves the console's files. Every other address below the console is a view of its page. */
 export function registerConsole(app: FastifyInstance, options: ConsoleOptions): void {
   const { broker, files, basePath, hasDocs = false, chainNodes = [], logIns = [] } = options;
   const index = toIndex({ files, basePath, hasDocs, chainNodes });
@@ -70,7 +70,7 @@ export function registerConsole(app: FastifyInstance, options: ConsoleOptions): 
   });
 }
 
-/** The build leaves a place for the address below which the page finds its files and the broker. The page links to the documentation that its head names. */
+/** Fills in what the build leaves open: the base address of the page, the chain nodes, and the link to the documentation. */
 function toIndex({ files, basePath, hasDocs, chainNodes }: IndexParts): ConsoleFile {
   const built = files.get(indexFile)?.bytes.toString() ?? "";
   const placed = built.replace('<base href="/console/"', `<base href="${basePath}${consolePath}/"`);

@@ -86,7 +86,7 @@ describe("the console", () => {
     );
   });
 
-  it("lets hashed files be kept for ever, and asks about the page each time", async () => {
+  it("lets browsers keep hashed files for ever, and revalidate the page each time", async () => {
     await using server = await serve({}, { console: files });
     const asset = await ask(server.url, "/console/assets/index-1a.js");
     expect(asset).toMatchObject({ status: 200, body: script });
@@ -118,12 +118,12 @@ describe("the console", () => {
     "/console/assets/%2e%2e/%2e%2e/package.json",
     "/console/assets/index-1a.js.map",
     "/console/assets/index-1a.js.gz",
-  ])("has nothing at %s", async (path) => {
+  ])("answers 404 at %s", async (path) => {
     await using server = await serve({}, { console: files });
     expect((await ask(server.url, path)).status).toBe(404);
   });
 
-  it("is not there where it is off", async () => {
+  it("is not served if it is off", async () => {
     await using server = await serve();
     expect((await ask(server.url, "/console/")).status).toBe(404);
     expect((await ask(server.url, "/", { accept: "text/html" })).headers["content-type"]).toMatch("application/json");

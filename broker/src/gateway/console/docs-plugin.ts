@@ -10,11 +10,11 @@ export interface DocsOptions {
   readonly basePath: string;
 }
 
-/** Where the build puts everything whose name contains its hash. */
+/** Folder of the built files whose names contain a hash of their bytes. */
 const hashedFolder = "assets/";
 const notFoundFile = "404.html";
 
-/** Stands in the built files for the address of the site; `site/base-place.mjs` has the same. */
+/** Placeholder for the address of the site in the built files; `site/base-place.mjs` has the same. */
 const basePlace = "/stele-docs-base/";
 
 /** The pages run their own scripts only, and load nothing from elsewhere. Their icons are `data:` pictures of their style sheet. */
@@ -49,7 +49,7 @@ export function registerDocs(app: FastifyInstance, { files, basePath }: DocsOpti
   });
 }
 
-/** With its address in it, packed when somebody first asks for it: most brokers show few of the pages, if any. */
+/** The file with its address filled in, compressed at its first request: most brokers show few of the pages, if any. */
 function toPlaced({ type, bytes: built }: ConsoleFile, base: string): () => Promise<ConsoleFile> {
   const bytes = Buffer.from(built.toString().replaceAll(basePlace, base));
   const etag = toEtag(bytes);

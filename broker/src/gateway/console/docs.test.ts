@@ -55,7 +55,7 @@ describe("the documentation", () => {
     expect({ status: answer.status, text: await answer.text() }).toEqual({ status: 404, text });
   });
 
-  it("is named by the index and the console, where it is", async () => {
+  it("is named by the index and the console if it is served", async () => {
     await using server = await serve({}, { docs, console: consoleFiles, basePath: "/one" });
     expect(await (await fetch(server.url)).json()).toMatchObject({ docs: "/one/docs/" });
     expect(await (await fetch(`${server.url}/console/`)).text()).toContain('<link rel="help" href="/one/docs/" />');
@@ -69,7 +69,7 @@ describe("the documentation", () => {
     ["a frame of another site", { ...link, "sec-fetch-dest": "iframe" }, 403],
     ["a fetch of another site", { ...link, "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" }, 403],
     ["a rebound name", { ...link, host: "evil.example" }, 403],
-  ])("answers %s", async (_name, headers, status) => {
+  ])("lets other sites link to a page, but not read it: %s", async (_name, headers, status) => {
     await using server = await serve({}, { docs });
     const all = Object.entries({ host: "localhost", connection: "close", ...headers });
     const head = all.map(([name, value]) => `${name}: ${value}\r\n`).join("");

@@ -4,12 +4,12 @@ import type { ConsoleFile } from "./console-files.ts";
 
 export interface Sent {
   readonly file: ConsoleFile;
-  /** Whether its name changes with its bytes. */
+  /** Whether the file's name contains a hash of its bytes. */
   readonly isHashed: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What pages of every kind have besides their content policy: no frame of another page shows them, and no other site reads them. */
+/** Headers of every page besides its content policy: no other site may frame or read the page. */
 export const pageHeaders = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
@@ -33,7 +33,7 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, sent: Sen
     : reply.send(file.bytes);
 }
 
-/** As browsers and proxies write it; whoever writes it otherwise gets the plain file. */
+/** Understands the header as browsers and proxies write it; other clients get the plain file. */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   return /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?:1|0\.[0-9]*[1-9]))/i.test(String(header ?? ""));
 }

@@ -2,11 +2,11 @@ import { Readable } from "node:stream";
 import { answerSliceBytes } from "../limits.ts";
 import type { Holding } from "./memory-budget.ts";
 
-/** A long answer, which is written as its client takes it. Its memory is counted already. */
+/** A long answer, written in slices as fast as the client reads. Its memory is already counted. */
 export class AnswerStream extends Readable {
   readonly bytes: number;
   readonly holding: Holding;
-  /** Parts not sent yet, the last one first. */
+  /** Parts not sent yet, in reverse order. */
   readonly #parts: Buffer[];
   #sliceBytes = 0;
 

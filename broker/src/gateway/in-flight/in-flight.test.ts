@@ -9,7 +9,7 @@ import { sendRaw, toPost } from "../testing/raw-http.ts";
 import { serve, testBodyBytesMax, testMetrics } from "../testing/serve.ts";
 
 const eventId = formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 1 });
-const toEvent = (bytes: number) => ({ topic: "a", content: Buffer.alloc(bytes), extensions: [], eventId }) as never; // What answers need.
+const toEvent = (bytes: number) => ({ topic: "a", content: Buffer.alloc(bytes), extensions: [], eventId }) as never; // The fields that answers use.
 const call = (method: string, id?: number) => ({ jsonrpc: "2.0", id, method, params: { eventId, topic: "a" } });
 
 interface RpcAnswer {
@@ -31,7 +31,7 @@ describe("the answer to a batch", () => {
     };
     await using server = await serve({ getEvent });
     const reads = Array.from({ length: rpcBatchMax - 2 }, (_, id) => call("getEvent", id));
-    const answers = (await answer(server.url, [...reads, call("open", 1000), call("close")])) as readonly RpcAnswer[]; // A batch.
+    const answers = (await answer(server.url, [...reads, call("open", 1000), call("close")])) as readonly RpcAnswer[]; // A batch gets a list.
     expect(JSON.stringify(answers).length).toBeLessThan(rpcAnswerBytesMax + 300 * rpcBatchMax);
     expect(answers[0]).toHaveProperty("result");
     expect(answers.at(-1)?.error).toMatchObject({ code: -32001, data: { code: 200300 } });
@@ -47,18 +47,18 @@ describe("the answer to a batch", () => {
     });
     const asked = answer(server.url, [call("open", 1), call("getEvent", 2), call("getEvent", 3)]);
     setImmediate(() => read.resolve(true));
-    const answers = (await asked) as readonly RpcAnswer[]; // A batch.
+    const answers = (await asked) as readonly RpcAnswer[]; // A batch gets a list.
     expect(answers[0]).toEqual({ jsonrpc: "2.0", id: 1, result: "true" });
   });
 
-  it("is complete for one long event", async () => {
+  it("holds a single event in full, even one over the size limit", async () => {
     await using server = await serve({ getEvent: () => Promise.resolve(toEvent(2 * rpcAnswerBytesMax)) });
     const text = await (await post(server.url, [call("getEvent", 1)])).text();
     expect(text.length).toBeGreaterThan(2 * rpcAnswerBytesMax);
     expect(JSON.parse(text)).toMatchObject([{ id: 1, result: { eventId } }]);
   });
 
-  it("is not built if its client has left", async () => {
+  it("is abandoned when the client disconnects: no further members run", async () => {
     const [began, go] = [createDeferred<void>(), createDeferred<void>()];
     let count = 0;
     await using server = await serve({
@@ -166,7 +166,7 @@ describe("pipelined requests", () => {
     patient.destroy();
   });
 
-  it("count their short answers while these wait behind another", async () => {
+  it("count short answers against the memory while an earlier answer is pending", async () => {
     const [gate, answered] = [createDeferred<boolean>(), createDeferred<void>()];
     let held: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
@@ -187,13 +187,13 @@ describe("pipelined requests", () => {
 });
 
 describe("the listing of subscriptions", () => {
-  it("counts until its client has read it", async () => {
+  it("counts against the memory until its client has read it", async () => {
     let held: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
     const delivery = { kind: "webhook", format: "RESTful" };
     const subscription = { id: "a".repeat(1000), filter: "a", delivery, notifiedAt: 0 };
     const nodes = [{ address: "node:1", subscriptions: Array.from({ length: 8000 }, () => subscription) }];
-    await using server = await serve({ listSubscriptions: () => Promise.resolve(nodes as never) }, { metrics }); // What the listing reads.
+    await using server = await serve({ listSubscriptions: () => Promise.resolve(nodes as never) }, { metrics }); // The fields that the listing uses.
     const socket = open(server.url).pause();
     socket.write("GET /admin/listSubscription HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     await vi.waitFor(() => expect(held?.()).toBeGreaterThan(16_000_000), { timeout: 30_000 });

@@ -8,17 +8,17 @@ import { runPipelined } from "./pipelining.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The answer to it. */
+    /** The response to this request. */
     response: ServerResponse;
     /** Memory of its long body and answer; undefined while both are short. */
     holding: Holding | undefined;
   }
 }
 
-/** The memory that a request with a long body or answer takes. */
+/** Finds or creates the holding of a request with a long body or answer. */
 export type FindHolding = (request: FastifyRequest) => Holding;
 
-/** Counts long bodies and answers against one budget, and bounds what one connection can have waiting. */
+/** Counts long bodies and answers against one budget, and limits the waiting requests of each connection. */
 export function registerInFlight(app: FastifyInstance, budget: MemoryBudget): FindHolding {
   const holdings = new Holdings(budget);
   const findHolding: FindHolding = (request) => holdings.of(request);
@@ -26,7 +26,7 @@ export function registerInFlight(app: FastifyInstance, budget: MemoryBudget): Fi
   app.decorateRequest("holding", undefined);
   app.addHook("onRequest", (request, reply, done) => {
     request.response = reply.raw;
-    // A response has no socket as long as another one is in front of it.
+    // Node gives a response its socket once all earlier responses are finished.
     if (reply.raw.socket !== null) return done();
     const run = (): void => {
       request.holding?.awaitBroker();
@@ -44,7 +44,7 @@ export function registerInFlight(app: FastifyInstance, budget: MemoryBudget): Fi
   return findHolding;
 }
 
-/** A holding ends with its answer or with its connection: Node does not report the end of a connection to a response that waits behind another. */
+/** Releases a holding when its response or its connection closes: a response that waits behind another emits no `close`. */
 class Holdings {
   readonly #budget: MemoryBudget;
   readonly #byConnection = new WeakMap<Socket, Set<Holding>>();
@@ -58,7 +58,7 @@ class Holdings {
     return request.holding;
   }
 
-  /** Ends a connection that has too much waiting. */
+  /** Ends a connection whose next request can neither run nor wait. */
   end(socket: Socket): void {
     if (!socket.destroyed) this.#budget.endConnection(socket);
   }
@@ -66,7 +66,7 @@ class Holdings {
   #create({ raw, response }: FastifyRequest): Holding {
     const holding = this.#budget.createHolding();
     if (raw.socket.destroyed) {
-      // Its close event is over: nobody would release this.
+      // The close event has already fired, so nothing else would release the holding.
       holding.release();
       return holding;
     }
@@ -95,7 +95,7 @@ function isText(payload: unknown): payload is string | Buffer {
   return typeof payload === "string" || payload instanceof Buffer;
 }
 
-/** Whether other answers go first. Answers behind them add up, however short they are. */
+/** Whether earlier answers go first. Answers that wait behind them add up, even short ones. */
 function isBehind({ response }: FastifyRequest): boolean {
   return response.socket === null;
 }
@@ -110,7 +110,7 @@ function sendLong(
   done(null, bytes);
 }
 
-/** False where there is none. A client that takes no answers meanwhile is ended. */
+/** False if there is no memory. Disconnects a client that reads no answers meanwhile. */
 function takeMemoryOfWaiting(holding: Holding, reply: FastifyReply): boolean {
   if (!holding.tryTake(pipelinedRequestBytes)) return false;
   awaitReader(holding, reply);
@@ -123,7 +123,7 @@ function sendInSlices(stream: AnswerStream, reply: FastifyReply, done: Done): vo
   done(null, stream);
 }
 
-/** The connection is reset, so that the system keeps nothing for the client either. */
+/** Waits for the client to read. Resets the connection of a client that is too slow, so that the system drops its buffers too. */
 function awaitReader(holding: Holding, { request }: FastifyReply): void {
   const { response, raw } = request;
   const { socket } = raw;
@@ -132,7 +132,7 @@ function awaitReader(holding: Holding, { request }: FastifyReply): void {
   holding.awaitClient({
     socket,
     end: () => socket.resetAndDestroy(),
-    // An answer behind others waits for those that are not made yet, and while the client takes what is in front.
+    // A waiting answer is excused while earlier answers do not exist yet, or while the client reads them.
     isExcused: () => {
       if (response.socket !== null) return false;
       const before = seen;

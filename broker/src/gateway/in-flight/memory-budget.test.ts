@@ -57,7 +57,7 @@ test("if memory is needed, disconnects the longest idle client, and only clients
   expect(bytes()).toBe(80);
 });
 
-test("does not disconnect a client that waits for the broker, and admits bytes that are already in use", () => {
+test("does not disconnect a client that waits for the broker, and counts bytes in use even past the limit", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(90);
   hold(90).awaitBroker();
@@ -84,7 +84,7 @@ test("disconnects idle clients and clients slower than the minimum pace, and no 
   expect(ended).toEqual(["silent slow", "slow", "slow slow", "slow"]);
 });
 
-test("an excused client gets the full time again", () => {
+test("gives an excused client the full time again", () => {
   const { hold, ended } = createBudget(100);
   let isExcused = true;
   hold(1).awaitClient({ socket, end: () => ended.push("end"), isExcused: () => isExcused });
@@ -95,7 +95,7 @@ test("an excused client gets the full time again", () => {
   expect(ended).toEqual(["end", "slow"]);
 });
 
-test("a released reservation holds no memory, even if it grows afterwards", () => {
+test("a released holding counts no memory, even if it takes more afterwards", () => {
   const { hold, bytes } = createBudget(100);
   const holding = hold(50, "gone");
   holding.release();

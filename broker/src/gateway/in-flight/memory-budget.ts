@@ -7,7 +7,7 @@ export type EndReason = "slow" | "memory";
 /** Metrics of the budget. */
 export interface InFlightMetrics {
   connectionEnded(reason: EndReason): void;
-  /** `read` is asked whenever the metrics are read out. */
+  /** `read` is called at each scrape of the metrics. */
   watchBytesInFlight(read: () => number): void;
 }
 
@@ -19,13 +19,13 @@ export interface MemoryBudgetOptions {
 const msPerSecond = 1000;
 
 /**
- * Memory of long requests that are being read and of long answers that clients have not taken. Each time that a client moves bytes its
- * deadline moves on, by as much as the bytes may take and never past `progressTimeoutMs` from now. A client past its deadline is ended. When
- * memory runs out, the one with the earliest deadline is.
+ * Bounds the memory of long requests that are arriving and of long answers that clients have not read. Bytes that a client moves extend its
+ * deadline by the time they take at the minimum rate, to at most `progressTimeoutMs` from now. A client past its deadline is disconnected. When
+ * memory runs out, the client with the earliest deadline is disconnected.
  */
 export class MemoryBudget {
   readonly #options: MemoryBudgetOptions;
-  /** Those whose clients must move something. */
+  /** Holdings that wait for their clients. */
   readonly #waiting = new Set<Holding>();
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -46,13 +46,13 @@ export class MemoryBudget {
     });
   }
 
-  /** Ends a connection that has more waiting than it may. */
+  /** Ends a connection with too many waiting requests. */
   endConnection(socket: Socket): void {
     socket.resetAndDestroy();
     this.#options.metrics.connectionEnded("memory");
   }
 
-  /** False when there is not enough, and no client has been too slow for longer than `graceMs`. */
+  /** Disconnects the slowest clients until `bytes` fit. False if the remaining clients all moved bytes within `graceMs`. */
   #makeRoom(bytes: number, graceMs: number): boolean {
     const latest = performance.now() + progressTimeoutMs - graceMs;
     while (this.#bytes + bytes > this.#options.bytesMax) {
@@ -92,9 +92,9 @@ export class MemoryBudget {
 /** A client that has to send or read bytes. */
 export interface Client {
   readonly socket: Pick<Socket, "destroyed">;
-  /** Called once, when it has been too slow. */
+  /** Called at most once, when the budget disconnects the client. */
   end(reason: EndReason): void;
-  /** Whether it is excused though its time is over. */
+  /** Whether the client could not move bytes, so that it gets a new deadline. */
   isExcused?(): boolean;
 }
 
@@ -117,12 +117,12 @@ export class Holding {
     this.#options = options;
   }
 
-  /** When the client must have moved something; on the monotonic clock. */
+  /** By when the client must move bytes, in milliseconds of the monotonic clock. */
   get deadline(): number {
     return this.#deadline;
   }
 
-  /** Takes memory where there is some, or where clients that do not keep the pace can be ended for it. */
+  /** Takes memory if it is free, or if disconnecting slow clients frees it; false otherwise. */
   tryTake(bytes: number): boolean {
     if (this.#isReleased) return true;
     if (!this.#options.makeRoom(bytes, paceGraceMs)) return false;
@@ -130,15 +130,15 @@ export class Holding {
     return true;
   }
 
-  /** Takes memory that is in use already; the slowest clients are ended for it where that is needed. */
+  /** Counts memory that is already in use, and disconnects the slowest clients if that exceeds the budget. */
   take(bytes: number): void {
-    // For a connection that has ended, nobody else may be.
+    // A connection that has ended must not cost others theirs.
     if (this.#isReleased) return;
     this.#options.makeRoom(bytes, 0);
     this.#add(bytes);
   }
 
-  /** From now on it is the client's turn. */
+  /** From now on the client must move bytes before its deadline. */
   awaitClient(client: Client): void {
     if (this.#isReleased) return;
     this.#client = client;
@@ -146,7 +146,7 @@ export class Holding {
     this.#options.watch(this);
   }
 
-  /** Whether the client's time is over; it has more where it was not its turn. */
+  /** Whether the client is past its deadline. An excused client gets a new one. */
   isLate(now: number): boolean {
     if (this.#deadline >= now) return false;
     if (this.#client?.isExcused?.() !== true) return true;
@@ -154,19 +154,19 @@ export class Holding {
     return false;
   }
 
-  /** The client has sent or taken bytes. */
+  /** The client has sent or read bytes. */
   moved(bytes: number): void {
     const earned = this.#deadline + (bytes * msPerSecond) / progressBytesPerSecondMin;
     this.#deadline = Math.min(earned, performance.now() + progressTimeoutMs);
   }
 
-  /** From now on it is the broker's turn. */
+  /** From now on the broker works, and the client has no deadline. */
   awaitBroker(): void {
     this.#client = undefined;
     this.#options.forget(this);
   }
 
-  /** False when the connection had ended already. */
+  /** False if the connection had already ended. */
   end(reason: EndReason): boolean {
     const client = this.#client;
     this.release();
@@ -175,7 +175,7 @@ export class Holding {
     return true;
   }
 
-  /** Gives back everything; afterwards it holds nothing any more. */
+  /** Gives back all memory for good: later calls take none. */
   release(): void {
     this.awaitBroker();
     this.#add(-this.#bytes);

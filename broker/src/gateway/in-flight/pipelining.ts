@@ -9,19 +9,19 @@ interface Pipeline {
 }
 
 const pipelines = new WeakMap<Socket, Pipeline>();
-/** Connections whose answer takes them whole. */
+/** Connections that one endless answer occupies. */
 const taken = new WeakSet<Socket>();
 
 export interface PipelinedRequest {
   readonly run: () => void;
-  /** Called when the request must wait; false when there is no memory for that. */
+  /** Called when the request must wait; returns false if there is no memory for that. */
   readonly wait: () => boolean;
 }
 
 /**
- * Runs a request that came before earlier ones of its connection were answered: at once for a few, the others when all in front of them are
- * answered and their answers are on the wire. So the answers that wait for a client that does not read are few. False when too many wait, or
- * when the answer in front does not end: Node goes on reading requests, whatever the number of those that are not answered, so the connection must end.
+ * Runs a request that arrived before earlier ones of its connection were answered. A few run at once. The others wait until all earlier answers are
+ * sent, so that few answers pile up for a client that does not read. Returns false if too many wait, or if the answer in front never ends: the
+ * caller must then end the connection, because Node goes on reading requests however many are unanswered.
  */
 export function runPipelined(response: ServerResponse, { run, wait }: PipelinedRequest): boolean {
   const { socket } = response.req;
@@ -45,8 +45,8 @@ export function runPipelined(response: ServerResponse, { run, wait }: PipelinedR
 }
 
 /**
- * Gives the whole connection to one answer that does not end: a request behind it would never be answered, so it ends the connection. Undefined where
- * another request is in front of it or behind it already; else gives the connection back.
+ * Reserves the connection for an answer that does not end. A later request could never be answered, so it ends the connection. Returns a function
+ * that gives the connection back; undefined if another request of the connection is unanswered.
  */
 export function takeConnection(response: ServerResponse): (() => void) | undefined {
   const { socket } = response;

@@ -1,8 +1,8 @@
 import { parameterError } from "../shared/failure.ts";
 
 /**
- * Decodes Base64 as RFC 4648, section 4, has it: standard alphabet, padding, unused bits zero, nothing else. Node's decoder skips what
- * it does not know, so the text must be the one that its bytes encode to.
+ * Decodes strict Base64 (RFC 4648, section 4): standard alphabet, padding, unused bits zero, nothing else. Node's decoder skips unknown characters,
+ * so the bytes are encoded again and compared with the text.
  * @throws BrokerError 200001 naming the parameter.
  */
 export function decodeBase64(text: string, name: string): Uint8Array {

@@ -23,7 +23,7 @@ export interface JsonRpcOptions {
   readonly extensionPrefix: string;
 }
 
-/** Publishes. Calls back at once where the call is refused at once. */
+/** Publishes. Calls `onOutcome` at once if the call is refused at once. */
 export function submitPublish(
   { params, caller, traceParent }: RpcRequest,
   onOutcome: (outcome: RpcOutcome | RpcText) => void,
@@ -44,7 +44,7 @@ export function submitPublish(
   }
 }
 
-/** Runs one method, other than `publish`. */
+/** Runs any method except `publish`. */
 export async function callOperation(call: RpcRequest, options: JsonRpcOptions): Promise<RpcOutcome> {
   const { method } = call;
   if (method === discoverMethod) return { result: options.openRpc() };
@@ -58,7 +58,7 @@ export async function callOperation(call: RpcRequest, options: JsonRpcOptions): 
   }
 }
 
-/** Booleans travel as strings (INTERFACE.md, JSON-RPC). */
+/** Runs an operation. Booleans become strings (INTERFACE.md, JSON-RPC). */
 async function run(
   name: AskedOperation,
   { params, caller, isWaiting }: RpcRequest,

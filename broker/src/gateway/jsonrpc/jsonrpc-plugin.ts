@@ -18,7 +18,7 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
         firstFits: true,
         shortResultBytesMax: rpcShortResultBytesMax,
         error: toBusyError(
-          `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
+          `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or it changed nothing; ask again in a smaller batch`,
         ),
       },
       submit: (request, onOutcome) => {

@@ -1,7 +1,7 @@
 import { BrokerError, errorCatalogue, type RpcErrorData, rpcBrokerFailureCode } from "@stele/wire";
 import { type RpcError, type RpcErrorName, rpcErrors } from "../shared/rpc/message.ts";
 
-/** An error as INTERFACE.md, Errors, has it: the same data with every code. */
+/** An error as INTERFACE.md, Errors, defines it: the same data with every code. */
 interface BrokerRpcError extends RpcError {
   readonly data: RpcErrorData;
 }
@@ -15,7 +15,7 @@ export function toProtocolError(name: RpcErrorName, details: string): BrokerRpcE
   return { ...rpcErrors[name], data: toData(errorCatalogue.parameterInvalid.code, details) };
 }
 
-/** A failure of an operation. `message` is the catalogue's, so that it can be compared; the details are in `data`. */
+/** A failure of an operation. `message` is the catalogue's, so that clients can compare it; the details are in `data`. */
 export function toRpcError(failure: BrokerError): BrokerRpcError {
   const data = toData(failure.code, failure.message);
   if (failure.code === errorCatalogue.parameterInvalid.code) return { ...rpcErrors.invalidParams, data };
@@ -23,7 +23,7 @@ export function toRpcError(failure: BrokerError): BrokerRpcError {
   return { code: rpcBrokerFailureCode, message: messages.get(failure.code) ?? failure.message, data };
 }
 
-/** Of a call that was not run. */
+/** The error of a call that was not run. */
 export function toBusyError(details: string): BrokerRpcError {
   return toRpcError(new BrokerError("busy", { details }));
 }

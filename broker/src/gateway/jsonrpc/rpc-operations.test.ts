@@ -21,7 +21,7 @@ interface Row {
 const topic = "a b/c\u0080";
 const url = "http://127.0.0.1:9/cb";
 
-// INTERFACE.md, Endpoints, JSON-RPC interface: one entry a row. Params stand in the order of the table, for positional calls.
+// INTERFACE.md, Endpoints, JSON-RPC interface: one entry a row. Params are in the order of the table, for positional calls.
 const rows: readonly Row[] = [
   { method: "open", params: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: "true" },
   { method: "open", params: { topic }, call: { topic, groupId: undefined }, result: "true" },
@@ -110,14 +110,14 @@ describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
     expect(new Set(rows.map(({ method }) => method))).toEqual(new Set(Object.keys(operations)));
   });
 
-  it.each(rows)("$method, named: $params", async ({ method, params, call, result }) => {
+  it.each(rows)("$method with named params: $params", async ({ method, params, call, result }) => {
     await using server = await serve();
     const request = { id: "7", jsonrpc: "2.0", method, params: { ...params, other: "ignored" } };
     expect(await answer(server.url, request)).toEqual({ jsonrpc: "2.0", id: "7", result });
     expect(server.calls).toEqual([{ operation: method, call }]);
   });
 
-  it.each(rows)("$method, by position: $params", async ({ method, params, call, result }) => {
+  it.each(rows)("$method with positional params: $params", async ({ method, params, call, result }) => {
     await using server = await serve();
     const request = { id: 7, jsonrpc: "2.0", method, params: Object.values(params) };
     expect(await answer(server.url, request)).toEqual({ jsonrpc: "2.0", id: 7, result });
@@ -145,7 +145,7 @@ describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
     });
   });
 
-  it("an unexpected error is -32603, logged once, and its text stays inside", async () => {
+  it("answers an unexpected error with -32603, logs it once, and hides its text", async () => {
     const defect = new TypeError("secret");
     await using server = await serve({ state: () => Promise.reject(defect) });
     const request = { id: "1", jsonrpc: "2.0", method: "state", params: { topic: "a" } };
@@ -156,7 +156,7 @@ describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
   });
 });
 
-it("the header traceparent goes with each publish of a request as an extension", async () => {
+it("adds the header traceparent as an extension to each publish of a batch that has none", async () => {
   await using server = await serve();
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const params = { topic: "a", groupId: "1", content: "" };

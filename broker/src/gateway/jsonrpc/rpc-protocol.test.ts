@@ -19,19 +19,19 @@ describe("JSON-RPC 2.0, section 4, request object", () => {
   });
 
   it.each([
-    ["no object", "text", null],
+    ["a string", "text", null],
     ["a number", 1, null],
     ["null", null, null],
     ["without jsonrpc", { method: "open", id: 1 }, 1],
     ["another version", call({ jsonrpc: "1.0" }), 1],
     ["a version that is a number", call({ jsonrpc: 2 }), 1],
-    ["a method that is no string", call({ method: 1 }), 1],
+    ["a method that is not a string", call({ method: 1 }), 1],
     ["without method", { jsonrpc: "2.0", id: "x" }, "x"],
     ["params that are text", call({ params: "bar" }), 1],
     ["params that are null", call({ params: null }), 1],
     ["an id that is an object", call({ id: {} }), null],
     ["an id that is true", call({ id: true }), null],
-    ["an id that JSON does not keep", call({ id: 2 ** 53 }), null],
+    ["an id over 2^53", call({ id: 2 ** 53 }), null],
     ["an invalid notification", { jsonrpc: "2.0", method: 1, params: "bar" }, null],
   ])("%s is -32600", async (_what, body, id) => {
     await using server = await serve();
@@ -60,7 +60,7 @@ describe("JSON-RPC 2.0, section 4.1, notifications", () => {
   it.each([
     ["of an unknown method", { jsonrpc: "2.0", method: "nothing" }],
     ["with invalid params", { jsonrpc: "2.0", method: "open", params: {} }],
-  ])("one %s is not answered either", async (_what, body) => {
+  ])("a notification %s gets 204 too", async (_what, body) => {
     await using server = await serve();
     expect((await post(server.url, body)).status).toBe(204);
   });
@@ -86,7 +86,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     ["Base64 with a line end", "publish", { topic: "a", content: "YWFh\n" }, /"content" is not Base64/],
     ["Base64 with unused bits set", "publish", { topic: "a", content: "YR==" }, /"content" is not Base64/],
     ["Base64 cut", "publish", { topic: "a", content: "YWFhY" }, /"content" is not Base64/],
-  ])("%s is -32602 naming it", async (...[, method, params, message]) => {
+  ])("%s is -32602, and the message names the fault", async (...[, method, params, message]) => {
     await using server = await serve();
     expect(await answer(server.url, call({ method, params }))).toEqual({
       jsonrpc: "2.0",
@@ -100,7 +100,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     expect(server.calls).toEqual([]);
   });
 
-  it("names match with their case", async () => {
+  it("parameter names are case-sensitive", async () => {
     await using server = await serve();
     expect(await answer(server.url, call({ params: { Topic: "a" } }))).toMatchObject({ error: { code: -32602 } });
   });
@@ -253,7 +253,7 @@ describe("JSON-RPC over HTTP", () => {
   });
 
   it.each(["application/json; charset=utf-8", "application/json-rpc", "APPLICATION/JSON"])(
-    "%s is taken",
+    "content type %s is accepted",
     async (type) => {
       await using server = await serve();
       const response = await post(server.url, call({}), { "content-type": type });
@@ -267,7 +267,7 @@ describe("JSON-RPC over HTTP", () => {
     expect(await answer(server.url, body)).toMatchObject({ id: null, error: toError(-32600) });
   });
 
-  it("nesting is plain data up to 64 levels; deeper, or with over 100,000 values, a body is -32700", async () => {
+  it("a body is accepted up to 64 levels; deeper, or with over 100,000 values, it is -32700", async () => {
     await using server = await serve();
     expect(await answer(server.url, toBody(toNested(62)))).toMatchObject({ result: "true" });
     const asTopic = toBody("1").replace('"[{\\""', toNested(62));

@@ -43,7 +43,7 @@ export class RpcReader implements ParameterReader {
 
   extensions(): Extensions {
     return Object.entries(this.#value("extensions") ?? {}).map(([key, value]) => {
-      // The schema passes over a key `__proto__`.
+      // The schema ignores a key `__proto__`, so its value is checked here.
       if (typeof value !== "string") throw parameterError('"extensions" holds a value that is not a string');
       return [checkWellFormed(key, "extensions"), checkWellFormed(value, "extensions")];
     });

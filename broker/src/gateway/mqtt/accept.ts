@@ -5,7 +5,7 @@ import { clientIdBytesMax, windowDefault, windowMax } from "./limits.ts";
 import { reason } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
 
-/** What a CONNECT asks for, as the broker grants it. */
+/** The parameters of a CONNECT, as the broker grants them. */
 export interface Accepted {
   readonly clientId: string;
   readonly groupId: string | undefined;
@@ -13,19 +13,19 @@ export interface Accepted {
   readonly expirySeconds: number;
   /** 0 for none. */
   readonly keepAliveSeconds: number;
-  /** Largest packet that the client takes. */
+  /** Largest packet that the client accepts, in bytes. */
   readonly packetBytesMax: number;
-  /** Whether the client wants to be told reasons in words. */
+  /** Whether the client wants reason strings. */
   readonly wantsReasons: boolean;
-  /** Of the CONNACK. */
+  /** Properties of the CONNACK. */
   readonly properties: Properties;
 }
 
-/** Name of the CONNECT's user property that says to which group a connection belongs. */
+/** User property of the CONNECT that names the group of a connection. */
 const groupProperty = "groupId";
 
 export interface AcceptOptions {
-  /** Names a client that leaves it to the broker. */
+  /** Makes an identifier for a client that gives none. */
   readonly newClientId: () => string;
   readonly settings: MqttSettings;
 }
@@ -67,7 +67,7 @@ export function acceptConnect(packet: ConnectPacket, { newClientId, settings }: 
   };
 }
 
-/** A client of 5.0 takes the broker's keep-alive in place of its own ([MQTT-3.1.2-21]); one of 3.1.1 cannot be told. */
+/** Limits the keep-alive of a 5.0 client, which must use the broker's in place of its own ([MQTT-3.1.2-21]). */
 function boundKeepAlive({ keepAliveSeconds }: ConnectPacket, { keepAliveSecondsMax }: MqttSettings): number {
   if (keepAliveSecondsMax === 0) return keepAliveSeconds;
   return keepAliveSeconds === 0 ? keepAliveSecondsMax : Math.min(keepAliveSeconds, keepAliveSecondsMax);

@@ -15,7 +15,7 @@ afterEach(() => world.stop());
 
 const address = "127.0.0.1";
 
-it("names the client whose CONNECT is refused, with a short identifier", async () => {
+it("logs the client whose CONNECT is refused, with a shortened identifier", async () => {
   const client = await RawClient.open(world.port, 5);
   client.send({ cmd: "connect", clientId: "c".repeat(2_000), clean: true, keepalive: 0 });
   await client.closed;
@@ -23,15 +23,15 @@ it("names the client whose CONNECT is refused, with a short identifier", async (
   expect(lines).toEqual([["MQTT connection refused", { reason, clientId: "c".repeat(100), address }]]);
 });
 
-it("names the client whose connection ends, and the setting that it met", async () => {
+it("logs the client whose connection ends, and the setting whose limit it exceeded", async () => {
   const client = await RawClient.connect(world.port, 5, { clientId: "meter" });
   client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: 1, properties: { topicAlias: 101 } });
   await client.closed;
-  const reason = "topic alias 101, at most 100 are taken (mqttTopicAliasMax)";
+  const reason = "topic alias 101 is over the limit of 100 (mqttTopicAliasMax)";
   expect(lines).toEqual([["MQTT connection ended", { reason, clientId: "meter", address }]]);
 });
 
-it("names the client whose publish of QoS 0 is refused, and the reason", async () => {
+it("logs the client whose publish of QoS 0 is refused, and the reason", async () => {
   const client = await RawClient.connect(world.port, 5, { clientId: "meter" });
   client.send({ cmd: "publish", topic: "ümlaut", payload: "x", qos: 0 });
   client.send({ cmd: "pingreq" });
@@ -41,7 +41,7 @@ it("names the client whose publish of QoS 0 is refused, and the reason", async (
   expect(lines).toEqual([["MQTT publishes of QoS 0 refused", fields]]);
 });
 
-it("says that another connection took the session over", async () => {
+it("logs that another connection took the session over", async () => {
   const first = await RawClient.connect(world.port, 5, { clientId: "meter" });
   await RawClient.connect(world.port, 5, { clientId: "meter" });
   await first.closed;
@@ -49,10 +49,10 @@ it("says that another connection took the session over", async () => {
   expect(lines).toEqual([["MQTT connection ended", { reason, clientId: "meter", address }]]);
 });
 
-it("says that there are as many connections as may be, and which setting says how many", async () => {
+it("logs that the limit of connections is reached, and the setting of the limit", async () => {
   await RawClient.connect(world.port, 5, { clientId: "one" });
   await RawClient.connect(world.port, 5, { clientId: "two" });
   await (await RawClient.open(world.port, 5)).closed;
   const fields = { address, connectionsMax: 2, setting: "mqttConnectionsMax", count: 1 };
-  expect(lines).toEqual([["MQTT connections refused: there are as many as may be", fields]]);
+  expect(lines).toEqual([["MQTT connections refused: the limit of open connections is reached", fields]]);
 });

@@ -28,7 +28,7 @@ export interface ConnectionParts {
   readonly metrics: MqttMetrics;
   readonly memory: ConnectionMemory;
   readonly logger: Logger;
-  /** Shared by all connections: each packet is a step. */
+  /** Time slices of the event loop, shared by all connections; each packet is a step. */
   readonly slices: TimeSlices;
   readonly newClientId: () => string;
 }

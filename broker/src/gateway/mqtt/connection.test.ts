@@ -79,7 +79,7 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
     expect(await second.next("publish")).toMatchObject({ topic: "a", qos: 1 });
   });
 
-  it("gets what a topic retains, with the flag, when it subscribes, and later events without it", async () => {
+  it("gets a retained message with the retain flag when it subscribes, and later events without the flag", async () => {
     const client = await RawClient.connect(world.port, version);
     client.send(publication("a", { retain: true, qos: 2 }));
     await client.next("pubrec");
@@ -96,13 +96,13 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
     expect((await later.nextAny()).cmd).toBe("puback");
   });
 
-  it("is understood byte by byte", async () => {
+  it("is served if its packets come byte by byte", async () => {
     const client = await RawClient.open(world.port, version);
     const bytes = [
       { cmd: "connect", protocolId: "MQTT", clientId: "slow", clean: true, keepalive: 0, protocolVersion: version },
       subscription("a"),
       publication("a", { dup: false, retain: false }),
-    ].map((packet) => mqttPacket.generate(packet as never, { protocolVersion: version })); // fields by the test
+    ].map((packet) => mqttPacket.generate(packet as never, { protocolVersion: version })); // the test gives the fields
     for (const byte of Buffer.concat(bytes)) client.sendBytes(Buffer.of(byte));
     await client.next("connack");
     await client.next("suback");
@@ -110,14 +110,14 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
     expect(both.toSorted()).toEqual(["puback", "publish"]);
   });
 
-  it("is closed without an answer for bytes that are no MQTT", async () => {
+  it("is disconnected without an answer if its bytes are not MQTT", async () => {
     const client = await RawClient.open(world.port, version);
     client.sendBytes(Buffer.from("GET / HTTP/1.1\r\n\r\n"));
     await client.closed;
     expect(client.packets).toEqual([]);
   });
 
-  it("loses its connection to another one of the same name", async () => {
+  it("loses its connection when another client connects with the same identifier", async () => {
     const first = await RawClient.connect(world.port, version, { clientId: "same" });
     await RawClient.connect(world.port, version, { clientId: "same" });
     await first.closed;
@@ -142,7 +142,7 @@ describe("a refused publish", () => {
   });
 });
 
-it("replaces a filter of a session that has as many as it may", async () => {
+it("replaces a filter of a session at the limit of filters, and refuses a new one", async () => {
   const client = await RawClient.connect(world.port, 5);
   const subscriptions = Array.from({ length: 1_000 }, (_, index) => ({ topic: `f${index}`, qos: 0 }));
   client.send({ cmd: "subscribe", messageId: 1, subscriptions });
@@ -157,7 +157,7 @@ it("answers a packet that names a filter twice as it would answer two packets, [
   writer.send(publication("a", { retain: true, payload: "retained" }));
   await writer.next("puback");
   const client = await RawClient.connect(world.port, 5);
-  const subscriptions = [2, 1].map((rh) => ({ topic: "a", qos: 2 - rh, rh })); // the second finds the first
+  const subscriptions = [2, 1].map((rh) => ({ topic: "a", qos: 2 - rh, rh })); // the second replaces the first
   client.send({ cmd: "subscribe", messageId: 1, subscriptions });
   expect(await client.next("suback")).toMatchObject({ granted: [0, 1] });
   writer.send(publication("a", { payload: "live" }));
@@ -166,7 +166,7 @@ it("answers a packet that names a filter twice as it would answer two packets, [
   expect(await client.next("unsuback")).toMatchObject({ granted: [0x8f, 0, 0x11] });
 });
 
-it("gives each event of a share to one of its members, of either version, and none of the retained ones", async () => {
+it("gives each event of a share to one of its members, of either version, and no retained message", async () => {
   const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
   writer.send(publication("a", { retain: true, payload: "retained" }));
   await writer.next("puback");
@@ -198,7 +198,7 @@ it.each([
   [0, ["publish", "publish"]],
   [1, ["publish"]],
   [2, []],
-])("sends what a topic retains to a filter subscribed twice with retain handling %i", async (rh, expected) => {
+])("sends a retained message to a filter subscribed twice with retain handling %i: %j", async (rh, expected) => {
   const client = await RawClient.connect(world.port, 5);
   client.send(publication("a", { retain: true }));
   await client.next("puback");
@@ -211,7 +211,7 @@ it.each([
   expect(seen.filter((cmd) => cmd === "publish")).toEqual(expected);
 });
 
-it("passes the flag on to a subscription that wants it as published", async () => {
+it("keeps the retain flag for a subscription with Retain As Published", async () => {
   const client = await RawClient.connect(world.port, 5);
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0, rap: true }] });
   await client.next("suback");
@@ -244,7 +244,7 @@ describe("a will that could not be published is refused with its CONNECT", () =>
   });
 });
 
-it("does not remember an alias for a name that is no topic", async () => {
+it("does not remember an alias for an invalid topic name", async () => {
   const client = await RawClient.connect(world.port, 5);
   client.send(publication("ümlaut", { properties: { topicAlias: 1 } }));
   client.send(publication("", { properties: { topicAlias: 1 } }));
@@ -252,11 +252,11 @@ it("does not remember an alias for a name that is no topic", async () => {
   expect(found).toContain("disconnect");
 });
 
-describe("what the standard forbids ends the connection with its reason", () => {
+describe("a packet that the standard forbids ends the connection with its reason code", () => {
   it.each([
     ["a second CONNECT, [MQTT-3.1.0-2]", { cmd: "connect", clientId: "raw", clean: true, keepalive: 0 }, 0x82],
     ["a topic alias above the maximum", publication("a", { properties: { topicAlias: 101 } }), 0x94],
-    ["an alias that stands for nothing", publication("", { properties: { topicAlias: 1 } }), 0x82],
+    ["an unknown topic alias", publication("", { properties: { topicAlias: 1 } }), 0x82],
     ["AUTH", { cmd: "auth", reasonCode: 0x19, properties: { authenticationMethod: "x" } }, 0x82],
   ])("%s", async (_, packet, reasonCode) => {
     const client = await RawClient.connect(world.port, 5);
@@ -294,7 +294,7 @@ async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   return gate;
 }
 
-it("is served all that it sent before it half-closed, also what waits for a topic to be opened", async () => {
+it("publishes all that a client sent before it half-closed, even what waits for a topic to be opened", async () => {
   const gate = createDeferred<void>();
   await world.stop();
   world = await MqttWorld.start({
@@ -311,7 +311,7 @@ it("is served all that it sent before it half-closed, also what waits for a topi
   for (const topic of ["one", "two"]) client.send(publication(topic, { qos: 0 }));
   client.send({ cmd: "disconnect" });
   client.finish();
-  await RawClient.connect(world.port, 5, { clientId: "later" }); // by its answer, the end was seen
+  await RawClient.connect(world.port, 5, { clientId: "later" }); // the CONNACK shows that the end was seen
   gate.resolve();
   await client.closed;
   const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
@@ -335,7 +335,7 @@ describe("an acknowledgement", () => {
     expect((await world.broker.state({ topic: "a", groupId: undefined })).sequence).toBe(1);
   });
 
-  it("never comes for an event whose fate is not known: the connection ends", async () => {
+  it("never comes for a publish whose outcome is unknown: the connection ends", async () => {
     const gate = await holding(() => Promise.reject(new BrokerError("transactionTimeout")));
     const client = await RawClient.connect(world.port, 5);
     client.send(publication("a"));

@@ -38,13 +38,13 @@ import { endReasonCodes, endReasonTexts, reason, toConnectCode, toReasonCode, to
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { toWillOrder } from "./will.ts";
 
-/** What is a connection's own. */
+/** Options of one connection. */
 interface ConnectionOwn {
   readonly caller: Caller;
   readonly onClosed: (connection: Connection) => void;
 }
 
-/** What a connection has once its CONNECT was accepted. */
+/** State of a connection whose CONNECT was accepted. */
 interface Opened {
   readonly version: ProtocolVersion;
   readonly accepted: Accepted;
@@ -59,7 +59,7 @@ type Refused = Pick<ConnectPacket, "version" | "properties"> & Partial<Pick<Conn
 /** First byte of every CONNECT. */
 const CONNECT_BYTE = 0x10;
 
-/** One MQTT connection: bytes in, packets out, whatever carries them. */
+/** One MQTT connection, over any transport. */
 export class Connection {
   readonly #parts: ConnectionParts;
   readonly #own: ConnectionOwn;
@@ -86,12 +86,12 @@ export class Connection {
       onEnded: () => this.#close(false),
       onBroken: (error) => (error instanceof PacketError ? this.#fail(error) : this.#close(false)),
       onOutOfMemory: () =>
-        this.#end("others need the memory that it holds (memoryInFlightBytesMax)", reason.quotaExceeded),
+        this.#end("others need the memory that this connection holds (memoryInFlightBytesMax)", reason.quotaExceeded),
     });
     this.#silence = setTimeout(() => this.#end("no CONNECT in time (mqttConnectTimeoutMs)"), settings.connectTimeoutMs);
   }
 
-  /** Says why to a client of 5.0, and closes. */
+  /** Sends the reason to a client of 5.0, and closes. */
   end(reasonCode: number): void {
     this.#parts.metrics.answered("disconnect", reasonCode);
     if (this.#opened?.version === 5) this.#write(encodeReasoned("disconnect", reasonCode));
@@ -108,7 +108,7 @@ export class Connection {
     return inbound.waitingBytes + filterBytes(attachment.session.filterCount);
   }
 
-  /** Rather than wait for the rest of some other protocol. @throws PacketError. */
+  /** Refuses another protocol by its first byte, rather than wait for a whole packet. @throws PacketError. */
   #checkFirst([byte]: Buffer): void {
     if (this.#opened !== undefined || this.#framer.pendingBytes > 0 || byte === CONNECT_BYTE) return;
     throw protocolError("the first bytes are no CONNECT");
@@ -143,7 +143,7 @@ export class Connection {
     });
   }
 
-  /** Handles no further packet until `work`, which is a step as each packet is, has ended. If it fails, the connection ends. */
+  /** Handles no further packet until `work` has ended; it is a step of the time slices, as each packet is. If it fails, the connection ends. */
   #whileBusy(work: () => Promise<void>): void {
     const step = work().then(() => this.#parts.slices.pause());
     this.#intake.whileBusy(step, (error) => this.#fail(error));
@@ -213,13 +213,13 @@ export class Connection {
     this.#silence = setTimeout(() => this.#silent(), keepAliveSeconds * 1000 * keepAliveFactor);
   }
 
-  /** Forgets the timer too, which would stay in memory as long as the connection. */
+  /** Also drops the timer, which would stay in memory as long as the connection. */
   #stopWatch(): void {
     clearTimeout(this.#silence);
     this.#silence = undefined;
   }
 
-  /** While the broker itself does not read, the client is not silent: it waits for the broker, or is about to take what waits for it. */
+  /** Ends the connection, unless the client waits for the broker or is reading what waits for it: then it does not count as silent. */
   #silent(): void {
     if (this.#intake.isAwaited()) this.#silence?.refresh();
     else this.#end("the client was silent for one and a half times its keep-alive", reason.keepAliveTimeout);
@@ -288,7 +288,7 @@ export class Connection {
     }
   }
 
-  /** A client that takes no packet of that length asked for too much at once ([MQTT-3.1.2-24]). */
+  /** If the answer exceeds the client's limit, the client asked for too much in one packet ([MQTT-3.1.2-24]). */
   #answerWhole(bytes: Buffer, { accepted }: Opened): void {
     if (bytes.length > accepted.packetBytesMax)
       throw new PacketError(PACKET_TOO_LARGE, "an answer exceeds the client's limit");
@@ -347,7 +347,7 @@ export class Connection {
     else this.#end(text, endReasonCodes[why]);
   }
 
-  /** By which an operator finds the client of a log line. */
+  /** Names by which an operator finds the client of a log line. */
   #toNames(clientId = this.#opened?.accepted.clientId): ClientNames {
     return { clientId: clientId && toLogged(clientId), address: this.#own.caller.address };
   }

@@ -1,6 +1,6 @@
 import type { Properties } from "./codec/properties.ts";
 
-/** With the reason in words where the client takes a packet of that length ([MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2]). */
+/** Encodes a packet, with the reason string if the client accepts a packet of that length ([MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2]). */
 export function encodeWithReason(
   encode: (properties: Properties) => Buffer,
   reasonString: string | undefined,

@@ -5,7 +5,7 @@ import type { PublishOrder } from "./codec/encode-packet.ts";
 import { Encodings } from "./encodings.ts";
 import { encodingOverheadBytes } from "./limits.ts";
 
-const longTopic = "t".repeat(200); // its packet has a length of two bytes
+const longTopic = "t".repeat(200); // the length field of its packet has two bytes
 
 function toDelivery(topic: string, extra: Partial<Delivery> = {}): Delivery {
   const event = { topic, content: Buffer.from("content"), extensions: [], sequence: 1, blockNumber: 1 };
@@ -13,7 +13,7 @@ function toDelivery(topic: string, extra: Partial<Delivery> = {}): Delivery {
   return delivery as unknown as Delivery; // what encodings read of a delivery
 }
 
-/** Encodes, and counts how often an order is asked for. */
+/** Encodes events, and counts the calls of `toOrder`: one each time that an event is encoded. */
 class CountingEncoder {
   count = 0;
   readonly #encodings: Encodings;
@@ -63,7 +63,7 @@ it("encodes an event once for each version and QoS", () => {
   expect(encoder.count).toBe(6);
 });
 
-/** Of the packet of `toDelivery("t")` with QoS 1: fixed header, topic, packet identifier, content. */
+/** Bytes of the packet of `toDelivery("t")` with QoS 1: fixed header, topic, packet identifier, content. */
 const packetBytes = 2 + 3 + 2 + 7;
 
 it("forgets all packets before they take more than their bound", () => {
@@ -82,21 +82,21 @@ it("forgets all packets before they take more than their bound", () => {
   expect(countOf(firstThree)).toBe(3);
 });
 
-it("keeps the versions and QoS of one event within the bound", () => {
+it("counts each version and QoS of one event against the bound", () => {
   const encoder = new CountingEncoder(packetBytes + encodingOverheadBytes);
   const delivery = toDelivery("t");
   for (const version of [4, 5, 4] as const) expect(encoder.encode(delivery, version)?.topic).toBe("t");
   expect(encoder.count).toBe(3);
 });
 
-it("keeps a packet that takes more than the bound alone", () => {
+it("keeps a single packet that takes more than the bound", () => {
   const encoder = new CountingEncoder(1);
   const delivery = toDelivery("t");
   for (let round = 0; round < 2; round += 1) expect(encoder.encode(delivery, 4)?.topic).toBe("t");
   expect(encoder.count).toBe(1);
 });
 
-it("keeps a short packet without the memory that short buffers share", () => {
+it("keeps a short packet in memory of its own, not in the pool of short buffers", () => {
   const order: PublishOrder = { topic: "t", payload: Buffer.from("content"), qos: 0, packetId: 0 };
   const delivery = toDelivery("t", { qos: 0, ticket: undefined });
   const bytes = new Encodings("svc-").encode(delivery, { version: 4, toOrder: () => order });
@@ -114,7 +114,7 @@ it.each<[what: string, isAlike: boolean, Partial<Delivery> | [string, string]]>(
   ["a retained event", false, { isRetained: true }],
   ["an event that expires", false, ["svc-expires-at", "1"]],
   ["an event to be retained", false, ["svc-retain", "true"]],
-])("leaves out what clients do not get alike: %s", (_, isAlike, what) => {
+])("encodes only what all clients get alike: %s, %s", (_, isAlike, what) => {
   const delivery = toDelivery("t");
   const changed = Array.isArray(what)
     ? { ...delivery, event: { ...delivery.event, extensions: [what] } }

@@ -5,30 +5,30 @@ import { encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { ProtocolVersion } from "./codec/packet.ts";
 import { encodingOverheadBytes, encodingsBytesMax } from "./limits.ts";
 
-/** Bytes of a PUBLISH packet, and where the packet identifier stands in them; undefined with QoS 0. */
+/** Bytes of a PUBLISH packet, and the offset of its packet identifier; undefined with QoS 0. */
 interface Encoding {
   readonly bytes: Buffer;
   readonly identifierAt: number | undefined;
 }
 
-/** The packets of one event by {@link variantOf}; undefined where they depend on more than that. */
+/** The packets of one event by {@link variantOf}; undefined if they depend on more than version and QoS. */
 type Variants = Map<number, Encoding> | undefined;
 
 interface Packet {
   readonly version: ProtocolVersion;
-  /** Undefined if the client is not to get the event. */
+  /** Returns undefined if the client must not get the event. */
   readonly toOrder: () => PublishOrder | undefined;
 }
 
 /**
- * The packets of events that all clients of a version and QoS get alike: each is encoded once for all of them. A packet is kept while its event is in
- * memory, until all that are kept would take more than `bytesMax`: then all are forgotten, and those that are asked for again are encoded again.
+ * Encodes the packets that all clients of a version and QoS get alike, each once for all of them. A packet is kept while its event is in memory. If
+ * all packets would take more than `bytesMax`, all are forgotten.
  */
 export class Encodings {
   readonly #prefix: string;
   readonly #bytesMax: number;
   #kept = new WeakMap<Event, { readonly variants: Variants }>();
-  /** Of those kept, also of events that have gone since. */
+  /** Bytes of the kept packets, including those whose events have been freed since. */
   #keptBytes = 0;
 
   constructor(extensionPrefix: string, bytesMax = encodingsBytesMax) {
@@ -36,7 +36,7 @@ export class Encodings {
     this.#bytesMax = bytesMax;
   }
 
-  /** The packet of a delivery, which the caller must not change; undefined where clients do not get it alike, or there is none. */
+  /** The packet of a delivery, which the caller must not change; undefined if clients do not get it alike, or if there is none. */
   encode(delivery: Delivery, { version, toOrder }: Packet): Buffer | undefined {
     const { event, qos, ticket } = delivery;
     if (!isFirstAndPlain(delivery)) return undefined;
@@ -74,7 +74,7 @@ export class Encodings {
     return variants;
   }
 
-  /** What expires changes with time, and the retain flag of what is retained depends on the subscription. */
+  /** Whether all clients get the event alike. An expiry changes with time, and the retain flag depends on the subscription. */
   #isAlike(event: Event): boolean {
     const expiresAt = this.#prefix + sessionMarks.expiresAt;
     return !isMarkedRetained(event, this.#prefix) && !event.extensions.some(([name]) => name === expiresAt);
@@ -96,14 +96,14 @@ function encodeOrder(order: PublishOrder | undefined, version: ProtocolVersion):
   if (order === undefined) return undefined;
   const bytes = inOwnMemory(encodePublish(order, version));
   if (order.qos === 0) return { bytes, identifierAt: undefined };
-  // The identifier follows the topic, which follows the fixed header; its length has up to four bytes of which all but the last have the high bit.
+  // The identifier follows the topic, and the topic the fixed header, whose length field has up to four bytes: all but the last have the high bit.
   let topicAt = 1;
   while (((bytes[topicAt] ?? 0) & 0x80) !== 0) topicAt += 1;
   topicAt += 1;
   return { bytes, identifierAt: topicAt + 2 + bytes.readUInt16BE(topicAt) };
 }
 
-/** Node puts short buffers into pages that many share, and one that is kept would keep its whole page. */
+/** Node puts short buffers into pools, and a kept buffer would keep its whole pool in memory. */
 function inOwnMemory(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength === bytes.length) return bytes;
   const own = Buffer.allocUnsafeSlow(bytes.length);

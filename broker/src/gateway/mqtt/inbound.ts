@@ -13,12 +13,12 @@ import { reason, toReasonCode } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
 import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
-/** What a publish of QoS 1 or 2 is answered with. */
+/** The answer to a publish of QoS 1 or 2. */
 export interface Answer {
   readonly packetId: number;
   readonly qos: 1 | 2;
   readonly reasonCode: number;
-  /** Why it was refused; undefined when it was not. */
+  /** Why the publish was refused; undefined if it was not. */
   readonly error: BrokerError | undefined;
 }
 
@@ -29,13 +29,13 @@ export interface InboundParts {
   readonly session: ConnectedSession;
   readonly groupId: string | undefined;
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax" | "qos0">;
-  /** Called for one publish after the other, in the order in which they came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
+  /** Called for one publish after the other, in order of arrival ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
-  /** A packet identifier of QoS 2 may name another publish. */
+  /** Called when a packet identifier of QoS 2 may name another publish. */
   readonly onReleased: (release: { readonly packetId: number; readonly isKnown: boolean }) => void;
-  /** The fate of a publish or release is not known: it may be neither acknowledged nor refused. */
+  /** Called when the outcome of a publish or release is unknown, so that it can be neither acknowledged nor refused. */
   readonly onUnknown: () => void;
-  /** A publish of QoS 0, which is never answered, was refused. */
+  /** Called when a publish of QoS 0, which gets no answer, was refused. */
   readonly onLost: (topic: string, error: BrokerError) => void;
 }
 
@@ -50,11 +50,11 @@ export class Inbound {
   readonly #parts: InboundParts;
   readonly #submitter: Submitter;
   readonly #aliases = new LazyMap<number, string>();
-  /** In the order in which they came. */
+  /** Unanswered publishes of QoS 1 and 2, in order of arrival. */
   #pending: Pending[] = [];
-  /** Publishes of QoS 1 that were not answered. */
+  /** Number of unanswered publishes of QoS 1. */
   #unacknowledged = 0;
-  /** Of QoS 2, those of this connection that the client has not released. */
+  /** Packet identifiers of this connection's QoS 2 publishes that the client has not released. */
   readonly #unreleased = new LazySet<number>();
 
   constructor(parts: InboundParts) {
@@ -73,8 +73,8 @@ export class Inbound {
   }
 
   /**
-   * A promise where the topic has to be opened first, the group is full, or an earlier connection may have published the same: until it settles,
-   * nothing else may be taken, so that the order stays. @throws PacketError.
+   * Takes a publish. Returns a promise if the topic has to be opened first, if the group is full, or if an earlier connection may have published
+   * the same. Take nothing else until it resolves, so that the order is kept. @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
@@ -93,7 +93,7 @@ export class Inbound {
     return isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
   }
 
-  /** What a topic retains is committed, so this is none of that. */
+  /** Passes a publish to connected subscribers without committing it. It is never a retained one: those are committed. */
   #pass(call: PublishCall): void {
     const { broker, caller, onLost } = this.#parts;
     try {
@@ -103,7 +103,7 @@ export class Inbound {
     }
   }
 
-  /** Answers when the publish has settled. */
+  /** Resolves when the publish has settled. */
   #submitAndWait(call: PublishCall, settle: OnSettled): Promise<void> {
     const { promise, resolve } = createDeferred<void>();
     void this.#submitter.submit(call, (outcome) => {
@@ -113,7 +113,10 @@ export class Inbound {
     return promise;
   }
 
-  /** The client releases a publish of QoS 2. If the session outlasts its connection, its key is free on disk before {@link InboundParts.onReleased}. */
+  /**
+   * Handles the release of a QoS 2 publish by the client. If the session is stored, the key of the publish is free in the store before {@link
+   * InboundParts.onReleased}.
+   */
   release(packetId: number): void {
     const { session, broker, caller, groupId, onReleased, onUnknown } = this.#parts;
     this.#unreleased.delete(packetId);
@@ -126,7 +129,10 @@ export class Inbound {
     released.then((wasTaken) => onReleased({ packetId, isKnown: isKnown || wasTaken }), onUnknown);
   }
 
-  /** A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again, but has a bound. */
+  /**
+   * A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again, but the
+   * number of repeats is limited.
+   */
   #takeCredit({ qos, packetId }: PublishPacket): void {
     const { receiveMax } = this.#parts.settings;
     if (this.#pending.length >= 2 * receiveMax) {
@@ -146,14 +152,14 @@ export class Inbound {
     else this.#unacknowledged += 1;
   }
 
-  /** A publish that an earlier one has made already is answered as that one is. */
+  /** Whether the publish repeats an earlier one; then both get the same answer. */
   #isRepeated(pending: Pending): boolean {
     const earlier = this.#parts.session.inbound.get(pending.packetId);
     void earlier?.then((outcome) => this.#settle(pending, outcome));
     return earlier !== undefined;
   }
 
-  /** What to do once the outcome is known. With QoS 2 the session remembers the identifier until the client releases it. */
+  /** Returns the callback for the outcome. With QoS 2 the session remembers the identifier until the client releases it. */
   #remember(pending: Pending | undefined, topic: string): OnSettled {
     if (pending === undefined) {
       return (outcome) => {
@@ -165,7 +171,7 @@ export class Inbound {
     const { promise, resolve } = createDeferred<PublishOutcome>();
     inbound.set(pending.packetId, promise);
     return (outcome) => {
-      // Not published, or nobody knows: a repeat is published once more.
+      // Not published, or unknown: a repeat is published once more.
       if (outcome.status !== "SUCCESS") inbound.delete(pending.packetId);
       resolve(outcome);
       this.#settle(pending, outcome);
@@ -179,11 +185,11 @@ export class Inbound {
     if (topicAlias > topicAliasMax) {
       throw new PacketError(
         reason.topicAliasInvalid,
-        `topic alias ${topicAlias}, at most ${topicAliasMax} are taken (mqttTopicAliasMax)`,
+        `topic alias ${topicAlias} is over the limit of ${topicAliasMax} (mqttTopicAliasMax)`,
       );
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
-    if (known === undefined) throw protocolError(`topic alias ${topicAlias} stands for no topic yet`);
+    if (known === undefined) throw protocolError(`topic alias ${topicAlias} has no topic yet`);
     if (topic !== "" && isTopicName(topic)) this.#aliases.set(topicAlias, topic);
     return known;
   }
@@ -193,7 +199,7 @@ export class Inbound {
     const { extensionPrefix: prefix } = settings;
     const origin = session.originFor(topic);
     const isNamed = packet.qos === 2 && session.isStored;
-    // The bytes received belong to the socket's next read; the content outlasts it. Short copies share a buffer.
+    // A copy, since the content outlives the buffer of received bytes. Short copies share a buffer.
     const content = Buffer.from(packet.payload);
     return {
       topic,

@@ -1,35 +1,35 @@
 /**
- * Longest CONNECT: anyone may send one. Its longest field, the payload of a will, takes up to 64 KiB; as much again is left for the client
- * identifier, properties, user name and password.
+ * Longest CONNECT: anyone may send one. Its longest field, the payload of a will, takes up to 64 KiB; the rest is for the client identifier,
+ * properties, user name and password.
  */
 export const connectBytesMax = 128 * 1024;
 
 /**
- * Least bytes that a WebSocket message may have beyond the longest packet. A message may carry several packets, and a longer one costs the client its
- * connection with close code 1009 in place of a reason code.
+ * Bytes that a WebSocket message may have beyond the longest packet, at least: a message may carry several packets. A longer message ends the
+ * connection with close code 1009 instead of a reason code.
  */
 export const messageBytesSpareMin = 64 * 1024;
 
-/** A client that is silent for so many times its keep-alive is gone (MQTT 5.0, section 3.1.2.10). */
+/** A client that is silent for that many times its keep-alive is gone (MQTT 5.0, section 3.1.2.10). */
 export const keepAliveFactor = 1.5;
 
-/** Events of one session that the client has not acknowledged, where it says nothing; it may ask for fewer, and with 5.0 for more. */
+/** Unacknowledged events of one session of a 3.1.1 client. */
 export const windowDefault = 100;
 
-/** The most that it may ask for. */
+/** Unacknowledged events of one session of a 5.0 client, which may ask for fewer with Receive Maximum. */
 export const windowMax = 1_000;
 
-/** Topic aliases that are used towards a client, however many it takes. */
+/** Topic aliases that the broker uses towards a client, even if the client accepts more. */
 export const outboundAliasesMax = 1_000;
 
-/** Bytes of the encoded packets that are kept for all subscribers of an event; one packet that is longer is kept until the next. */
+/** Bytes of encoded packets that are kept for all subscribers of their events. A longer packet is kept until the next one. */
 export const encodingsBytesMax = 8 * 1024 * 1024;
 
-/** What each of them counts beside its bytes: the objects that hold it. */
+/** Bytes counted for each of these packets in addition to its own, for the objects that hold it. */
 export const encodingOverheadBytes = 512;
 
 /** Longest client identifier, in bytes. */
 export const clientIdBytesMax = 1_024;
 
-/** Characters of a name that a client chose, such as a topic, that a log line has. */
+/** Characters that a log line shows of a name that a client chose, such as a topic. */
 export const loggedCharactersMax = 100;

@@ -22,14 +22,14 @@ async function subscribe(client: RawClient, ...subscriptions: object[]): Promise
   await client.next("suback");
 }
 
-/** Answers once the broker has taken all publishes before. */
+/** Publishes, and resolves once the broker has handled the publishes. */
 async function publish(client: RawClient, ...publishes: object[]): Promise<void> {
   for (const one of publishes) client.send({ cmd: "publish", topic: "live/a", payload: "x", qos: 0, ...one });
   client.send({ cmd: "pingreq" });
   await client.next("pingresp");
 }
 
-it("passes a publish of QoS 0 to who is connected, once, and commits it nowhere", async () => {
+it("passes a publish of QoS 0 once to each connected subscriber, and does not commit it", async () => {
   const [publisher, subscriber] = [await connect("p"), await connect("s")];
   const properties = { userProperties: { mine: "1" } };
   await subscribe(subscriber, { topic: "live/#" }, { topic: "+/a" });
@@ -38,7 +38,7 @@ it("passes a publish of QoS 0 to who is connected, once, and commits it nowhere"
   const first = await subscriber.next("publish");
   expect(first).toMatchObject({ topic: "live/a", qos: 0, retain: false, dup: false });
   expect(first.payload.toString()).toBe("one");
-  expect(first.properties?.userProperties).toEqual({ mine: "1" }); // neither eventId nor place
+  expect(first.properties?.userProperties).toEqual({ mine: "1" }); // neither eventId nor sequence nor block
   expect((await subscriber.next("publish")).payload.toString()).toBe("two");
   expect(await world.broker.exist({ topic: "live/a", groupId: undefined })).toBe(false);
 });
@@ -53,7 +53,7 @@ it("commits publishes of QoS 1, and those with the retain flag", async () => {
   expect((await subscriber.next("publish")).properties?.userProperties).toMatchObject({ "svc-sequence": "2" });
 });
 
-it("gives a session that was away nothing of it", async () => {
+it("does not deliver a live event to a session that was disconnected", async () => {
   const publisher = await connect("p");
   const lasting = { clean: false, properties: { sessionExpiryInterval: 1_000 } };
   const before = await connect("s", lasting);
@@ -66,7 +66,7 @@ it("gives a session that was away nothing of it", async () => {
   expect((await after.next("publish")).payload.toString()).toBe("heard");
 });
 
-it("leaves out the publisher where its filter is no-local, and sends the subscription's identifier", async () => {
+it("leaves out a publisher with a no-local filter, and sends the subscription's identifier", async () => {
   const client = await connect("both");
   await subscribe(client, { topic: "own", nl: true });
   const identified = { cmd: "subscribe", messageId: 2, properties: { subscriptionIdentifier: 9 } };
@@ -77,11 +77,11 @@ it("leaves out the publisher where its filter is no-local, and sends the subscri
   expect(await client.next("publish")).toMatchObject({ topic: "live/a", properties: { subscriptionIdentifier: 9 } });
 });
 
-it("gives each to one member of a share, in turn", async () => {
+it("gives each live event to one member of a share, in turn", async () => {
   const publisher = await connect("p");
   const members = [await connect("m1"), await connect("m2")];
   for (const member of members) await subscribe(member, { topic: "$share/both/live/#" });
-  // A publish that is committed shows that the share reads.
+  // The delivery of a committed event shows that the share reads.
   publisher.send({ cmd: "publish", topic: "live/a", payload: "committed", qos: 1, messageId: 1 });
   await publisher.next("puback");
   await Promise.race(members.map((member) => member.next("publish")));
@@ -92,7 +92,7 @@ it("gives each to one member of a share, in turn", async () => {
   expect(members.map(({ packets }, index) => packets.length - (before[index] ?? 0))).toEqual([2, 2]);
 });
 
-it("drops for a client that does not read, and counts that", async () => {
+it("drops live events for a client that does not read, and counts them", async () => {
   const [publisher, subscriber] = [await connect("p"), await connect("s")];
   await subscribe(subscriber, { topic: "live/a" });
   subscriber.pause();
@@ -100,7 +100,7 @@ it("drops for a client that does not read, and counts that", async () => {
   while (counts.dropped === 0) await publish(publisher, { payload }, { payload }, { payload });
 });
 
-it("counts a publish that is refused, and goes on", async () => {
+it("counts a refused publish, and serves later ones", async () => {
   const [publisher, subscriber] = [await connect("p"), await connect("s")];
   await subscribe(subscriber, { topic: "#" });
   await publish(publisher, { topic: "live/\u00e9" }, { payload: "after" });

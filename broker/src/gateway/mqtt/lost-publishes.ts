@@ -4,7 +4,7 @@ import { CountedLog } from "../shared/connection/counted-log.ts";
 import type { MqttMetrics } from "./metrics.ts";
 import { loggedCharactersMax } from "./limits.ts";
 
-/** By which an operator finds a client. */
+/** Names by which an operator finds a client. */
 export interface ClientNames {
   readonly clientId: string | undefined;
   /** IP address of the client; undefined when the connection ended first. */
@@ -30,7 +30,7 @@ export class LostPublishes {
   }
 }
 
-/** A name of a client's choice, which may be 64 KiB long, as it goes into the log. */
+/** Shortens for the log a name that a client chose, which may be 64 KiB long. */
 export function toLogged(name: string): string {
   return name.slice(0, loggedCharactersMax);
 }

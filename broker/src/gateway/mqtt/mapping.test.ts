@@ -29,7 +29,7 @@ const propertiesOf = (extensions: Extensions) => orderOf(extensions).properties;
 const longest = "x".repeat(65_535);
 const tooLong = "ü".repeat(32_768); // 65,536 bytes
 
-it("leaves out names and values longer than MQTT can say", () => {
+it("leaves out names and values longer than MQTT can encode", () => {
   const found = propertiesOf([
     [`svc-user-${longest}`, "name"],
     [`svc-user-${tooLong}`, "long name"],
@@ -56,13 +56,13 @@ it.each([
   [false, 2_000, undefined],
   [true, 2_000, 0],
   [true, 9_000, 0],
-])("repeated: %s, at %i ms of 2,000: leaves %s seconds", (isRepeated, now, left) => {
+])("an event that expires at 2,000 ms, repeated: %s, has at %i ms %s seconds left", (isRepeated, now, left) => {
   const order = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
   expect(order?.properties?.messageExpiryInterval).toBe(left);
   expect(order === undefined).toBe(left === undefined);
 });
 
-it("keeps the marks of the broker from subscribers", () => {
+it("hides the marks of the broker from subscribers", () => {
   expect(
     propertiesOf([
       ["svc-origin", "5d"],
@@ -74,7 +74,7 @@ it("keeps the marks of the broker from subscribers", () => {
   });
 });
 
-it("gives the event as JSON, and no property that says the same, where the payload is the event", () => {
+it("sends the event as JSON, without properties that repeat it, if the payload setting is event", () => {
   const extensions = [
     ["svc-other", "ü"],
     ["svc-content-type", "text/plain"],

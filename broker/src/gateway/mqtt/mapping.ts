@@ -9,8 +9,8 @@ import { toEventBody } from "../shared/results.ts";
 import type { MqttSettings } from "./settings.ts";
 
 /**
- * What MQTT says about a message beside its topic and payload, as extensions of the event, behind the extension prefix. User properties whose name
- * has the prefix are extensions as they are, and so is the W3C trace; others stand behind `user-`.
+ * Names of extensions, after the extension prefix, that hold what MQTT says about a message besides its topic and payload. A user property whose
+ * name has the prefix becomes the extension of that name. The W3C trace keeps its name after the prefix, other user properties come after `user-`.
  */
 const key = {
   ...sessionMarks,
@@ -28,7 +28,7 @@ export interface IncomingOptions {
   readonly prefix: string;
   /** Time of day, in milliseconds. */
   readonly now: number;
-  /** Names the session that publishes, where it does not want its own events. */
+  /** Names the session that publishes, if it does not want its own events. */
   readonly origin?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ export function toExtensions(packet: PublishLike, { prefix, now, origin }: Incom
   const add = (name: string, value: string | undefined): void => {
     if (value !== undefined) extensions.push([prefix + name, value]);
   };
-  // 1 is what an event without the mark has.
+  // An event without the mark has QoS 1.
   if (packet.qos !== 1) add(key.qos, String(packet.qos));
   if (packet.isRetained) add(key.retain, retainedMark);
   const { messageExpiryInterval: expiry, payloadFormatIndicator: format } = properties;
@@ -60,12 +60,12 @@ export interface OutgoingOptions {
   readonly prefix: string;
   /** Time of day, in milliseconds. */
   readonly now: number;
-  /** Whether the event's place is given as user properties. */
+  /** Whether user properties give the event's identifier, sequence number and block. */
   readonly hasPlace: boolean;
   readonly payload: MqttSettings["payload"];
 }
 
-/** The PUBLISH of an event; undefined where the event has expired and was not sent before. */
+/** The PUBLISH of an event; undefined if the event has expired and was not sent before. */
 export function toPublish(delivery: Delivery, options: OutgoingOptions): PublishOrder | undefined {
   const { event, qos, ticket, isRepeated, filters } = delivery;
   const properties = toProperties(delivery, options);
@@ -86,21 +86,21 @@ function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** Has what would be user properties too. */
+/** The event as JSON, which includes what would be user properties. */
 function toEventPayload(delivery: Delivery): Buffer {
   const { event } = delivery;
   const eventId = isCommitted(event) ? delivery.eventId : "";
   return Buffer.from(JSON.stringify(toEventBody({ ...event, eventId })));
 }
 
-/** Undefined where the event has expired and was not sent before. */
+/** Undefined if the event has expired and was not sent before. */
 function toProperties(delivery: Delivery, options: OutgoingOptions): Properties | undefined {
   const { event, filters, isRepeated } = delivery;
   const { prefix, now, hasPlace } = options;
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
   const isExpired = leftSeconds !== undefined && leftSeconds <= 0;
-  if (isExpired && !isRepeated) return undefined; // [MQTT-3.3.2-5]; what was sent comes again all the same ([MQTT-4.3.3-7], [MQTT-4.4.0-1])
+  if (isExpired && !isRepeated) return undefined; // [MQTT-3.3.2-5]; an event that was sent before is repeated even so ([MQTT-4.3.3-7], [MQTT-4.4.0-1])
   const isRaw = options.payload === "raw";
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
@@ -124,7 +124,7 @@ function toPlace({ event, eventId }: Delivery, prefix: string): UserProperty[] {
   ];
 }
 
-/** Those that have a property of their own. */
+/** Extensions that do not become user properties; most have a property of their own. */
 const ownProperties = [
   key.qos,
   key.retain,
@@ -133,7 +133,7 @@ const ownProperties = [
   key.contentType,
   key.responseTopic,
   key.correlationData,
-  key.origin, // names a session, which is nobody else's business
+  key.origin, // names a session, which other clients must not learn
 ];
 
 function toUserProperties(extensions: Extensions, prefix: string): UserProperty[] {
@@ -151,7 +151,7 @@ function toUserProperties(extensions: Extensions, prefix: string): UserProperty[
 /** Longest message expiry, in seconds. */
 const expirySecondsMax = 2 ** 32 - 1;
 
-/** Seconds until a time in milliseconds, which any producer may have written; undefined where it is no time. */
+/** Seconds until a time in milliseconds, which any producer may have written; undefined if it is not a time. */
 function secondsLeft(expiresAt: string | undefined, now: number): number | undefined {
   if (expiresAt === undefined || !/^\d{1,15}$/.test(expiresAt)) return undefined;
   return Math.min(Math.ceil((Number(expiresAt) - now) / 1000), expirySecondsMax);
@@ -160,7 +160,7 @@ function secondsLeft(expiresAt: string | undefined, now: number): number | undef
 /** Longest text and binary value: their length is written in 16 bits (MQTT 5.0, sections 1.5.4 and 1.5.6). */
 const valueBytesMax = 65_535;
 
-/** MQTT has no text with U+0000 ([MQTT-1.5.4-2]) and no long one; other producers may. */
+/** Whether MQTT can carry a text: without U+0000 ([MQTT-1.5.4-2]) and not too long. Other producers may write any text. */
 function isText(value: string): boolean {
   return !value.includes("\0") && Buffer.byteLength(value) <= valueBytesMax;
 }
@@ -169,7 +169,7 @@ function toContentType(contentType: string | undefined): Properties {
   return contentType === undefined || !isText(contentType) ? {} : { contentType };
 }
 
-/** One with a wildcard would make clients end their connection ([MQTT-3.3.2-14]); other producers may write it. */
+/** Leaves out a response topic with a wildcard, for which clients would end their connection ([MQTT-3.3.2-14]); other producers may write one. */
 function toResponseTopic(responseTopic: string | undefined): Properties {
   return responseTopic === undefined || !isText(responseTopic) || /[+#]/.test(responseTopic) ? {} : { responseTopic };
 }

@@ -14,13 +14,13 @@ afterEach(async () => {
   world = undefined;
 });
 
-it("counts unfinished packets against the shared memory, and ends those that hold it for longest", async () => {
+it("counts unfinished packets against the shared memory, and ends the connection that holds it for longest", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 250_000 });
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {
     const client = await RawClient.connect(world.port, 5, { clientId });
     client.sendBytes(Buffer.concat([Buffer.of(0x30, 0xa0, 0x8d, 0x06), Buffer.alloc(90_000)])); // 90,000 of 100,000 bytes
-    await RawClient.connect(world.port, 5, { clientId: `after ${clientId}` }); // by its answer, they were read
+    await RawClient.connect(world.port, 5, { clientId: `after ${clientId}` }); // the CONNACK shows that they were read
     clients.push(client);
   }
   const [oldest, second, newest] = clients;
@@ -29,11 +29,11 @@ it("counts unfinished packets against the shared memory, and ends those that hol
     client?.sendBytes(Buffer.alloc(10_000));
     client?.send({ cmd: "pingreq" });
   }
-  // U+0000 in its topic: each whole packet was read.
+  // The topics hold U+0000, so a DISCONNECT shows that the whole packet was read.
   for (const client of [second, newest]) expect((await client?.nextAny())?.cmd).toBe("disconnect");
 });
 
-it("counts the filters of a session against the shared memory, but for the first ones", async () => {
+it("counts the filters of a session against the shared memory, except the first ones", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 300_000 });
   const clients: RawClient[] = [];
   for (const count of [16, 100, 100]) {
@@ -51,11 +51,11 @@ it("counts the filters of a session against the shared memory, but for the first
   }
 });
 
-it("gives a slow reader nothing more while others wait for as much as all may", async () => {
+it("stops a slow reader, but not a quick one, once the limit for all readers is reached", async () => {
   const shared = new UnreadBytes(outboxBytesMax / 2);
   const [slow, quick] = [new Outbox(new PassThrough(), shared), new Outbox(new PassThrough(), shared)];
   slow.write(Buffer.alloc(outboxBytesMax / 2));
-  await setImmediate(); // it leaves with the rest of this turn
+  await setImmediate(); // the outbox writes at the end of the turn
   expect([slow.hasRoom, quick.hasRoom]).toEqual([false, true]);
   slow.close();
   expect(slow.hasRoom).toBe(true);

@@ -1,4 +1,4 @@
-/** What is counted of MQTT. Labels are few: kinds of packets and reason codes of the standard. */
+/** Metrics of MQTT. Labels take few values: kinds of packets and reason codes of the standard. */
 export interface MqttMetrics {
   /** The broker answered a client, or ended its connection; 3.1.1 counts with the codes of 5.0. */
   answered(packet: "connack" | "puback" | "pubrec" | "suback" | "disconnect", reasonCode: number): void;

@@ -12,15 +12,15 @@ import { LostPublishes } from "./lost-publishes.ts";
 import { createPacketStream } from "./packet-stream.ts";
 
 export interface MqttOptions extends Omit<ConnectionParts, "losses" | "encodings" | "slices"> {
-  /** Of this listener alone if left out. */
+  /** Time slices of the event loop; the listener creates its own if left out. */
   readonly slices?: TimeSlices | undefined;
-  /** Connections open at once, over all transports together; further ones are closed at once. */
+  /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
   /** Shared with the other protocols whose clients hold a connection. */
   readonly memory: ConnectionMemory;
 }
 
-/** Listens for MQTT 3.1.1 and 5.0 over TCP; over TLS and WebSocket, its other parts do. */
+/** Listens for MQTT 3.1.1 and 5.0 over TCP. `createTlsListener` and `route` add TLS and WebSocket. */
 export class MqttServer extends SocketListener {
   readonly #packetBytesMax: number;
 
@@ -29,7 +29,7 @@ export class MqttServer extends SocketListener {
     this.#packetBytesMax = options.settings.packetBytesMax;
   }
 
-  /** The same over WebSocket connections (section 6 of both standards). */
+  /** The route for WebSocket connections (section 6 of both standards). */
   get route(): UpgradeRoute {
     const packetBytesMax = this.#packetBytesMax;
     return {

@@ -40,10 +40,10 @@ async function deliverAll(topicAliasMax: number, contents: readonly (readonly [t
   return found;
 }
 
-it("uses an alias alone only after a packet that the client got told it", async () => {
+it("sends an alias without its topic only after a packet with both", async () => {
   const found = await deliverAll(2, [
     ["a", 1_000], // left out
-    ["a", 192], // without the event's place, and without an alias
+    ["a", 192], // without the event's identifier, sequence and block, and without an alias
     ["a", 1],
     ["a", 1],
     ["b", 1],
@@ -60,7 +60,7 @@ it("uses an alias alone only after a packet that the client got told it", async 
   ]);
 });
 
-it("sends an event by the alias of its topic where it fits only without the event's place and without the name", async () => {
+it("sends an event by alias if it fits only without its identifier, sequence, block and topic", async () => {
   const topic = "plant/1/boiler";
   const found = await deliverAll(1, [
     [topic, 1],
@@ -72,7 +72,7 @@ it("sends an event by the alias of its topic where it fits only without the even
   ]);
 });
 
-it("tells a new alias with an event that fits only without the event's place", async () => {
+it("introduces an alias with an event that fits only without its identifier, sequence and block", async () => {
   const found = await deliverAll(1, [
     ["a", 185],
     ["a", 185],

@@ -17,19 +17,19 @@ export interface OutboundParts {
   /** Shared by all connections. */
   readonly encodings: Encodings;
   readonly version: ProtocolVersion;
-  /** Largest packet that the client takes. */
+  /** Largest packet that the client accepts, in bytes. */
   readonly packetBytesMax: number;
-  /** Topic aliases that the client takes. */
+  /** Topic aliases that the client accepts. */
   readonly topicAliasMax: number;
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasPlace" | "payload">;
   readonly metrics: Pick<MqttMetrics, "deliveryDropped">;
   readonly onEnded: (why: EndReason) => void;
 }
 
-/** What one connection delivers: events as PUBLISH, and the acknowledgements of the client. */
+/** Delivers events to one client as PUBLISH, and handles its acknowledgements. */
 export class Outbound implements Peer {
   readonly #parts: OutboundParts;
-  /** The first topics of the connection get one each. */
+  /** Alias of each topic; the first topics of the connection get one. */
   readonly #aliases = new LazyMap<string, number>();
   #session: ConnectedSession | undefined;
 
@@ -37,7 +37,7 @@ export class Outbound implements Peer {
     this.#parts = parts;
   }
 
-  /** To be called before anything is acknowledged. */
+  /** Call it before anything is acknowledged. */
   begin(session: ConnectedSession): void {
     this.#session = session;
   }
@@ -84,7 +84,7 @@ export class Outbound implements Peer {
     outbox.write(encodeAcknowledgement("pubrel", { packetId, reasonCode: reason.packetIdNotFound }, version));
   }
 
-  /** Undefined for what the client is not to get. */
+  /** Undefined if the client must not get the event. */
   #encode(delivery: Delivery): Buffer | undefined {
     const { version, packetBytesMax, topicAliasMax, encodings } = this.#parts;
     if (topicAliasMax === 0) {
@@ -94,7 +94,10 @@ export class Outbound implements Peer {
     return this.#encodeAlone(delivery);
   }
 
-  /** What the broker adds must not keep an event from a client that would take it without: first the place is left out, then a new alias. */
+  /**
+   * Encodes for this client alone. If the packet is too large, leaves out what the broker adds: first the event's identifier, sequence and block,
+   * then a new alias.
+   */
   #encodeAlone(delivery: Delivery): Buffer | undefined {
     const whole = this.#toOrder(delivery);
     const bytes = whole && this.#encodeByAlias(whole);
@@ -106,11 +109,11 @@ export class Outbound implements Peer {
   #encodeByAlias(order: PublishOrder): Buffer | undefined {
     const topicAlias = this.#aliasFor(order.topic);
     const bytes = this.#encodeToFit(withAlias(order, topicAlias, this.#aliases.has(order.topic)));
-    if (bytes !== undefined && topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // this packet names it to the client
+    if (bytes !== undefined && topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // this packet introduces the alias
     return bytes;
   }
 
-  /** Undefined where the packet is too large for the client. */
+  /** Undefined if the packet is too large for the client. */
   #encodeToFit(order: PublishOrder): Buffer | undefined {
     const { version, packetBytesMax } = this.#parts;
     const bytes = encodePublish(order, version);
@@ -128,7 +131,7 @@ export class Outbound implements Peer {
     });
   }
 
-  /** Undefined where there are none left. */
+  /** Undefined if no alias is left. */
   #aliasFor(topic: string): number | undefined {
     const next = this.#aliases.size + 1;
     const free = next <= Math.min(this.#parts.topicAliasMax, outboundAliasesMax) ? next : undefined;
@@ -136,7 +139,7 @@ export class Outbound implements Peer {
   }
 }
 
-/** A topic goes in words once, with its alias, and by its alias alone from then on (MQTT 5.0, section 3.3.2.3.4). */
+/** The first packet of a topic has its name and alias, later ones have the alias alone (MQTT 5.0, section 3.3.2.3.4). */
 function withAlias(order: PublishOrder, topicAlias: number | undefined, isKnown: boolean): PublishOrder {
   if (topicAlias === undefined) return order;
   return { ...order, topic: isKnown ? "" : order.topic, properties: { ...order.properties, topicAlias } };

@@ -53,7 +53,7 @@ it("does not count a client as silent while it waits for the broker", async () =
   const gate = await startHeld({ limits: { publishesWaitingMax: 1 } });
   const client = await RawClient.connect(world.port, 5, { keepalive: 1 });
   for (let id = 1; id <= 20; id += 1) client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: id });
-  // The first may be ended before the client's time is over; when the second is, it surely is.
+  // When the first silent client ends, the waiting client's time may not be over yet; when the second ends, it is.
   for (const clientId of ["first", "second"]) {
     const silent = await RawClient.connect(world.port, 5, { clientId, keepalive: 1 });
     expect(await silent.next("disconnect")).toMatchObject({ reasonCode: reason.keepAliveTimeout });
@@ -69,7 +69,7 @@ it("counts publishes that wait for room against the shared memory, and drops tho
   const filler = await RawClient.connect(world.port, 5, { clientId: "filler" });
   for (let id = 1; id <= 15; id += 1) filler.send({ cmd: "publish", topic: "a", payload: "", qos: 1, messageId: id });
   const call = { topic: "a", groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
-  await vi.waitFor(() => expect(world.broker.whenRoom([call], () => {})).toBe(false));
+  await vi.waitFor(() => expect(world.broker.whenRoom([call], () => {})).toBe(false), 60_000);
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {
     const client = await RawClient.connect(world.port, 5, { clientId });
@@ -86,7 +86,7 @@ it("counts publishes that wait for room against the shared memory, and drops tho
   expect(await sequence()).toBe(17);
 });
 
-it("ends a client that repeats a publish of QoS 2 without bound before its answer", async () => {
+it("ends a client that repeats a QoS 2 publish too often before its answer", async () => {
   const gate = await startHeld({ settings: { receiveMax: 10 } });
   const client = await RawClient.connect(world.port, 5);
   for (let count = 0; count < 30; count += 1) {
@@ -109,7 +109,7 @@ it.each([
   [40, undefined],
   [1_000, expect.stringMatching(/^100106 /)],
 ])(
-  "gives a reason in words only within a Maximum Packet Size of %s, [MQTT-3.4.2-2]",
+  "sends a reason string only if it fits the Maximum Packet Size: %s, [MQTT-3.4.2-2]",
   async (maximumPacketSize, text) => {
     world = await MqttWorld.start();
     const client = await RawClient.connect(world.port, 5, { properties: { maximumPacketSize } });
@@ -119,7 +119,7 @@ it.each([
   },
 );
 
-it("refuses a client that could not take its CONNACK", async () => {
+it("refuses a client whose Maximum Packet Size is below its CONNACK", async () => {
   world = await MqttWorld.start();
   const client = await RawClient.open(world.port, 5);
   client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive: 0, properties: { maximumPacketSize: 12 } });
@@ -137,7 +137,7 @@ it("refuses a response topic with a wildcard, [MQTT-3.3.2-14]", async () => {
 it.each(["publish", "subscribe", "unsubscribe"] as const)(
   "serves many tiny %s packets of one client in slices, each of them once and in order",
   async (cmd) => {
-    // Each look at the time takes a millisecond, so a slice lasts for few packets.
+    // Each reading of the clock advances it by a millisecond, so a slice lasts for few packets.
     let now = 0;
     let turns = 0;
     const soon = (action: () => void): void => {

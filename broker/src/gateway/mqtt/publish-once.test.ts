@@ -20,7 +20,7 @@ describe.each([
 ] as const)("a session of MQTT version %d that outlasts its connection", (version, fields) => {
   const connect = (): Promise<RawClient> => RawClient.connect(world.port, version, { clean: false, ...fields });
 
-  /** Publishes the message and goes, before it releases it. */
+  /** Publishes the message, and disconnects before releasing it. */
   async function publishAndLeave(): Promise<void> {
     const client = await connect();
     client.send(message);
@@ -28,7 +28,7 @@ describe.each([
     client.destroy();
   }
 
-  it("publishes a QoS 2 message once that comes again over another connection", async () => {
+  it("publishes a QoS 2 message once, even if it is sent again over another connection", async () => {
     await publishAndLeave();
     const second = await connect();
     second.send({ ...message, dup: true });
@@ -50,7 +50,7 @@ describe.each([
     second.destroy();
   });
 
-  it("keeps the order of messages that come again and of new ones", async () => {
+  it("keeps the order of repeated and new messages", async () => {
     await publishAndLeave();
     const second = await connect();
     second.send({ ...message, dup: true });

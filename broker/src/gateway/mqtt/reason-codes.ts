@@ -34,7 +34,7 @@ export const endReasonCodes: Readonly<Record<EndReason, number>> = {
   refused: reason.notAuthorized,
 };
 
-/** Why the broker ended a connection, for the log; undefined where it ends all connections and logs that. */
+/** Why the broker ended a connection, for the log; undefined for a reason that ends all connections, which the broker logs once. */
 export const endReasonTexts: Readonly<Record<EndReason, string | undefined>> = {
   "taken-over": "another connection with this client identifier took the session over",
   removed: "unSubscribe ended the session",
@@ -50,7 +50,7 @@ const tooLong: ReadonlySet<number> = new Set([
   errorCatalogue.extensionsTooLong.code,
 ]);
 
-/** What a refused publish, subscribe or connect is answered with. */
+/** The reason code for a refused publish, subscribe or connect. */
 export function toReasonCode(error: BrokerError): number {
   switch (error.kind) {
     case "unauthenticated":
@@ -65,15 +65,15 @@ export function toReasonCode(error: BrokerError): number {
   }
 }
 
-/** What a refused CONNECT is answered with. */
+/** The reason code for a refused CONNECT. */
 export function toConnectCode(error: BrokerError): number {
   if (error.kind === "unavailable") return reason.serverUnavailable;
   return error.kind === "unauthenticated" ? reason.badCredential : toReasonCode(error);
 }
 
 /**
- * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0; undefined where none fits, such as for a will that is refused: then the
- * connection closes without a CONNACK [MQTT-3.2.2-6].
+ * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0; undefined if none fits, as for a refused will: then the connection
+ * closes without a CONNACK [MQTT-3.2.2-6].
  */
 export function toReturnCode(reasonCode: number): number | undefined {
   switch (reasonCode) {

@@ -16,7 +16,7 @@ async function start(settings: Partial<MqttSettings>): Promise<number> {
   return world.port;
 }
 
-/** What the CONNACK answers to a client of 5.0. */
+/** The properties of the CONNACK to a client of 5.0. */
 async function connackOf(settings: Partial<MqttSettings>, keepalive: number) {
   const client = await RawClient.open(await start(settings), 5);
   client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive });
@@ -68,15 +68,18 @@ it.each([
   [5, reason.notAuthorized, 0x87],
   [5, reason.unspecified, 0x80],
   [4, reason.notAuthorized, 0x80],
-] as const)("refuses filters that the operator refuses, to level %s with %s", async (version, denialCode, expected) => {
-  const filtersRefused = ["no/+", "never"].map(parseTopicFilter);
-  const client = await RawClient.connect(await start({ filtersRefused, denialCode }), version);
-  const subscriptions = ["no/x", "no/+", "no/#", "never", "nothing"].map((topic) => ({ topic, qos: 1 }));
-  client.send({ cmd: "subscribe", messageId: 1, subscriptions });
-  expect(await client.next("suback")).toMatchObject({ granted: [expected, expected, 1, expected, 1] });
-});
+] as const)(
+  "refuses the filters of filtersRefused, to a client of level %s with denialCode %s",
+  async (version, denialCode, expected) => {
+    const filtersRefused = ["no/+", "never"].map(parseTopicFilter);
+    const client = await RawClient.connect(await start({ filtersRefused, denialCode }), version);
+    const subscriptions = ["no/x", "no/+", "no/#", "never", "nothing"].map((topic) => ({ topic, qos: 1 }));
+    client.send({ cmd: "subscribe", messageId: 1, subscriptions });
+    expect(await client.next("suback")).toMatchObject({ granted: [expected, expected, 1, expected, 1] });
+  },
+);
 
-it("leaves the event's place out where the operator wants that", async () => {
+it("leaves out the event's identifier, sequence and block without hasPlace", async () => {
   const client = await RawClient.connect(await start({ hasPlace: false }), 5);
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0 }] });
   await client.next("suback");
@@ -91,7 +94,7 @@ it("closes a connection without a CONNECT after the time-out", async () => {
   expect(client.packets).toEqual([]);
 });
 
-it("publishes the content, and delivers the event as JSON, where the payload is the event", async () => {
+it("publishes the content, and delivers the event as JSON if the payload setting is event", async () => {
   const client = await RawClient.connect(await start({ payload: "event" }), 4);
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 1 }] });
   await client.next("suback");

@@ -2,7 +2,7 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 
 /** What an operator chooses for every MQTT connection. */
 export interface MqttSettings {
-  /** What every extension key begins with. */
+  /** Prefix of every extension key. */
   readonly extensionPrefix: string;
   /** Whether a publish opens its topic. */
   readonly opensTopics: boolean;
@@ -12,20 +12,20 @@ export interface MqttSettings {
   readonly topicAliasMax: number;
   /** Longest packet, fixed header included: Maximum Packet Size of CONNACK. */
   readonly packetBytesMax: number;
-  /** Longest keep-alive of a 5.0 client, in seconds; 0 for any, also for none. */
+  /** Longest keep-alive of a 5.0 client, in seconds; 0 for no limit. */
   readonly keepAliveSecondsMax: number;
   /** The longest that a session outlasts its connection, in seconds. */
   readonly sessionExpirySecondsMax: number;
-  /** How long a connection may take for its CONNECT. */
+  /** How long a client may take for its CONNECT. */
   readonly connectTimeoutMs: number;
-  /** Whether publishes of QoS 0 are committed, or pass to those who are connected to this node and are committed nowhere. */
+  /** Whether publishes of QoS 0 are committed, or only passed to subscribers that are connected to this node. */
   readonly qos0: "commit" | "live";
   /** What subscribers get: the content of the event, or the event as JSON. */
   readonly payload: "raw" | "event";
   /** Whether a 5.0 client gets the event's identifier, sequence number and block as user properties. */
   readonly hasPlace: boolean;
-  /** A subscription to one of these, or to a filter that they cover, is refused. */
+  /** Filters to which subscriptions are refused, and to all filters that they cover. */
   readonly filtersRefused: readonly TopicFilter[];
-  /** Reason code of 5.0 for what the client has no right to: 0x87, or 0x80 for clients that know no other. */
+  /** Reason code of 5.0 for a missing right: 0x87, or 0x80 for clients that know no other. */
   readonly denialCode: number;
 }

@@ -34,7 +34,7 @@ export async function subscribeAll(packet: SubscribePacket, context: SubscribeCo
     const outcome = outcomes instanceof BrokerError ? outcomes : outcomes[accepted.indexOf(order)];
     return outcome instanceof BrokerError ? toCode(outcome, settings) : order.qos;
   });
-  return version === 4 ? codes.map((code) => (code > 2 ? reason.unspecified : code)) : codes; // 3.1.1 knows one failure
+  return version === 4 ? codes.map((code) => (code > 2 ? reason.unspecified : code)) : codes; // 3.1.1 has one failure code
 }
 
 /** The codes of an UNSUBACK. */
@@ -56,10 +56,10 @@ export async function unsubscribeAll(
   }
 }
 
-/** MQTT 5.0, section 3.8.3.1. */
+/** Values of Retain Handling (MQTT 5.0, section 3.8.3.1). */
 const retainedOf = { 0: "always", 1: "if-new", 2: undefined } as const;
 
-/** How many more filters a session may have. */
+/** Limits the filters of a session. */
 class FilterRoom {
   readonly #session: ConnectedSession;
   readonly #added = new Set<TopicFilter>();
@@ -89,7 +89,7 @@ function toOrder(request: SubscriptionRequest, { room, identifier, settings }: O
   const shared = parseSharedFilter(filter);
   if (isRefused(shared?.filter ?? filter, settings)) return settings.denialCode;
   if (!room.take(filter)) return reason.quotaExceeded;
-  // A share gets nothing of what topics retain (section 4.8.2).
+  // A share gets no retained messages (section 4.8.2).
   const retained = shared === undefined ? retainedOf[request.retainHandling] : undefined;
   return { filter, qos, isNoLocal, isRetainAsPublished, retained, identifier };
 }
@@ -113,14 +113,14 @@ function toCode(refusal: BrokerError, { denialCode }: SubscribeContext["settings
 
 function findFilter(text: string): TopicFilter | undefined {
   try {
-    parseSharedFilter(text); // throws where it is malformed
+    parseSharedFilter(text); // throws if it is malformed
     return parseTopicFilter(text);
   } catch {
     return undefined;
   }
 }
 
-/** Whether the operator refuses the filter: it is one of the list, or all that it matches is matched by one of the list. */
+/** Whether the operator refuses the filter: a filter of the list is equal to it, or matches everything that it matches. */
 function isRefused(filter: TopicFilter, { filtersRefused }: Pick<MqttSettings, "filtersRefused">): boolean {
   const asName: string = filter; // `+` matches any one level, so a filter that matches this text covers it, unless it ends in `#`
   return filtersRefused.some(

@@ -41,7 +41,7 @@ async function listen(settings: Partial<MqttSettings> = {}): Promise<number> {
 async function open(port: number, { certificateFile }: typeof files): Promise<TLSSocket> {
   const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: readFileSync(certificateFile) });
   await once(socket, "secureConnect");
-  socket.on("error", () => {}); // the listener may close it before it has read all
+  socket.on("error", () => {}); // the listener may reset the connection
   return socket;
 }
 
@@ -53,9 +53,9 @@ it("serves MQTT over TLS", async () => {
   expect(await client.next("puback")).toMatchObject({ messageId: 1 });
 });
 
-it("takes a renewed certificate without a restart, and keeps the former one while the files are wrong", async () => {
+it("uses a renewed certificate without a restart, and keeps the previous one while the files are invalid", async () => {
   const port = await listen();
-  copyFileSync(other.keyFile, files.keyFile); // half of a renewal
+  copyFileSync(other.keyFile, files.keyFile); // half of a renewal: key and certificate do not match
   listener?.reload();
   await open(port, files);
   copyFileSync(other.certificateFile, files.certificateFile);
@@ -65,7 +65,7 @@ it("takes a renewed certificate without a restart, and keeps the former one whil
   createCertificate(files, "first");
 });
 
-it("closes a connection that does not finish its handshake in time, and one that speaks no TLS", async () => {
+it("closes a connection that does not finish its handshake in time, and one that sends plain MQTT", async () => {
   const port = await listen({ connectTimeoutMs: 300 });
   const silent = connectTcp(port, "127.0.0.1");
   await whenClosed(silent);
@@ -76,9 +76,9 @@ it("closes a connection that does not finish its handshake in time, and one that
 
 it.each([
   ["a missing file", { keyFile: "/nowhere/key.pem" }, /^The key for MQTT over TLS cannot be read: ENOENT.*nowhere/],
-  ["a certificate that is none", { certificateFile: join(folder, "text") }, /text is no certificate in PEM/],
+  ["an invalid certificate", { certificateFile: join(folder, "text") }, /text is no certificate in PEM/],
   ["a missing authority of clients", { clientCaFile: "/nowhere/ca.pem" }, /^The authority of clients of MQTT.*ENOENT/],
-  ["an authority of clients that is none", { clientCaFile: join(folder, "text") }, /text is no certificate in PEM/],
+  ["an invalid authority of clients", { clientCaFile: join(folder, "text") }, /text is no certificate in PEM/],
   [
     "the key of another certificate",
     { keyFile: other.keyFile },

@@ -9,10 +9,10 @@ export interface WillContext {
   readonly opensTopics: boolean;
 }
 
-/** The will of a CONNECT as the engine keeps it, with copies of all bytes: it outlasts those it came in. */
+/** The will of a CONNECT as the engine keeps it, with copies of all bytes: the will outlives the received packet. */
 export function toWillOrder(will: Will, { groupId, prefix, opensTopics }: WillContext): WillOrder {
   const { willDelayInterval = 0, messageExpiryInterval, ...properties } = will.properties;
-  // The time to live counts from the publication, so the engine adds that mark (MQTT 5.0, section 3.1.3.2.4).
+  // The expiry counts from the publication, so the engine adds its mark then (MQTT 5.0, section 3.1.3.2.4).
   const extensions = toExtensions({ ...will, properties }, { prefix, now: Date.now() });
   const content = new Uint8Array(will.payload);
   const call: PublishCall = { topic: will.topic, groupId, content, extensions, mayBeEmpty: true };

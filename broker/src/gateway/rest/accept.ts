@@ -5,8 +5,8 @@ interface Preference {
 }
 
 /**
- * True when a client wants bare text rather than JSON: `text/plain` has the higher quality, or the same and it is named while
- * JSON is only covered by a wildcard (RFC 9110, section 12.5.1). Without a preference it is JSON.
+ * True if a client prefers bare text to JSON: `text/plain` has the higher quality, or the same quality and is named while JSON is covered only by a
+ * wildcard (RFC 9110, section 12.5.1).
  */
 export function prefersText(accept: string | undefined): boolean {
   if (accept === undefined || accept === "*/*") return false;

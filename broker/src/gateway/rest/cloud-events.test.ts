@@ -42,7 +42,7 @@ describe("publishing CloudEvents", () => {
   it.each([
     ["binary", HTTP.binary],
     ["structured", HTTP.structured],
-  ])("takes what the library sends in %s mode", async (_, encode) => {
+  ])("publishes an event that the CloudEvents library sends in %s mode", async (_, encode) => {
     const { headers, body } = encode(new CloudEvent({ ...event, data: { n: 1 }, order: "grün 100%" }));
     const answer = await send(headers, body);
     expect(answer).toMatchObject({ status: 200, body: { topic: "orders/new", status: "SUCCESS" } });
@@ -58,7 +58,7 @@ describe("publishing CloudEvents", () => {
     });
   });
 
-  it("takes what an emitter of the library sends, and its answer is a success there", async () => {
+  it("answers 200 to an emitter of the library", async () => {
     const statuses: number[] = [];
     const emit = emitterFor(async ({ headers, body }) => void statuses.push((await send(headers, body)).status), {
       mode: Mode.BINARY,
@@ -67,7 +67,7 @@ describe("publishing CloudEvents", () => {
     expect(statuses).toEqual([200]);
   });
 
-  it("publishes to the topic of the query where there is one", async () => {
+  it("publishes to the topic of the query rather than to the subject", async () => {
     const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
     expect(await published(await send(headers, body, "?topic=other"))).toMatchObject({ topic: "other" });
   });
@@ -89,14 +89,14 @@ describe("publishing CloudEvents", () => {
     expect(await engine.broker.state({ topic: "other", groupId: undefined })).toEqual(before);
   });
 
-  it("names a publish by an Idempotency-Key", async () => {
+  it("gives two publishes with the same Idempotency-Key the same answer", async () => {
     const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "once" }));
     const answers = [1, 2].map(() => send({ ...headers, "idempotency-key": "k" }, body));
     const [first, second] = await Promise.all(answers);
     expect(second).toEqual(first);
   });
 
-  it("names an attribute that would be lost, and publishes nothing", async () => {
+  it("refuses an attribute that would be lost and a malformed time, and publishes nothing", async () => {
     const before = await engine.broker.state({ topic: "other", groupId: undefined });
     const taken = { ...event, subject: "other", specversion: "1.0", data: 1 };
     const headers = { "content-type": "application/cloudevents+json" };

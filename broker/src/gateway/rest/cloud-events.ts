@@ -20,14 +20,14 @@ import type { RestReader } from "./rest-reader.ts";
 /** CloudEvents of one request. */
 export type CloudEventOrder =
   | { readonly kind: "one"; readonly call: PublishCall }
-  /** Published together, all or none. `read` reads them in slices. @throws BrokerError 200001. */
+  /** Published together, all or none. `read` parses them in slices. @throws BrokerError 200001. */
   | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
 
 const structuredType = "application/cloudevents+json";
 const batchType = "application/cloudevents-batch+json";
 const headerPrefix = "ce-";
 
-/** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header that says their version. */
+/** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header with their version. */
 export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "method" | "headers">): boolean {
   if (method !== "POST") return false;
   if (headers[`${headerPrefix}specversion`] !== undefined) return true;
@@ -96,7 +96,7 @@ function readJson(body: Buffer): unknown {
 }
 
 function readBody({ body }: FastifyRequest): Buffer {
-  const raw = body as RawBody; // What createBodyCollector gives.
+  const raw = body as RawBody; // createBodyCollector sets it.
   if (raw instanceof BodyTooLong) {
     throw new BrokerError("contentTooLong", { details: `the request body is over ${raw.bytesMax} bytes` });
   }
@@ -104,7 +104,7 @@ function readBody({ body }: FastifyRequest): Buffer {
   return raw ?? Buffer.alloc(0);
 }
 
-/** Section 3.1.3.2. Senders that do not encode are common: what cannot be decoded is taken as it is. */
+/** Decodes a header value (section 3.1.3.2). Many senders do not encode, so a value that cannot be decoded is kept unchanged. */
 function decodeHeader(value: string): string {
   try {
     return decodeURIComponent(value);

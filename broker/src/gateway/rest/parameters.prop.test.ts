@@ -40,7 +40,7 @@ describe("addEncodedPairs", () => {
         const expected = [...new URLSearchParams(encoded)];
         const names = expected.map(([name]) => name);
         const isRepeated = new Set(names).size < names.length;
-        // The model reads what is not UTF-8 as U+FFFD, and a malformed escape as itself.
+        // URLSearchParams, the model, reads invalid UTF-8 as U+FFFD, and keeps a malformed escape unchanged.
         const isMalformed = /%(?![0-9a-f]{2})/i.test(encoded) || expected.flat().join("").includes("\ufffd");
         if (isRepeated || isMalformed) expect(() => parse(encoded)).toThrow(BrokerError);
         else expect([...parse(encoded)]).toEqual(expected);

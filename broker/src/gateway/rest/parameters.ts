@@ -2,12 +2,12 @@ import { quote } from "@stele/wire";
 import { parametersMax } from "../limits.ts";
 import { parameterError } from "../shared/failure.ts";
 
-/** Parameters by name. A Map, so that no name means anything to the language. */
+/** Parameters by name. In a Map no name, such as `__proto__`, has a meaning in JavaScript. */
 export type Parameters = Map<string, string>;
 
 /**
  * Adds the pairs of a query string or form: `+` is a space, escapes are UTF-8.
- * @throws BrokerError 200001 for a malformed escape, invalid UTF-8, or a name that is there already.
+ * @throws BrokerError 200001 for a malformed escape, invalid UTF-8, or a repeated name.
  */
 export function addEncodedPairs(parameters: Parameters, encoded: string): void {
   let start = 0;
@@ -25,7 +25,7 @@ function addEncodedPair(parameters: Parameters, pair: string): void {
   addParameter(parameters, name, equals === -1 ? "" : decodeComponent(pair.slice(equals + 1)));
 }
 
-/** @throws BrokerError 200001 when the name is there already, in the query or in the body, or there are too many. */
+/** @throws BrokerError 200001 if the query or the body has already given the name, or if there are too many parameters. */
 export function addParameter(parameters: Parameters, name: string, value: string): void {
   if (parameters.has(name)) throw parameterError(`${quote(name)} is given more than once`);
   if (parameters.size >= parametersMax) throw parameterError(`there are more than ${parametersMax} parameters`);

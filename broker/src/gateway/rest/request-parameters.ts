@@ -9,16 +9,16 @@ import { measureJson } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
 import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
 
-/** Member of a JSON body that holds extensions by name, as an event shows them and JSON-RPC takes them. */
+/** Member of a JSON body that holds extensions by name, in the form of event results and of JSON-RPC. */
 const extensionsMember = "extensions";
 
 /** How to read the parameters of one operation. */
 export interface ParameterRules {
   /** Names that a JSON body may give as a number. */
   readonly integers: ReadonlySet<string>;
-  /** Names that mean something. In a query or a form, the broker ignores any other that does not begin with the prefix; in JSON it refuses it. */
+  /** Names of the operation's parameters. The broker ignores any other name without the extension prefix in a query or form, and refuses it in JSON. */
   readonly known: ReadonlySet<string>;
-  /** Undefined where the operation takes no extensions. */
+  /** Undefined if the operation takes no extensions. */
   readonly extensionPrefix: string | undefined;
 }
 
@@ -30,16 +30,16 @@ export function toParameterRules(operation: Operation, extensionPrefix: string):
   };
 }
 
-/** The parameters of a request, from its query and its body. A name may stand in one place only. @throws BrokerError 200001. */
+/** The parameters of a request, from its query and its body. Each name may occur once. @throws BrokerError 200001. */
 export function readParameters(request: FastifyRequest, rules: ParameterRules): Parameters {
   const parameters = readQuery(request);
-  // What createBodyCollector gives; Fastify types it as unknown.
+  // createBodyCollector sets it; Fastify types it as unknown.
   const body = request.body as RawBody;
   if (body !== undefined) addBody(parameters, { body, headers: request.headers, rules });
   return parameters;
 }
 
-/** Those of the query alone. @throws BrokerError 200001. */
+/** The parameters of the query alone. @throws BrokerError 200001. */
 export function readQuery(request: FastifyRequest): Parameters {
   const parameters: Parameters = new Map();
   const query = findQuery(request.raw.url ?? "");
@@ -84,7 +84,7 @@ function addBody(parameters: Parameters, { body, headers, rules }: Body): void {
   }
 }
 
-// Where content is taken it is what made the body long.
+// If the operation takes content, the content made the body long.
 function bodyTooLongError({ bytesMax }: BodyTooLong, rules: ParameterRules): BrokerError {
   const details = `the request body is over ${bytesMax} bytes`;
   return rules.known.has("content") ? new BrokerError("contentTooLong", { details }) : parameterError(details);
@@ -116,7 +116,7 @@ interface Member {
   readonly rules: ParameterRules;
 }
 
-/** Each becomes a parameter of its own name, so none may have the name of another parameter. */
+/** Adds each extension as a parameter, so none may have the name of a parameter of the operation. */
 function addExtensions(parameters: Parameters, value: unknown, rules: ParameterRules): void {
   if (value === null) return;
   if (!isJsonObject(value)) throw parameterError(`${quote(extensionsMember)} is not an object`);

@@ -47,13 +47,13 @@ describe("content is unchanged byte for byte", () => {
     }
   });
 
-  it("a plus is a space, and escaped a plus", async () => {
+  it("reads a plus as a space, and an escaped plus as a plus", async () => {
     await using server = await serve();
     await fetch(`${server.url}/rest/publish?topic=a&content=1+1%2B1`);
     expect(published(server).content).toEqual(Buffer.from("1 1+1"));
   });
 
-  it("a name `__proto__` is a name like any other", async () => {
+  it("accepts the name `__proto__` like any other", async () => {
     await using server = await serve({}, { extensionPrefix: "__" });
     await fetch(`${server.url}/rest/publish`, {
       method: "POST",
@@ -63,7 +63,7 @@ describe("content is unchanged byte for byte", () => {
     expect(published(server).extensions).toEqual([["__proto__", "p"]]);
   });
 
-  it("extensions of an event may be named `__proto__`", async () => {
+  it("returns an extension that is named `__proto__`", async () => {
     await using server = await serve({
       getEvent: () =>
         Promise.resolve({
@@ -103,7 +103,7 @@ describe("content is unchanged byte for byte", () => {
     expect(published(server).extensions).toEqual(extensions);
   });
 
-  it("null in JSON counts as left out, and integers may be numbers", async () => {
+  it("treats null in JSON as left out, and accepts numbers for integers", async () => {
     await using server = await serve();
     const body = '{"pageIndex":3,"pageSize":"7","groupId":null}';
     await fetch(`${server.url}/rest/list`, { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -114,7 +114,7 @@ describe("content is unchanged byte for byte", () => {
 describe("bodies as they arrive from the network", () => {
   const body = Buffer.from(`topic=a&content=${encodeURIComponent("ä+😀")}`);
 
-  it("cut at every byte", async () => {
+  it("are complete if they are cut at any byte", async () => {
     await using server = await serve();
     const request = toPost("/rest/publish", body, form);
     for (let cut = request.length - body.length; cut < request.length; cut += 1) {
@@ -124,7 +124,7 @@ describe("bodies as they arrive from the network", () => {
     for (const { call } of server.calls) expect(call).toMatchObject({ topic: "a", content: Buffer.from("ä+😀") });
   });
 
-  it("chunked, a byte a chunk", async () => {
+  it("are complete in chunks of one byte", async () => {
     await using server = await serve();
     const raw = Buffer.from('{"topic":"a","content":"ä😀"}');
     const head =
@@ -136,7 +136,7 @@ describe("bodies as they arrive from the network", () => {
     expect(published(server).content).toEqual(Buffer.from("ä😀"));
   });
 
-  it("pipelined requests are answered in their order", async () => {
+  it("are answered in order if requests are pipelined", async () => {
     const order = ["1", "2", "3"];
     const gates = new Map<string, () => void>();
     await using server = await serve({
@@ -154,7 +154,7 @@ describe("bodies as they arrive from the network", () => {
     expect(response.match(/\r\n\r\n(true|false)/g)).toEqual(["\r\n\r\ntrue", "\r\n\r\nfalse", "\r\n\r\ntrue"]);
   });
 
-  it("a client that goes away in its body leaves nothing behind", async () => {
+  it("are dropped without an error if the client resets the connection", async () => {
     await using server = await serve();
     const request = toPost("/rest/publish", body, { ...form, "content-length": String(body.length + 1) });
     const socket = connect({ port: Number(new URL(server.url).port), host: "127.0.0.1" });

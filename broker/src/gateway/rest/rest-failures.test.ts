@@ -91,7 +91,7 @@ const refusals: readonly Failure[] = [
     message: /"extensions" holds half of a surrogate pair/,
   },
   {
-    what: "extension that is no string",
+    what: "extension that is not a string",
     path: "/rest/publish",
     init: post(json, '{"topic":"a","content":"c","svc-a":1}'),
     code: 200001,
@@ -105,14 +105,14 @@ const refusals: readonly Failure[] = [
     message: /"extention" is no member.*topic, groupId, content, extensions, and names that begin with svc-/,
   },
   {
-    what: "extensions where there are none",
+    what: "extensions for an operation without any",
     path: "/rest/open",
     init: post(json, '{"topic":"a","extensions":{"svc-a":"1"}}'),
     code: 200001,
     message: /"extensions" is no member/,
   },
   {
-    what: "extensions that are no object",
+    what: "extensions that are not an object",
     path: "/rest/publish",
     init: post(json, '{"topic":"a","content":"c","extensions":["svc-a"]}'),
     code: 200001,
@@ -141,7 +141,7 @@ const refusals: readonly Failure[] = [
   },
   { what: "wrong content type", path: "/rest/open", init: post(text, "topic=a"), code: 200001, message: /text\/plain/ },
   {
-    what: "Content-Type that is none",
+    what: "invalid Content-Type",
     path: "/rest/open",
     init: post({ "content-type": "json" }, "{}"),
     code: 200001,
@@ -208,7 +208,7 @@ describe("a REST failure is HTTP 200 with a code, and nothing is called", () => 
     expect(server.warnings).toEqual(name === "transactionFailed" ? [warning] : []);
   });
 
-  it("an unexpected error is logged once and its text stays inside", async () => {
+  it("logs an unexpected error once, and hides its text from the client", async () => {
     const defect = new TypeError("secret at /etc/passwd");
     await using server = await serve({ open: () => Promise.reject(defect) });
     const response = await fetch(`${server.url}/rest/open?topic=a`);
@@ -248,7 +248,7 @@ describe("limits of a request", () => {
     });
   });
 
-  it("headers over the limit are 431 elsewhere", async () => {
+  it("headers over the limit get 431 outside /rest", async () => {
     await using server = await serve();
     const response = await sendRaw(server.url, [`GET /metrics HTTP/1.1\r\nx: ${"x".repeat(40_000)}\r\n\r\n`]);
     expect(response).toMatch(/^HTTP\/1.1 431 /);
@@ -268,7 +268,7 @@ describe("limits of a request", () => {
     expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001 });
   });
 
-  it("a connection serves on after a body that was over the limit", async () => {
+  it("a connection stays usable after a body over the limit", async () => {
     await using server = await serve();
     const long = toPost("/rest/open", Buffer.alloc(testBodyBytesMax + 1, 120), { ...form, connection: "keep-alive" });
     const next = toPost("/rest/exist", Buffer.from("topic=a"), form);

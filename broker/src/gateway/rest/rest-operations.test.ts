@@ -117,7 +117,7 @@ const rows: readonly Row[] = [
 
 type Send = (base: string, row: Row) => Promise<Response>;
 
-/** With a name that the operation does not have, which is ignored outside JSON. */
+/** The parameters of a row and an unknown one, which is ignored outside JSON. */
 const query = ({ parameters }: Row) => String(new URLSearchParams({ ...parameters, other: "ignored" }));
 
 const carriers: Readonly<Record<string, Send>> = {
@@ -168,15 +168,15 @@ describe("REST operations", () => {
     expect(await (await fetch(`${server.url}/rest/exist?topic=a`)).text()).toBe("true");
   });
 
-  it("takes another extension prefix", async () => {
+  it("reads extensions with the configured prefix only", async () => {
     await using server = await serve({}, { extensionPrefix: "acme-" });
     await fetch(`${server.url}/rest/publish?topic=a&content=c&acme-x=1&svc-y=2`);
     expect(server.calls[0]?.call).toMatchObject({ extensions: [["acme-x", "1"]] });
   });
 });
 
-describe("a secret that the broker makes", () => {
-  it("is in a header of the answer, whose body stays as it is", async () => {
+describe("a secret that the broker generates", () => {
+  it("is in a header of the answer, not in its body", async () => {
     const asked: unknown[] = [];
     const subscribe: Broker["subscribe"] = (_caller, { secret, onSecret }) => {
       asked.push(secret);
@@ -191,7 +191,7 @@ describe("a secret that the broker makes", () => {
     expect(asked).toEqual(["generate"]);
   });
 
-  it("is in no header where a secret was given, or none", async () => {
+  it("is in no header if the caller gave a secret", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/rest/subscribe?topic=a&url=http://x/&secret=k`);
     expect(response.headers.has("stele-secret")).toBe(false);
@@ -204,13 +204,13 @@ describe("the header Idempotency-Key", () => {
     ["POST", { "idempotency-key": '"8e03978e"' }, '"8e03978e"'],
     ["POST", { "idempotency-key": "" }, ""],
     ["GET", {}, undefined],
-  ])("names a publish by %s with %j", async (method, headers, key) => {
+  ])("becomes the key of a publish: %s with %j gives %j", async (method, headers, key) => {
     await using server = await serve();
     await fetch(`${server.url}/rest/publish?topic=a&content=c`, { method, headers });
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", key } }]);
   });
 
-  it("given twice is no key that the broker takes", async () => {
+  it("given twice reaches the broker as one value, joined by a comma and a space", async () => {
     await using server = await serve();
     const lines = ["idempotency-key: a", "idempotency-key: b"];
     const head = ["GET /rest/publish?topic=a&content=c HTTP/1.1", "host: localhost", "connection: close", ...lines];
@@ -218,7 +218,7 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toMatchObject([{ call: { key: "a, b" } }]);
   });
 
-  it("means nothing to other operations", async () => {
+  it("is ignored by other operations", async () => {
     await using server = await serve();
     await fetch(`${server.url}/rest/open?topic=a`, { headers: { "idempotency-key": "k" } });
     expect(server.calls).toEqual([{ operation: "open", call: { topic: "a", groupId: undefined } }]);
@@ -233,13 +233,13 @@ describe("the header traceparent", () => {
     [{ traceparent: trace }, "&svc-traceparent=own", [["svc-traceparent", "own"]]],
     [{ traceparent: "00-none" }, "", []],
     [{}, "", []],
-  ])("%j with %j goes with the event as %j", async (headers, query, extensions) => {
+  ])("%j with the query %j gives the event the extensions %j", async (headers, query, extensions) => {
     await using server = await serve();
     await fetch(`${server.url}/rest/publish?topic=a&content=c${query}`, { headers });
     expect(server.calls).toMatchObject([{ operation: "publish", call: { extensions } }]);
   });
 
-  it("goes with a CloudEvent too", async () => {
+  it("becomes an extension of a CloudEvent too", async () => {
     await using server = await serve();
     const event = { specversion: "1.0", id: "1", source: "/", type: "t", subject: "a", data: 1 };
     const headers = { "content-type": "application/cloudevents+json", traceparent: trace };

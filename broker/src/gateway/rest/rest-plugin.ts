@@ -56,7 +56,7 @@ function createHandler(name: AskedOperation, options: RestOptions, callers: Conn
   };
 }
 
-/** Without a promise: publishes are too many for one each. */
+/** Uses no promise: there are too many publishes for one each. */
 function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, callers: ConnectionCallers) {
   const operation = "publish";
   const rules = toParameterRules(operations[operation], extensionPrefix);
@@ -79,7 +79,7 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
   };
 }
 
-/** Senders of CloudEvents go by the HTTP status. 202: nobody knows yet whether the event will be published. */
+/** Answers by HTTP status, which senders of CloudEvents read. Status 202 means that it is not known yet whether the event will be published. */
 function createCloudEventHandler(options: Omit<RestOptions, "runner">, callers: ConnectionCallers) {
   const { broker, logger, extensionPrefix } = options;
   const rules = toParameterRules(operations.publish, extensionPrefix);
@@ -134,7 +134,7 @@ function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: un
   return reply.header("content-type", "text/plain; charset=utf-8").send(result);
 }
 
-/** Failures of the server before the handler runs, such as a Content-Type that is none. */
+/** Answers failures of the server before the handler runs, such as an invalid Content-Type. */
 function createErrorHandler(name: OperationName, { logger }: RestOptions) {
   return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
     sendFailure(reply.status(200), fromFramework(error), { logger, operation: name });

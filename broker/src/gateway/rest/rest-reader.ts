@@ -10,7 +10,7 @@ import type { ParameterRules } from "./request-parameters.ts";
 
 const integerText = /^-?[0-9]{1,15}$/;
 
-/** Reads text parameters of a REST call as an operation wants them. */
+/** Converts the text parameters of a REST call to the types that operations take. */
 export class RestReader implements ParameterReader {
   readonly #parameters: Parameters;
   readonly #rules: ParameterRules;
@@ -46,7 +46,7 @@ export class RestReader implements ParameterReader {
     return Number(text);
   }
 
-  /** Given more than once, the values arrive joined by a comma and a space, which no key has. */
+  /** Node joins the values of a repeated header by a comma and a space, which no key contains. */
   publishKey(): string | undefined {
     const value = this.#headers[idempotencyKeyHeader];
     return typeof value === "object" ? value.join(", ") : value;

@@ -1,4 +1,4 @@
-/** A context segment as every path begins with it: a slash first and none last; empty for none. */
+/** The context segment with one leading slash and no trailing one; empty if there is none. */
 export function toBasePath(text: string): string {
   const trimmed = text.replaceAll(/^\/+|\/+$/g, "");
   return trimmed === "" ? "" : `/${trimmed}`;

@@ -13,7 +13,7 @@ export class BodyTooLong {
   }
 }
 
-/** A body refused for lack of memory, or because its chunks cost too much. Its connection ends with the answer. */
+/** A body refused for lack of memory, or because its chunks cost too much. Its connection ends after the answer. */
 export class BodyRefused {
   readonly details: string;
   readonly error: BrokerError;
@@ -30,12 +30,12 @@ export type RawBody = Buffer | BodyTooLong | BodyRefused | undefined;
 type Done = (error: Error | null, body?: RawBody) => void;
 
 export interface BodyCollectorOptions {
-  /** Longest body. */
+  /** Longest body, in bytes. */
   readonly bytesMax: number;
   readonly findHolding: FindHolding;
 }
 
-/** A Fastify content type parser for every type: the bytes as they came. */
+/** A Fastify content type parser for every type; it yields the raw bytes. */
 export function createBodyCollector(options: BodyCollectorOptions) {
   return (request: FastifyRequest, payload: RequestPayload, done: Done): void => {
     const body = new BodyCollector(request, options);
@@ -64,17 +64,17 @@ const refusals: Readonly<Record<EndReason, string>> = {
 };
 const noRoom = new BodyRefused("the broker has no memory for a long request body at the moment");
 const tooManyChunks = new BodyRefused(
-  `the body came in over ${shortChunksMax} chunks of less than ${shortChunkBytes} bytes`,
+  `the body has more than ${shortChunksMax} chunks of less than ${shortChunkBytes} bytes`,
 );
 
-/** One buffer that doubles: a list of chunks would take many times the memory of the bytes when a client sends short ones. */
+/** Collects a body in one buffer that doubles: a list of short chunks would take many times the memory of their bytes. */
 class BodyCollector {
   readonly #request: FastifyRequest;
   readonly #options: BodyCollectorOptions;
   #buffer: Buffer = Buffer.alloc(0);
   #length = 0;
   #shortChunks = 0;
-  /** Bytes that are counted; none for a short body. */
+  /** Bytes taken from the memory budget; 0 for a short body. */
   #counted = 0;
   #holding: Holding | undefined;
   onRefused: (refusal: BodyRefused) => void = ignore;
@@ -84,7 +84,7 @@ class BodyCollector {
     this.#options = options;
   }
 
-  /** Adds a chunk. Answers why the body is refused; undefined while it is not. */
+  /** Adds a chunk. Returns why the body is refused; undefined if it is not. */
   add(chunk: Buffer): BodyTooLong | BodyRefused | undefined {
     const length = this.#length + chunk.length;
     if (length > this.#options.bytesMax) return new BodyTooLong(this.#options.bytesMax);
@@ -102,7 +102,7 @@ class BodyCollector {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** The broker's turn begins. */
+  /** The body has ended: the client has no deadline any more. */
   close(): void {
     this.#holding?.awaitBroker();
   }
@@ -121,7 +121,7 @@ class BodyCollector {
     chunk.copy(this.#buffer, this.#length);
   }
 
-  /** False where there is no room for a body as long as this. */
+  /** Takes memory for a body of this length; false if there is none. */
   #count(bytes: number): boolean {
     if (bytes <= smallBytesMax) return true;
     this.#holding ??= this.#beginHolding();

@@ -10,8 +10,9 @@ export const docsPath = "/docs";
 export const callbackRoute = `${consolePath}/callback/:name`;
 
 /**
- * Whether a browser follows a link to a page of the console or the documentation, in a tab of its own. The page is the same for everybody and changes nothing by being opened,
- * so that links to its views work from a chat or a mail program. A provider's redirect back is one too; it counts with the secrets of the browser alone.
+ * Whether a browser opens a link to a page of the console or the documentation in its own tab. Such a page is the same for everybody, and opening
+ * it changes nothing, so links from a chat or a mail program work. A provider's redirect back counts as such a link; it has an effect only with the
+ * secrets in the browser's cookie.
  */
 export function isLinkToPage({ routeOptions, raw }: FastifyRequest, basePath: string): boolean {
   const { method, headers } = raw;

@@ -7,7 +7,7 @@ export function decodeUtf8(bytes: Buffer): string {
   return bytes.toString("utf8");
 }
 
-/** A JSON text. @throws BrokerError 200001 when it is not JSON in UTF-8; the message quotes nothing. */
+/** Parses JSON. @throws BrokerError 200001 when it is not JSON in UTF-8; the message quotes nothing of the text. */
 export function parseJson(bytes: Buffer): unknown {
   const text = decodeUtf8(bytes);
   try {
@@ -23,7 +23,7 @@ export function checkWellFormed(text: string, name: string): string {
   return text;
 }
 
-/** True for a JSON object; arrays and null are none. */
+/** True for a JSON object; false for arrays and null. */
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,14 +1,14 @@
 import { BrokerError, errorCatalogue, toBrokerError } from "@stele/wire";
 import type { Logger } from "../../lib/logger.ts";
 
-/** A parameter or request that cannot be read (200001). */
+/** The error for a parameter or request that cannot be read (200001). */
 export function parameterError(details: string, cause?: unknown): BrokerError {
   return new BrokerError("parameterInvalid", cause === undefined ? { details } : { details, cause });
 }
 
 /**
- * The error that a client gets. It is logged here, once: an unknown error as a defect of the broker, with its cause; a transaction that the chain did
- * not execute (200202) as a warning; a failure of the caller only at level debug.
+ * Converts an error to the one that the client gets, and logs it once: an unknown error as a defect of the broker, with its cause; a transaction
+ * that the chain did not execute (200202) as a warning; a failure of the caller at level debug.
  */
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);

@@ -1,6 +1,6 @@
 import { parameterError } from "./failure.ts";
 
-/** An error of Fastify's own as one of the catalogue where the request is at fault; any other error as it is. */
+/** Converts Fastify's error about a bad request to 200001; returns any other error unchanged. */
 export function fromFramework(error: unknown): unknown {
   if (!(error instanceof Error) || !("statusCode" in error) || !("code" in error)) return error;
   const isRequestsFault = typeof error.statusCode === "number" && error.statusCode < 500;

@@ -21,18 +21,18 @@ it.each([
   ['"[{,\\\\\\",["', 1],
   ['["\\\\",1]', 3],
   ['["never closed, [[', 2],
-])("%s counts as %i", (text, values) => {
+])("counts the values of %s as %i", (text, values) => {
   expect(measureJson(Buffer.from(text))).toEqual({ values, refusal: undefined });
 });
 
-it("levels and values are bounded", () => {
+it("limits levels and values", () => {
   expect(measureJson(nested(jsonDepthMax)).refusal).toBeUndefined();
   expect(measureJson(nested(jsonDepthMax + 1)).refusal).toMatch(/64 levels/);
   expect(measureJson(listed(jsonValuesMax - 2)).refusal).toBeUndefined();
   expect(measureJson(listed(jsonValuesMax - 1)).refusal).toMatch(/100000 values/);
 });
 
-it("limits the number of different names, not of repeated ones", () => {
+it("limits the number of different names, but not of repeated ones", () => {
   expect(measureJson(toObjects(2 * jsonNamesMax, String)).refusal).toBeUndefined();
   expect(measureJson(toObjects(2 * jsonNamesMax + 1, String)).refusal).toMatch(/2000 different names/);
   expect(measureJson(toObjects(40_000, (index) => `"${index % 100}`)).refusal).toBeUndefined();

@@ -5,13 +5,13 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 
-/** The number of values in a JSON text, and the refusal where they are too many. */
+/** The number of values in a JSON text, and why the text is refused; undefined if it is not. */
 export interface JsonShape {
   readonly values: number;
   readonly refusal: string | undefined;
 }
 
-/** Counts values before the text is parsed. The count of a text that is not JSON may be wrong; parsing it fails. */
+/** Counts values before the text is parsed. The count may be wrong for a text that is not JSON; parsing it fails later. */
 export function measureJson(text: Buffer): JsonShape {
   const names = new Names(text);
   let values = 1;
@@ -48,14 +48,14 @@ class Names {
     return this.#different.size > jsonNamesMax;
   }
 
-  /** Answers the end of a string that may be a name. */
+  /** Remembers a string, which may be a name, and returns its end. */
   passString(start: number): number {
     this.#start = start;
     this.#end = findStringEnd(this.#text, start);
     return this.#end;
   }
 
-  /** Notes that the string before is a name. The first ones are not looked at, since that would cost each small request something. */
+  /** Counts the last string as a name. The first `jsonNamesMax` names are not compared, to keep small requests cheap. */
   add(): void {
     this.#count += 1;
     if (this.#count > jsonNamesMax) this.#different.add(this.#text.toString("latin1", this.#start, this.#end));

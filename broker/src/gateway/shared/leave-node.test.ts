@@ -16,7 +16,7 @@ const asks: readonly (readonly [string, (url: string) => Promise<Response>])[] =
 
 describe.each(asks)("an answer over %s", (_what, ask) => {
   it.each(Object.entries(errorCatalogue))(
-    "that says %s ends its connection if it is for this node",
+    "with the error %s closes the connection if another node may succeed",
     async (name, { code }) => {
       const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
       await using server = await serve({ open: () => Promise.reject(failure), exist: () => Promise.resolve(true) });
@@ -29,7 +29,7 @@ describe.each(asks)("an answer over %s", (_what, ask) => {
 
 const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${more}\r\n`;
 
-it("does not end a connection while requests behind it wait for their answers", async () => {
+it("keeps the connection while its later requests wait for their answers", async () => {
   const exists = createDeferred<boolean>();
   await using server = await serve({
     open: async () => {

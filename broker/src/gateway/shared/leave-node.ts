@@ -2,7 +2,7 @@ import { errorCatalogue, type ErrorDefinition } from "@stele/wire";
 import type { FastifyReply } from "fastify";
 import { isAlone } from "../in-flight/pipelining.ts";
 
-/** Failures of this node: another one may take the same call. A quota is the caller's at every node. */
+/** Errors after which another node may accept the same call. A quota is the caller's on every node, so its error is not among them. */
 const codes: ReadonlySet<number> = new Set(
   Object.values<ErrorDefinition>(errorCatalogue)
     .filter(({ kind, retry }) => retry && (kind === "unavailable" || kind === "exhausted"))
@@ -11,8 +11,8 @@ const codes: ReadonlySet<number> = new Set(
 );
 
 /**
- * Ends the connection with the answer if that says that this node cannot take the call now (RFC 9112, section 9.6), so that a load balancer
- * gives the client another node. To be called before the answer is sent. Answers behind it would be lost, so with any the connection stays.
+ * Closes the connection after an answer that says that this node cannot take the call now (RFC 9112, section 9.6), so that a load balancer gives
+ * the client another node. Call it before the answer is sent. The connection stays if later requests wait on it: their answers would be lost.
  */
 export function leaveNode(reply: FastifyReply, code: number): void {
   if (codes.has(code) && isAlone(reply.raw)) reply.header("connection", "close");

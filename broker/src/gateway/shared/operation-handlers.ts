@@ -7,30 +7,30 @@ import type { Broker, EventCall, PublishCall, TopicCall } from "../../engine/bro
 import { toProof } from "../../engine/query/to-proof.ts";
 import { toEventBody, toTopicPage, toTopicState } from "./results.ts";
 
-/** The parameters of one call, whatever carried them. Each method throws 200001 for a value that is missing or malformed. */
+/** The parameters of one call, independent of the protocol. Each method throws 200001 for a value that is missing or malformed. */
 export interface ParameterReader {
   text(name: string): string;
   optionalText(name: string): string | undefined;
-  /** Undefined when left out. Any number may come back, also one that is no page index. */
+  /** Undefined if left out. May return any number, even one that is not a valid page index. */
   pageIndex(): number | undefined;
   /** Undefined when left out. */
   integer(name: string): number | undefined;
   content(): Uint8Array;
   extensions(): Extensions;
-  /** The key that names a publish. */
+  /** The key by which the broker recognises a repeated publish. */
   publishKey(): string | undefined;
 }
 
-/** The broker, the caller, and the form of callbacks that goes with the transport. */
+/** The broker, the caller, and the callback format that belongs to the protocol. */
 export interface OperationContext {
   readonly broker: Broker;
   readonly caller: Caller;
   readonly format: WebhookFormat;
-  /** Told the secret that the broker made for a subscription; left out where the answer has no place for it. */
+  /** Called with the secret that the broker generated for a subscription; left out if the answer cannot carry it. */
   readonly onSecret?: (secret: string) => void;
 }
 
-/** Operations that answer by a promise. A publish is submitted instead, see {@link readPublishCall}. */
+/** Operations that return a promise. A publish is submitted instead, see {@link readPublishCall}. */
 export type AskedOperation = Exclude<OperationName, "publish">;
 
 type OperationHandler<Name extends AskedOperation> = (
@@ -38,10 +38,10 @@ type OperationHandler<Name extends AskedOperation> = (
   reader: ParameterReader,
 ) => Promise<OperationResult<Name>>;
 
-// Outside 1…99 the engine takes its default.
+// For a size outside 1…99 the engine uses its default.
 const pageSizeLeftOut = 0;
 
-/** Each operation: parameters in, documented result out, and no rule between. */
+/** The handler of each operation turns its parameters into a call and its result into the documented form. */
 export const operationHandlers: { readonly [Name in AskedOperation]: OperationHandler<Name> } = {
   open: async ({ broker, caller }, reader) => {
     await broker.open(caller, readTopicCall(reader));

@@ -16,7 +16,7 @@ it.each(["hello", 'a "quoted" \\ name', "del \u007f \u0080"])(
 );
 
 describe("event content is the Base64 form of the published bytes", () => {
-  it("for every byte value, also where the bytes are part of a longer buffer", () => {
+  it("for every byte value, even if the bytes are part of a longer buffer", () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
     const content = new Uint8Array([1, 2, ...bytes, 3]).subarray(2, 258);
     const place = { topic: sampleTopic.name, sequence: 1, blockNumber: 1, position: toPosition(1, 0) };

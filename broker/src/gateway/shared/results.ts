@@ -3,13 +3,13 @@ import type { Event } from "../../domain/event.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { EventResult, ListResult, PublishResult } from "../../engine/broker.ts";
 
-/** The JSON text of a result. Each result has exactly the documented fields: clients of the interface refuse unknown ones. */
+/** The JSON text of a publish result. It has exactly the documented fields: clients refuse unknown ones. */
 export function renderSendResult({ topic, eventId, status }: PublishResult & SendResult): string {
   // JSON.stringify takes three times as long. Identifiers and statuses hold nothing that JSON escapes.
   return `{"topic":${JSON.stringify(topic)},"eventId":"${eventId}","status":"${status}"}`;
 }
 
-/** An event that is committed nowhere has an empty eventId. */
+/** An event that is not committed has an empty eventId. */
 export function toEventBody(event: Event & { readonly eventId: EventResult["eventId"] | "" }): EventBody {
   const { buffer, byteOffset, byteLength } = event.content;
   return {

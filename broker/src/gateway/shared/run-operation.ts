@@ -16,7 +16,7 @@ import { Turns } from "./turns.ts";
 
 /** Who waits for the answer to a call. */
 interface Waiting extends Pick<OperationContext, "caller"> {
-  /** Asked when the turn of a call has come: whether its answer is still wanted. Always when left out. */
+  /** Called when the call's turn comes: is the answer still wanted? Left out if it always is. */
   readonly isWaiting?: (() => boolean) | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface OperationCall extends OperationContext, Waiting {
   readonly reader: ParameterReader;
 }
 
-/** What a call takes its turns for: look-ups of events and topics, proofs, work on many subscriptions, or orders that wait for receivers. */
+/** Kinds of expensive calls, each with its own limit: look-ups of events and topics, proofs, work on many subscriptions, orders that wait for receivers. */
 export type Expense = "read" | "proof" | "search" | "receiver";
 
 const expenses: { readonly [Name in AskedOperation]?: Expense } = { getEvent: "read", getProof: "proof", list: "read" };
@@ -39,19 +39,20 @@ export class OperationRunner {
     receiver: new Turns(receiverOrdersRunningMax),
   };
 
-  /** @throws BrokerError of the operation; 200300 when its turn did not come in time, and then it was not run. */
+  /** @throws BrokerError of the operation; 200300 if its turn did not come in time; then it did not run. */
   async run<Name extends AskedOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const expense = expenses[name];
     const task = (): Promise<OperationResult<Name>> => operationHandlers[name](call, call.reader);
     return expense === undefined ? task() : this.runInTurn(expense, call, task);
   }
 
-  /** Runs a task when its turn has come. @throws BrokerError 200300 when that did not come in time, or nobody waits any more; the task was not run then. */
+  /** Runs a task when its turn comes. @throws BrokerError 200300 if the turn did not come in time, or if nobody waits any more; then the task did not run. */
   async runInTurn<Result>(expense: Expense, call: Waiting, task: () => Promise<Result>): Promise<Result> {
     const { caller, isWaiting = () => true } = call;
     const entered = this.#turns[expense].enter(caller);
     const leave = entered instanceof Promise ? await entered : entered;
-    if (leave === undefined) throw new BrokerError("busy", { details: `its turn did not come in ${turnTimeoutMs} ms` });
+    if (leave === undefined)
+      throw new BrokerError("busy", { details: `the call's turn did not come within ${turnTimeoutMs} ms` });
     try {
       if (caller.signal.aborted || !isWaiting())
         throw new BrokerError("busy", { details: "the caller no longer waits" });

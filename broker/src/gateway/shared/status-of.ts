@@ -11,7 +11,7 @@ const statuses: Readonly<Record<ErrorKind, number>> = {
   internal: 500,
 };
 
-/** The HTTP status of a failure, for clients that go by it. */
+/** The HTTP status of a failure, for interfaces that report failures by status. */
 export function statusOf(error: unknown): number {
   const { code, kind } = toBrokerError(error);
   return code === errorCatalogue.overQuota.code ? 429 : statuses[kind];

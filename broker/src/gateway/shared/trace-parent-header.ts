@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { traceParentKey } from "../../domain/trace-parent.ts";
 
-/** The header `traceparent`; given more than once, Node.js joins the values, and they are none. */
+/** The header `traceparent`. Node.js joins the values of a repeated header, which makes it invalid. */
 export function findTraceParentHeader(headers: IncomingHttpHeaders): string | undefined {
   const value = headers[traceParentKey];
   return typeof value === "string" ? value : undefined;

@@ -18,7 +18,7 @@ function createCalls(turns: Turns) {
   return { entered, enter, leaveOne: () => leaves.shift()?.() };
 }
 
-test("admits calls up to the limit, and waiting callers in turn, whatever each requests", async () => {
+test("admits calls up to the limit, and waiting callers in turn, however many calls each has", async () => {
   const [greedy, modest] = [{}, {}];
   const { entered, enter, leaveOne } = createCalls(new Turns(2));
   const calls = ["g1", "g2", "g3", "g4", "g5"].map((name) => enter(greedy, name));
@@ -33,7 +33,7 @@ test("admits calls up to the limit, and waiting callers in turn, whatever each r
   await Promise.all(calls);
 });
 
-test("refuses a call when its wait is too long, also while no place gets free, and admits the next one", async () => {
+test("refuses a call after the timeout even if no place becomes free, and admits the next one", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const turns = new Turns(1);
   const leave = await turns.enter({});

@@ -3,7 +3,7 @@ import { turnsSliceMs, turnTimeoutMs } from "../limits.ts";
 /** Gives the place back. */
 export type Leave = () => void;
 
-/** One connection and protocol: all of its calls share a turn. */
+/** A connection with its protocol, by identity; its calls share one turn. */
 type Caller = object;
 
 interface Waiting {
@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * Lets a bounded number of calls in at once. Where some wait, callers have one turn each, one after the other, and the event loop has its own in
- * between. The limits on connections, and on the batches that run on them, bound the number of waiting calls.
+ * A fair semaphore: limits the calls that run at once. Waiting callers take turns, one call each, and the event loop runs in between. The limits on
+ * connections and batches bound the number of waiting calls.
  */
 export class Turns {
   readonly #runningMax: number;
@@ -27,12 +27,12 @@ export class Turns {
     this.#runningMax = runningMax;
   }
 
-  /** Undefined as soon as the wait is too long. */
+  /** Waits for a place, for up to `turnTimeoutMs`. Returns the function that gives the place back; undefined after the timeout. */
   enter(caller: Caller): Leave | Promise<Leave | undefined> {
     if (this.#running < this.#runningMax && this.#waiting.size === 0) return this.#admit();
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#expire(caller, waiting), turnTimeoutMs);
-      timer.unref(); // A broker that has stopped does not wait for it.
+      timer.unref(); // A broker that has stopped must not wait for the timer.
       const waiting: Waiting = { resolve, timer };
       const others = this.#waiting.get(caller);
       if (others === undefined) this.#waiting.set(caller, new Set([waiting]));

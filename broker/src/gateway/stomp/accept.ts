@@ -3,24 +3,24 @@ import { type ClientFrame, findHeader, type Headers, type Version, versions } fr
 import { heartBeatMsMax } from "./limits.ts";
 import type { Profile } from "./profile.ts";
 
-/** What a CONNECT asks for, as the broker grants it. */
+/** The parameters of a CONNECT, as the broker grants them. */
 export interface Accepted {
   readonly version: Version;
   /** Milliseconds between heart-beats in either direction; 0 for none. */
   readonly heartBeat: { readonly sentMs: number; readonly receivedMs: number };
-  /** Of the CONNECTED. */
+  /** Headers of the CONNECTED. */
   readonly headers: Headers;
 }
 
 export interface AcceptOptions {
   readonly profile: Profile;
-  /** Names the connection. */
+  /** Identifier of the connection. */
   readonly session: string;
   /** Name and version of the broker. */
   readonly server: string;
 }
 
-/** @throws VersionError, BrokerError 200001 for a heart-beat that is none. */
+/** @throws VersionError, BrokerError 200001 for an invalid `heart-beat`. */
 export function acceptConnect({ headers }: ClientFrame, { profile, session, server }: AcceptOptions): Accepted {
   const version = negotiate(findHeader(headers, "accept-version"));
   const { sendsMs, wantsMs } = profile.heartBeat;
@@ -38,7 +38,7 @@ export function acceptConnect({ headers }: ClientFrame, { profile, session, serv
   };
 }
 
-/** The highest version that both have; a client that names none is of 1.0 ("Protocol Negotiation"). */
+/** The highest version that both have; a client that names none speaks 1.0 ("Protocol Negotiation"). */
 function negotiate(accepted: string | undefined): Version {
   if (accepted === undefined) return "1.0";
   const names = accepted.split(",").map((name) => name.trim());
@@ -47,7 +47,7 @@ function negotiate(accepted: string | undefined): Version {
   return version;
 }
 
-/** The client speaks none of our versions. */
+/** The client speaks no version that the broker speaks. */
 export class VersionError extends Error {
   override readonly name = "VersionError";
 
@@ -62,7 +62,7 @@ function parseHeartBeat(text: string): readonly number[] {
   return found.slice(1).map((ms) => Math.min(Number(ms), heartBeatMsMax));
 }
 
-/** What one side can do and the other one wants ("Heart-beating"). */
+/** The interval that one side offers and the other wants, in milliseconds; 0 for none ("Heart-beating"). */
 function agree(sendsMs: number, wantsMs: number): number {
   return sendsMs === 0 || wantsMs === 0 ? 0 : Math.max(sendsMs, wantsMs);
 }

@@ -9,7 +9,7 @@ const secret = "s".repeat(43);
 const id = "1".repeat(16);
 const passcode = formatKeyCredential({ id, secret });
 const roles = new Map([["all", [{ effect: "allow", actions: ["open", "publish"] } as const]]]);
-/** Longer than a client takes to connect. */
+/** How long a key is valid: longer than a client takes to connect. */
 const validMs = 2_000;
 
 let world: StompWorld | undefined;
@@ -31,8 +31,8 @@ async function start(fields: Partial<ApiKey> = {}): Promise<number> {
 
 it.each([
   ["no credential", {}],
-  ["a wrong one", { login: "x", passcode: "wrong" }],
-])("a CONNECT with %s is answered with ERROR, and what comes behind it with nothing", async (_, fields) => {
+  ["a wrong credential", { login: "x", passcode: "wrong" }],
+])("answers a CONNECT with %s by an ERROR, and nothing that follows it", async (_, fields) => {
   const client = await RawClient.open(await start());
   client.send("CONNECT", { "accept-version": "1.2", host: "x", ...fields });
   client.send("SEND", { destination: "a", receipt: "1" }, "x");
@@ -40,7 +40,7 @@ it.each([
   expect(client.frames).toMatchObject([{ command: "ERROR", headers: { code: "100701" } }]);
 });
 
-it("a connection that has no subscription ends when its key expires", async () => {
+it("ends a connection without subscriptions when its key expires", async () => {
   const expiresAt = Date.now() + validMs;
   const client = await RawClient.connect(await start({ expiresAt }), "1.2", { login: "x", passcode });
   expect((await client.next("ERROR")).headers["code"]).toBe("100701");
@@ -48,7 +48,7 @@ it("a connection that has no subscription ends when its key expires", async () =
   expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
 });
 
-it("a connection that has no subscription ends within seconds of the end of its key", async () => {
+it("ends a connection without subscriptions after its key is revoked", async () => {
   const client = await RawClient.connect(await start(), "1.2", { login: "x", passcode });
   await apiKeys.revokeApiKey(id, Date.now());
   expect((await client.next("ERROR")).headers["code"]).toBe("100701");

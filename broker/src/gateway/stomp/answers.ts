@@ -1,7 +1,7 @@
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { answersWaitingMax, keptFrameBytes } from "./limits.ts";
 
-/** Gives the answer of one frame; undefined where the frame asks for none. */
+/** Sends the answer to one frame; undefined if the frame asks for none. */
 export type Answer = (() => void) | undefined;
 
 interface Place {
@@ -10,24 +10,24 @@ interface Place {
   answer: Answer;
 }
 
-/** The answers to the frames of one connection. They leave in the order in which the frames came, whenever each is known. */
+/** Sends the answers to the frames of one connection in the order of the frames, even if later answers are known earlier. */
 export class Answers {
   readonly #places: Place[] = [];
   readonly #onLeft: () => void;
   #room: Deferred<void> | undefined;
   #bytes = 0;
 
-  /** `onLeft`: called when some have left. */
+  /** `onLeft` is called when answers have been sent. */
   constructor(onLeft: () => void) {
     this.#onLeft = onLeft;
   }
 
-  /** Bytes that those which wait keep. */
+  /** Bytes that the waiting answers keep. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Takes the next place in the order, for a frame with this receipt. The result is to be called once, when the answer is known. */
+  /** Reserves the next place in the order, for a frame with this receipt. Call the result once, when the answer is known. */
   expect(receipt = ""): (answer: Answer) => void {
     const place: Place = { bytes: keptFrameBytes + receipt.length, isSettled: false, answer: undefined };
     this.#places.push(place);
@@ -39,7 +39,7 @@ export class Answers {
     };
   }
 
-  /** A promise until there is room for more. */
+  /** Undefined if there is room for more answers, else a promise that resolves when there is. */
   room(): Promise<void> | undefined {
     if (!this.#isFull) return undefined;
     this.#room ??= createDeferred();

@@ -3,7 +3,7 @@ import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { RawClient } from "./testing/raw-client.ts";
 import { StompWorld } from "./testing/stomp-world.ts";
 
-it("names the address of the client whose connection ends, and why", async () => {
+it("logs why a connection ends, and the address of its client", async () => {
   const lines: (readonly [message: string, fields: LogFields | undefined])[] = [];
   const logger: Logger = { ...silentLogger, info: (message, fields) => void lines.push([message, fields]) };
   const world = await StompWorld.start({ logger });

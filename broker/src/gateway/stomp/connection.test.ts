@@ -101,7 +101,7 @@ it.each([
     "bad",
   ],
 ] as const)(
-  "answers what came before a frame that %s, and then with the ERROR, and takes no more",
+  "answers the frames before one that %s, then sends an ERROR, and handles no later frame",
   async (_, send, receipt) => {
     const ledger = new HeldLedger();
     const client = await RawClient.connect(await start({ change: ledger.change }));
@@ -113,7 +113,7 @@ it.each([
     client.send("SEND", { destination: "a", receipt: "late" }, "y");
     const other = await RawClient.connect(world?.port ?? 0);
     other.send("BEGIN", { transaction: "t", receipt: "r" });
-    await other.next("RECEIPT"); // all that was sent before is read
+    await other.next("RECEIPT"); // everything that was sent before is read by now
     expect(client.frames).toHaveLength(1); // CONNECTED
     ledger.release();
     expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("good");
@@ -124,7 +124,7 @@ it.each([
 );
 
 it.each(["1.0", "1.1"])(
-  "gives a client of STOMP %s its receipt and id with the carriage return in them",
+  "returns the receipt and id of a STOMP %s client with their carriage returns",
   async (version) => {
     const client = await RawClient.connect(await start(), version);
     client.send("SUBSCRIBE", { id: "s\r1", destination: "a", receipt: "r\r1" });
@@ -136,7 +136,7 @@ it.each(["1.0", "1.1"])(
   },
 );
 
-it("escapes what it can of a receipt and id with a carriage return, by STOMP 1.1", async () => {
+it("escapes a receipt and id by STOMP 1.1, and keeps their carriage returns", async () => {
   const client = await RawClient.connect(await start(), "1.1");
   client.write("SUBSCRIBE\nid:s\\n1\r\ndestination:a\nreceipt:r\\c1\\n\r\n\n\0");
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("r\\c1\\n\r"); // this client decodes nothing
@@ -148,14 +148,14 @@ it.each([
   ["receipt", "BEGIN", { transaction: "t" }],
   ["transaction", "BEGIN", {}],
   ["id", "SUBSCRIBE", { destination: "a" }],
-] as const)("refuses the header %s where it is too long to be kept", async (name, command, fields) => {
+] as const)("refuses a header %s over the limit", async (name, command, fields) => {
   const client = await RawClient.connect(await start());
   client.send(command, { ...fields, [name]: "x".repeat(nameBytesMax + 1) });
   const { headers } = await client.next("ERROR");
   expect(headers["message"]).toContain(`"${name}" has more than ${nameBytesMax} bytes`);
 });
 
-it("goes on after a refused frame where the profile says so", async () => {
+it("keeps the connection after a refused frame if the profile says so", async () => {
   const client = await RawClient.connect(await start({ profile: { closesOnRefusal: false } }));
   client.send("SEND", { destination: "a+b", receipt: "7" }, "x");
   expect((await client.next("ERROR")).headers["receipt-id"]).toBe("7");
@@ -163,7 +163,7 @@ it("goes on after a refused frame where the profile says so", async () => {
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("8");
 });
 
-it("publishes a SEND with a publish key once", async () => {
+it("publishes one event for two SENDs with the same publish key", async () => {
   const client = await RawClient.connect(await start());
   for (const receipt of ["1", "2"]) client.send("SEND", { destination: "a", receipt, "svc-publish-key": "k" }, "x");
   const receipts = [await client.next("RECEIPT"), await client.next("RECEIPT")];
@@ -218,7 +218,7 @@ it("answers every frame that asks for a RECEIPT, in their order", async () => {
   expect(await world?.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
 });
 
-it("sends receipts that nobody asked for where the profile says so", async () => {
+it("sends receipts that the client did not ask for if the profile says so", async () => {
   const client = await RawClient.connect(await start({ profile: { hasImplicitReceipts: true } }));
   client.send("SUBSCRIBE", { id: "s", destination: "b" });
   const { headers } = await client.next("RECEIPT");
@@ -227,7 +227,7 @@ it("sends receipts that nobody asked for where the profile says so", async () =>
   expect((await client.next("RECEIPT")).headers).toEqual({ "receipt-id": "s" });
 });
 
-it("ends a connection without CONNECT in time, and one that speaks something else", async () => {
+it("ends a connection without CONNECT in time, and one that speaks another protocol", async () => {
   const port = await start({ settings: { connectTimeoutMs: 50 } });
   const silent = await RawClient.open(port);
   silent.write("\n\n");
@@ -238,9 +238,9 @@ it("ends a connection without CONNECT in time, and one that speaks something els
   await other.closed;
 });
 
-it("closes with the ERROR at once, and cuts off a client that stays", async () => {
+it("closes after an ERROR at once, and resets a client that stays", async () => {
   const port = await start();
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // for the broker, no time passes
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // stops the broker's timers
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   socket.on("error", () => {});
   let text = "";
@@ -268,7 +268,7 @@ it("keeps a client that sends its heart-beats, and ends it when they stop", asyn
   await client.closed;
 });
 
-/** A client that promises a heart-beat in each second of the broker's clock, which stands still. */
+/** Stops the broker's timers, and connects a client that promises a heart-beat each second. */
 async function connectBeating(): Promise<RawClient> {
   const port = await start({ profile: { heartBeat: { sendsMs: 0, wantsMs: 1_000 } } });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -32,7 +32,7 @@ export interface ConnectionParts {
   readonly metrics: StompMetrics;
   readonly memory: ConnectionMemory;
   readonly logger: Logger;
-  /** Name and version of the broker, as CONNECTED has it. */
+  /** Name and version of the broker for CONNECTED. */
   readonly server: string;
   readonly newId: () => string;
   readonly slices: TimeSlices;
@@ -43,7 +43,7 @@ interface AnswerOrder extends FrameOrder {
   readonly command: Parameters<StompMetrics["answered"]>[0];
 }
 
-/** What a connection has once its CONNECT was accepted. */
+/** State of a connection whose CONNECT was accepted. */
 interface Opened {
   readonly dialogue: Dialogue;
   readonly beats: HeartBeats;
@@ -58,7 +58,7 @@ const endReasons: Readonly<Record<EndReason, string>> = {
   refused: "the credential of the connection is not valid any more",
 };
 
-/** One STOMP connection: bytes in, frames out, whatever carries them. */
+/** One STOMP connection, over any transport. */
 export class Connection {
   readonly #parts: ConnectionParts;
   readonly #parser: FrameParser;
@@ -83,7 +83,8 @@ export class Connection {
       onDrained: () => this.#opened?.dialogue.wake(),
       onEnded: () => this.#leave(),
       onBroken: () => this.#close(),
-      onOutOfMemory: () => this.#fail(new BrokerError("busy", { details: "others need the memory that it holds" })),
+      onOutOfMemory: () =>
+        this.#fail(new BrokerError("busy", { details: "others need the memory that this connection holds" })),
     });
     const late = (): void => this.#fail(new FrameError("no CONNECT in time"));
     this.#connectTimeout = setTimeout(late, settings.connectTimeoutMs);
@@ -146,7 +147,7 @@ export class Connection {
     this.#answer({ command: "CONNECTED", headers });
   }
 
-  /** The broker ends the subscriptions of a credential that has expired or was revoked. A connection without one would outlive it. */
+  /** Ends the connection when its credential expires or is revoked. Subscriptions end by themselves then, but a connection without any would go on. */
   #watchCredential(caller: Caller): void {
     if (caller.principal.kind !== "known") return;
     this.#credentialWatch = setInterval(() => {
@@ -167,7 +168,7 @@ export class Connection {
     }
   }
 
-  /** Takes no further frame until `work` has ended. */
+  /** Handles no further frame until `work` has ended. */
   #whileBusy(work: Promise<void>, receipt: string | undefined): void {
     this.#intake.whileBusy(work, (error) => this.#refuseInTurn(error, receipt));
   }
@@ -177,7 +178,7 @@ export class Connection {
     this.#parts.metrics.answered(order.command, code);
   }
 
-  /** A frame of the client cannot be served. What it sent before is answered first; where the ERROR ends the connection, nothing more is taken. */
+  /** Refuses a frame after the answers to earlier frames. If the ERROR ends the connection, no further frame is handled. */
   #refuseInTurn(error: unknown, receipt: string | undefined): void {
     if (this.#opened === undefined) {
       this.#fail(error, receipt);
@@ -198,7 +199,7 @@ export class Connection {
     return !(error instanceof BrokerError) || this.#parts.profile.closesOnRefusal;
   }
 
-  /** Says why in an ERROR, and closes. */
+  /** Sends the reason in an ERROR, and closes. */
   #fail(error: unknown, receipt?: string): void {
     if (this.#intake.isClosed) return;
     const isExpected = error instanceof FrameError || error instanceof VersionError || error instanceof EndedError;
@@ -226,7 +227,7 @@ export class Connection {
     this.#answer({ command: "ERROR", headers, body }, failure.code);
   }
 
-  /** The client leaves. What it sent is still answered. */
+  /** The client leaves; the frames that it sent are still answered. */
   #leave(): void {
     if (this.#opened === undefined) this.#close();
     else this.#opened.dialogue.leave();
@@ -248,7 +249,7 @@ function toEnd(why: EndReason): Error {
   return why === "refused" ? new BrokerError("credentialRefused", { details }) : new EndedError(details);
 }
 
-/** The broker ends the connection for no fault of its client. */
+/** The broker ends the connection, and its client is not at fault. */
 class EndedError extends Error {
   override readonly name = "EndedError";
 }

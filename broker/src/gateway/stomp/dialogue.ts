@@ -26,23 +26,23 @@ export interface DialogueParts {
   readonly newId: () => string;
   /** Sends a RECEIPT. */
   readonly reply: (headers: Headers) => void;
-  /** A frame that asks for this receipt could not be served. Called in its turn. */
+  /** Refuses the frame that asks for this receipt. Called when its answer is due. */
   readonly refuse: (error: unknown, receipt: string | undefined) => void;
   readonly onSubscriptionEnded: (why: EndReason) => void;
-  /** Answers have left, so that {@link Dialogue.keptBytes} is less. */
+  /** Called when answers have been sent, so that {@link Dialogue.keptBytes} is less. */
   readonly onAnswered: () => void;
-  /** The client has left, and has all of its answers. */
+  /** Called when the client has left and all its answers have been sent. */
   readonly leave: () => void;
 }
 
-/** What a connection and its client say to one another once the connection is open. */
+/** Serves the frames of one connection once it is open. */
 export class Dialogue {
   readonly #parts: DialogueParts;
   readonly #answers: Answers;
   readonly #transactions = new Transactions();
   readonly #subscriptions: Subscriptions;
   readonly #submitter: Submitter;
-  /** Whether the client has said goodbye. */
+  /** Whether the client has left. */
   #isLeaving = false;
 
   constructor(parts: DialogueParts) {
@@ -59,31 +59,34 @@ export class Dialogue {
     });
   }
 
-  /** Received bytes that it keeps. */
+  /** Received bytes that the dialogue keeps. */
   get keptBytes(): number {
     return (
       this.#transactions.bytes + this.#answers.bytes + this.#subscriptions.keptBytes + this.#submitter.waitingBytes
     );
   }
 
-  /** A promise where nothing more may be taken before it settles. @throws BrokerError where the frame cannot be served; so may the promise reject. */
+  /**
+   * Serves a frame. If the result is a promise, take nothing more until it settles. @throws BrokerError if the frame cannot be served; the promise
+   * may reject likewise.
+   */
   take(frame: ClientFrame): Promise<void> | undefined {
     if (this.#isLeaving) return undefined; // clients must not send anything after DISCONNECT
     const serving = this.#serve(frame);
     return serving === undefined ? this.#answers.room() : serving.then(() => this.#answers.room());
   }
 
-  /** Refuses a frame after the answers to those before it have left. */
+  /** Refuses a frame after the answers to earlier frames. */
   refuse(error: unknown, receipt: string | undefined): void {
     this.#answers.expect(receipt)(() => this.#parts.refuse(error, receipt));
   }
 
-  /** The client takes more. */
+  /** The client can receive more. */
   wake(): void {
     this.#subscriptions.wakeAll();
   }
 
-  /** The client sends no more. */
+  /** The client sends no more. Once its answers are sent, the connection ends. */
   leave(): void {
     this.#isLeaving = true;
     this.#answers.expect()(() => this.#parts.leave());
@@ -123,13 +126,13 @@ export class Dialogue {
         this.leave();
         return undefined;
       default:
-        throw new Error(`${frame.command} was to be served before`);
+        throw new Error(`${frame.command} was not handled by the connection`);
     }
     this.#receipt(receipt);
     return undefined;
   }
 
-  /** Answers in turn with a RECEIPT, where one is asked for. */
+  /** Sends a RECEIPT in turn, if the client asked for one. */
   #receipt(receipt: string | undefined, more: Headers = []): void {
     if (receipt !== undefined) this.#answers.expect(receipt)(() => this.#reply(receipt, more));
   }
@@ -179,7 +182,7 @@ export class Dialogue {
     this.#receipt(receipt);
   }
 
-  /** Some clients wait for a RECEIPT that they did not ask for. */
+  /** The receipt of a frame. With implicit receipts it falls back to the frame's `id`: some clients wait for a RECEIPT that they did not ask for. */
   #receiptOf({ headers }: ClientFrame): string | undefined {
     const implicit = this.#parts.profile.hasImplicitReceipts ? findHeader(headers, "id") : undefined;
     return findReceipt(headers) ?? implicit;
@@ -190,7 +193,7 @@ export class Dialogue {
     const settlement = this.#toSettlement(frame);
     if (transaction !== undefined) this.#transactions.addSettlement(transaction, settlement);
     const answer = this.#answers.expect(receipt);
-    if (transaction === undefined) settlement.settle(); // may suspend the subscription, which is said after this answer
+    if (transaction === undefined) settlement.settle(); // may suspend the subscription; the ERROR about that follows this answer
     answer(() => this.#confirm(receipt));
   }
 
@@ -204,8 +207,8 @@ export class Dialogue {
   }
 
   /**
-   * All or nothing: acknowledgements count once the events are durable, also if the connection has ended meanwhile. Nothing else is taken before, so
-   * that the order stays.
+   * Commits all or nothing: acknowledgements count once the events are durable, even if the connection has ended meanwhile. No other frame is
+   * served before, so that the order is kept.
    */
   #commit({ headers }: ClientFrame, receipt: string | undefined): Promise<void> | undefined {
     const { sends, settlements } = this.#transactions.end(requireName(headers, "transaction"));
@@ -226,7 +229,7 @@ export class Dialogue {
   }
 }
 
-/** Why a SEND or a transaction was not published, or that its fate is not known. */
+/** The error for a SEND or transaction that was not published, or whose outcome is unknown. */
 function toRefusal(outcome: { readonly status: string; readonly error?: unknown }): BrokerError {
   return outcome.status === "REFUSED" ? toBrokerError(outcome.error) : new BrokerError("transactionTimeout");
 }

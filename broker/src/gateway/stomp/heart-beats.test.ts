@@ -38,7 +38,7 @@ it.each([
   ["1000,0", 5_000, [0, 5_000]],
   ["1000,1000", 0, [0, 0]],
   ["99999999999,99999999999", 5_000, [86_400_000, 86_400_000]],
-] as const)("agrees for %s and %i ms on %j", (asked, heartBeatMs, [sentMs, receivedMs]) => {
+] as const)("agrees for the client's %s and the broker's %i ms on %j", (asked, heartBeatMs, [sentMs, receivedMs]) => {
   const profile = createStandardProfile({ hasImplicitReceipts: false, heartBeatMs });
   const headers = [
     ["accept-version", "1.2"],
@@ -96,7 +96,7 @@ it("does not count a client as silent while the broker does not read", () => {
   expect(seen.isSilent).toBe(true);
 });
 
-it("leaves a client alone that agreed on nothing", () => {
+it("neither sends to nor ends a client that agreed on no heart-beats", () => {
   const { seen } = begin({});
   vi.advanceTimersByTime(1_000_000);
   expect(seen).toMatchObject({ sent: 0, isSilent: false });

@@ -7,7 +7,7 @@ export interface HeartBeatsParts {
   /** Bytes that were written to the client so far. */
   readonly writtenBytes: () => number;
   readonly send: () => void;
-  /** Whether the client waits for the broker, or has taken bytes of a full outbox since the last call. Then it is not silent. */
+  /** Whether the client waits for the broker, or has read bytes of a full outbox since the last call. Such a client does not count as silent. */
   readonly isAwaited: () => boolean;
   readonly onSilent: () => void;
 }

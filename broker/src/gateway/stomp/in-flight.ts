@@ -1,6 +1,6 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
 
-/** The events that a client was given by one subscription and has not acknowledged, by eventId, in the order in which they were given. */
+/** The events of one subscription that were sent to the client and not acknowledged, by eventId, in the order of sending. */
 export class InFlight {
   readonly #tickets = new Map<string, Ticket>();
   readonly #eventIds = new Map<Ticket, string>();
@@ -26,17 +26,17 @@ export class InFlight {
     this.#settled.delete(eventId);
   }
 
-  /** Whether the event was given, as far back as is remembered. */
+  /** Whether the event was sent, as far back as is remembered. */
   knows(eventId: string): boolean {
     return this.#tickets.has(eventId) || this.#settled.has(eventId);
   }
 
-  /** Whether it waits to be settled. */
+  /** Whether the event waits to be settled. */
   has(eventId: string): boolean {
     return this.#tickets.has(eventId);
   }
 
-  /** Takes out the event, and with `through` all that were given before it. Answers their tickets in order; none where it was settled already. */
+  /** Removes the event, and with `through` all events that were sent before it. Returns their tickets in order; none if it was already settled. */
   settle(eventId: string, reach: "one" | "through"): readonly Ticket[] {
     const ticket = this.#tickets.get(eventId);
     if (ticket === undefined) return [];

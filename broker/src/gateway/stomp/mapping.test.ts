@@ -17,7 +17,7 @@ it("a SEND's W3C trace becomes the extension that callbacks carry, and a header 
     ["svc-user-own", "1"],
   ]);
   const event = { topic: "a", content: new Uint8Array([1]), extensions };
-  const delivery = { event, eventId: "" } as unknown as Delivery; // What the mapping reads of one.
+  const delivery = { event, eventId: "" } as unknown as Delivery; // What the mapping reads of a delivery.
   const given = toMessageHeaders(delivery, { prefix: "svc-", delivery: [] });
   expect(given.filter(([name]) => name.includes("trace"))).toEqual([
     ["svc-traceparent", trace],

@@ -5,7 +5,7 @@ import type { Delivery } from "../../engine/session/peer.ts";
 import { parameterError } from "../shared/failure.ts";
 import { type ClientFrame, findHeader, type Headers } from "./codec/frame.ts";
 
-/** Headers of the protocol; each other one of a SEND is the user's, and goes with the event. */
+/** Headers of the protocol. Any other header of a SEND is the user's, and goes with the event. */
 const ownHeaders: ReadonlySet<string> = new Set([
   "destination",
   "content-length",
@@ -20,13 +20,13 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "eventId",
 ]);
 
-/** Extensions behind the extension prefix, by which an event keeps headers without the prefix. MQTT has the same ones. */
+/** Names of extensions, after the extension prefix, that keep headers without the prefix. MQTT uses the same names. */
 const extension = { contentType: "content-type", user: "user-" } as const;
 
-/** Header of a SEND, behind the prefix, that names the publish. */
+/** Header of a SEND, after the prefix, that holds the publish key. */
 const publishKey = "publish-key";
 
-/** The publish that a SEND asks for, with copies of all bytes: it outlasts those it came in. @throws BrokerError 200001 without destination. */
+/** The publish that a SEND asks for, with copies of all bytes: the publish outlives the received frame. @throws BrokerError 200001 without destination. */
 export function toPublishCall({ headers, body }: ClientFrame, prefix: string): PublishCall {
   return {
     topic: requireHeader(headers, "destination"),
@@ -38,7 +38,7 @@ export function toPublishCall({ headers, body }: ClientFrame, prefix: string): P
   };
 }
 
-/** @throws BrokerError 200001 where the header is missing. */
+/** @throws BrokerError 200001 if the header is missing. */
 export function requireHeader(headers: Headers, name: string): string {
   const value = findHeader(headers, name);
   if (value === undefined) throw parameterError(`the header "${name}" is missing`);
@@ -69,7 +69,7 @@ export interface MessageOptions {
   readonly delivery: Headers;
 }
 
-/** The headers of the MESSAGE of an event. Where one stands twice, the first counts, so that no user's header hides one of the protocol. */
+/** The headers of the MESSAGE of an event. Of repeated headers the first counts, so those of the protocol come first and no user's header hides them. */
 export function toMessageHeaders(
   { event, eventId }: Pick<Delivery, "event" | "eventId">,
   options: MessageOptions,
@@ -86,7 +86,7 @@ export function toMessageHeaders(
   ];
 }
 
-/** Every extension by its own name, and those that keep headers of a SEND as these headers too. */
+/** Every extension under its own name; an extension that keeps a header of a SEND also under the header's name. */
 function toUserHeaders(extensions: Extensions, prefix: string): Headers {
   const user = prefix + extension.user;
   const given = extensions

@@ -1,4 +1,4 @@
-/** What is counted of STOMP. Labels are few: commands of the broker and codes of the catalogue. */
+/** Metrics of STOMP. Labels take few values: commands of the broker and codes of the catalogue. */
 export interface StompMetrics {
   /** The broker answered a client; `code` is undefined for a success. */
   answered(command: "CONNECTED" | "RECEIPT" | "ERROR", code?: number): void;

@@ -3,12 +3,12 @@ import { findHeader, type Headers } from "./codec/frame.ts";
 import { nameBytesMax } from "./limits.ts";
 import { requireHeader } from "./mapping.ts";
 
-/** A header whose value the broker keeps. @throws BrokerError 200001 where it is missing or too long. */
+/** A header whose value the broker keeps. @throws BrokerError 200001 if it is missing or too long. */
 export function requireName(headers: Headers, name: string): string {
   return checked(requireHeader(headers, name), name);
 }
 
-/** The value that a RECEIPT is to have; undefined where none is asked for. @throws BrokerError 200001 where it is too long. */
+/** The `receipt-id` of the RECEIPT; undefined if the client asks for none. @throws BrokerError 200001 if it is too long. */
 export function findReceipt(headers: Headers): string | undefined {
   const value = findHeader(headers, "receipt");
   return value === undefined ? undefined : checked(value, "receipt");

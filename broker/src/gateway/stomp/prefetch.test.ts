@@ -10,7 +10,7 @@ async function subscribe(client: RawClient, fields: FrameFields): Promise<void> 
   await client.next("RECEIPT");
 }
 
-it("gives a subscription few unacknowledged events once the others of its connection may have many", async () => {
+it("leaves a subscription 10 unacknowledged events if two others may have 1,000 each, and keeps that limit when one ends", async () => {
   world = await StompWorld.start();
   const client = await RawClient.connect(world.port);
   await subscribe(client, { id: "first" });

@@ -15,7 +15,7 @@ async function start(options: StompWorldOptions = {}): Promise<number> {
   return world.port;
 }
 
-/** A test waits for a condition as long as it may take itself. */
+/** How long a test waits for a condition: as long as the test may take. */
 const patienceMs = 60_000;
 
 const oneCall = { topic: "t", groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
@@ -23,7 +23,7 @@ const oneCall = { topic: "t", groupId: undefined, content: new Uint8Array(), ext
 /** One transaction is in progress at most, so that what waits behind it keeps waiting. */
 const heldLimits = { pipelineAfterMs: 60_000 };
 
-/** A world whose chain takes nothing until the gate opens, to which 50 publishes "first" to topic "t" are on their way. */
+/** Starts a world whose chain takes nothing until the gate opens, and sends it 50 publishes of "first" to topic "t". */
 async function startFull(options: StompWorldOptions = {}): Promise<Deferred<void>> {
   const gate = createDeferred<void>();
   let isHeld = false;
@@ -51,12 +51,12 @@ async function countSubscriptions(): Promise<number> {
   return (await world?.broker.listSubscriptions())?.[0]?.subscriptions.length ?? 0;
 }
 
-/** All connections together hold as many bytes. */
+/** Waits until all connections together hold at least `bytes`. */
 async function held(bytes: number): Promise<void> {
   await vi.waitFor(() => expect(world?.heldBytes()).toBeGreaterThanOrEqual(bytes), patienceMs);
 }
 
-/** What was sent before in one piece was read by now. */
+/** Resolves once the broker has read what was sent before in one piece. */
 async function answered(): Promise<void> {
   const client = await RawClient.connect(world?.port ?? 0);
   client.destroy();
@@ -83,7 +83,7 @@ it("lets a COMMIT wait until the group has room for all of it", async () => {
   isHeld = true;
   // Each fills a transaction: one is in progress, four wait.
   for (let count = 0; count < 5; count += 1) filler.send("SEND", { destination: "t" }, "x".repeat(90));
-  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false));
+  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false), patienceMs);
   const client = await RawClient.connect(port);
   client.send("BEGIN", { transaction: "1" });
   for (const text of ["a", "b", "c"]) client.send("SEND", { destination: "t", transaction: "1" }, text);
@@ -95,7 +95,7 @@ it("lets a COMMIT wait until the group has room for all of it", async () => {
 
 it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
   const gate = await startFull({ memoryBytesMax: 50_000 });
-  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false));
+  await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false), patienceMs);
   const clients: RawClient[] = [];
   for (const letter of ["a", "b", "c"]) {
     const client = await RawClient.connect(world?.port ?? 0);
@@ -113,7 +113,7 @@ it("counts publishes that wait for room against the shared memory, and drops tho
   expect(letters.filter((letter) => letter !== "f")).toEqual(["b", "c"]);
 });
 
-it("reads no more of a client for whom answers wait, whatever its frames are", async () => {
+it("stops reading from a client with 1,000 waiting answers, whatever its frames are", async () => {
   const gate = await startFull({ limits: { publishesWaitingMax: 100 }, settings: { subscriptionsMax: 5_000 } });
   const client = await RawClient.connect(world?.port ?? 0);
   client.send("SEND", { destination: "t", receipt: "r" }, "x");
@@ -134,7 +134,7 @@ function askMany(client: RawClient): void {
   }
 }
 
-it("counts answers that wait against the shared memory, and gives it back when they leave", async () => {
+it("counts waiting answers against the shared memory until they are sent", async () => {
   const gate = await startFull({ limits: { publishesWaitingMax: 100 }, memoryBytesMax: 300_000 });
   const [oldest, second] = [await RawClient.connect(world?.port ?? 0), await RawClient.connect(world?.port ?? 0)];
   askMany(oldest);
@@ -144,7 +144,7 @@ it("counts answers that wait against the shared memory, and gives it back when t
   expect((await oldest.next("ERROR")).headers["message"]).toContain("others need the memory");
   gate.resolve();
   for (let count = 0; count < 200; count += 1) await second.next("RECEIPT");
-  // Its answers have left, so that it is not ended for the next one.
+  // The answers of `second` are sent, so its connection is not ended for the memory of `next`.
   const next = await RawClient.connect(world?.port ?? 0);
   next.write(`SEND\ndestination:t\ncontent-length:200001\n\n${"x".repeat(200_000)}`);
   await answered();
@@ -153,7 +153,7 @@ it("counts answers that wait against the shared memory, and gives it back when t
 });
 
 it("serves many tiny frames of one client in slices, each of them once and in order", async () => {
-  // Each look at the time takes a millisecond, so a slice lasts for few frames.
+  // Each reading of the clock advances it by a millisecond, so a slice lasts for few frames.
   let [now, turns] = [0, 0];
   const soon = (action: () => void): void => {
     turns += 1;
@@ -171,7 +171,7 @@ it("serves many tiny frames of one client in slices, each of them once and in or
 });
 
 it("counts the names of transactions against the shared memory", async () => {
-  const port = await start({ memoryBytesMax: 180_000 }); // more than the names of one client and what it sent last, less than the names of two
+  const port = await start({ memoryBytesMax: 180_000 }); // more than the names of one client and its last frame, less than the names of two clients
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
     for (let count = 0; count < 80; count += 1) client.send("BEGIN", { transaction: String(count).padEnd(1_000, "x") });
@@ -181,7 +181,7 @@ it("counts the names of transactions against the shared memory", async () => {
   expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
 });
 
-it("counts the names of subscriptions that have ended", async () => {
+it("counts the names of ended subscriptions against the shared memory", async () => {
   const port = await start({ memoryBytesMax: 170_000 }); // as above
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
@@ -196,7 +196,7 @@ it("counts the names of subscriptions that have ended", async () => {
   expect((await first.next("ERROR")).headers["message"]).toContain("others need the memory");
 });
 
-it("counts filters against the shared memory, but for the first ones", async () => {
+it("counts filters against the shared memory, except the first ones", async () => {
   const port = await start({ memoryBytesMax: 300_000 });
   const clients: RawClient[] = [];
   for (const count of [16, 100, 100]) {
@@ -232,7 +232,7 @@ it.each(["groupId", "svc-publish-key"])("counts the header %s of SENDs in a tran
   expect((await client.next("ERROR")).headers["message"]).toMatch(/1048576 bytes/);
 });
 
-it("lets its client wait while the group is full, and loses nothing", async () => {
+it("makes a client wait while the group is full, and loses no SEND", async () => {
   const port = await start({ limits: { publishesWaitingMax: 10 } });
   const client = await RawClient.connect(port);
   for (let count = 0; count < 5_000; count += 1) client.send("SEND", { destination: "t", receipt: String(count) }, "x");
@@ -241,7 +241,7 @@ it("lets its client wait while the group is full, and loses nothing", async () =
   }
 });
 
-it("takes nothing from a session whose client does not read, and goes on when it does", async () => {
+it("stops delivering to a client that does not read, and continues when it reads", async () => {
   const port = await start();
   const slow = await RawClient.connect(port);
   slow.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "r" });
@@ -259,7 +259,7 @@ it("takes nothing from a session whose client does not read, and goes on when it
   for (let count = 0; count < 200; count += 1) expect((await slow.next("MESSAGE")).body).toHaveLength(60_000);
 });
 
-it("counts unfinished frames against the shared memory, and ends those that hold it for longest", async () => {
+it("counts unfinished frames against the shared memory, and ends the connection that holds it for longest", async () => {
   const port = await start({ memoryBytesMax: 150_000 });
   const clients: RawClient[] = [];
   for (let count = 0; count < 3; count += 1) {
@@ -276,7 +276,7 @@ it("counts unfinished frames against the shared memory, and ends those that hold
   }
 });
 
-it("counts what transactions keep against the shared memory, and bounds it for each connection", async () => {
+it("counts the frames of transactions against the shared memory", async () => {
   const port = await start({ memoryBytesMax: 400_000 });
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
@@ -305,7 +305,7 @@ it("bounds the transactions of a connection", async () => {
   expect((await client.next("ERROR")).headers["message"]).toMatch(/100 open transactions/);
 });
 
-it("ends a connection whose headers are too long as soon as that shows", async () => {
+it("ends a connection as soon as its headers are too long, before they end", async () => {
   const client = await RawClient.connect(await start());
   client.write(`SEND\nreceipt:1\na:${"x".repeat(1_000_000)}`);
   expect((await client.next("ERROR")).headers["message"]).toMatch(/more than 65536 bytes/);

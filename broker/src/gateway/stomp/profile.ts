@@ -1,21 +1,21 @@
 /**
- * What clients of STOMP disagree about. Each path that serves clients of one kind has a profile; the rest of the gateway asks it and knows no kind of
- * client.
+ * Behaviour on which STOMP clients disagree. Each path that serves one kind of client has a profile; the rest of the gateway depends on the profile
+ * alone.
  */
 export interface Profile {
-  /** Value of `message-id` in a MESSAGE. With `subscription` it is the `id` of its SUBSCRIBE, and clients acknowledge by another header. */
+  /** Value of `message-id` in a MESSAGE. With `subscription` it is the `id` of the SUBSCRIBE, and clients acknowledge by another header. */
   readonly messageId: "eventId" | "subscription";
-  /** Whether an ERROR that concerns one frame ends the connection. One for bytes that are no frame always does. */
+  /** Whether an ERROR that concerns one frame ends the connection. An ERROR for bytes that are no frame always does. */
   readonly closesOnRefusal: boolean;
   /** Whether SUBSCRIBE and UNSUBSCRIBE without `receipt` get a RECEIPT with their `id`. */
   readonly hasImplicitReceipts: boolean;
   /** Pause between the RECEIPT of a SUBSCRIBE and its first MESSAGE. */
   readonly firstMessageDelayMs: number;
-  /** What CONNECTED says in `heart-beat`; 0 for none. */
+  /** The `heart-beat` of CONNECTED; 0 for none. */
   readonly heartBeat: {
-    /** The broker can send one so often, in milliseconds. */
+    /** Interval at which the broker can send heart-beats, in milliseconds. */
     readonly sendsMs: number;
-    /** It wants one so often. */
+    /** Interval at which the broker wants heart-beats, in milliseconds. */
     readonly wantsMs: number;
   };
 }
@@ -25,7 +25,7 @@ export interface ProfileChoices {
   readonly heartBeatMs: number;
 }
 
-/** Clients that do as the specifications say. */
+/** The profile of clients that follow the specifications. */
 export function createStandardProfile({ hasImplicitReceipts, heartBeatMs }: ProfileChoices): Profile {
   return {
     messageId: "eventId",

@@ -14,7 +14,7 @@ async function connect(settings: NonNullable<StompWorldOptions["settings"]>): Pr
   return RawClient.connect(world.port);
 }
 
-it.each(["SEND", "COMMIT"])("opens no topic by %s where the setting is off", async (command) => {
+it.each(["SEND", "COMMIT"])("opens no topic by %s if opensTopics is off", async (command) => {
   const client = await connect({ opensTopics: false });
   await world?.broker.open({ topic: "open", groupId: undefined });
   client.send("SEND", { destination: "open", receipt: "1" }, "x");
@@ -29,7 +29,7 @@ it.each(["SEND", "COMMIT"])("opens no topic by %s where the setting is off", asy
   expect(await world?.broker.exist({ topic: "closed", groupId: undefined })).toBe(false);
 });
 
-it("bounds the topics that one connection opens in a minute, not those that it publishes to", async () => {
+it("limits the topics that one connection opens in a minute, not the topics that it publishes to", async () => {
   const client = await connect({});
   for (let count = 0; count < opensPerMinuteMax; count += 1) client.send("SEND", { destination: `t${count}` }, "x");
   client.send("SEND", { destination: "t0", receipt: "known" }, "x");

@@ -31,7 +31,7 @@ async function publish(...bodies: readonly string[]): Promise<void> {
   client.destroy();
 }
 
-/** The next events, by their texts, with what acknowledges them. */
+/** The `ack` headers of the next events, by the events' texts. */
 async function take(client: RawClient, count: number): Promise<ReadonlyMap<string, string>> {
   const acks = new Map<string, string>();
   while (acks.size < count) {
@@ -71,7 +71,7 @@ it.each(["lost", "taken over"])(
     if (how === "lost") client.destroy();
     const next = await RawClient.connect(port);
     next.send("SUBSCRIBE", { id: "s", destination: "t", ...durable });
-    await vi.waitFor(() => expect(reads[0]?.()).toBe(1)); // the former connection has ended
+    await vi.waitFor(() => expect(reads[0]?.()).toBe(1), 30_000); // the earlier connection has ended
     ledger.release();
     expect([...(await take(next, 1)).keys()]).toEqual(["2"]);
     expect(await sequenceOf("other")).toBe(1);
@@ -97,7 +97,7 @@ it("counts no ACK of a COMMIT that is refused", async () => {
 it.each([
   ["1.2", "1"],
   ["1.1", "1"],
-])("does nothing for a second ACK, long after the first, by STOMP %s", async (version, prefetch) => {
+])("ignores a second ACK long after the first, by STOMP %s", async (version, prefetch) => {
   const client = await RawClient.connect(await start(), version);
   await subscribe(client, { ack: "client-individual", "prefetch-count": prefetch });
   const bodies = Array.from({ length: 50 }, (_, index) => String(index));
@@ -114,7 +114,7 @@ it.each([
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("again");
 });
 
-it("takes an ACK of an event that the chain took back, and goes on with the event in its place", async () => {
+it("accepts an ACK of an event that the chain removed, and delivers the event in its place", async () => {
   const chain = new MemoryChain({ clock: createSystemClock() });
   const port = await start({ chain });
   const client = await RawClient.connect(port);
@@ -125,7 +125,7 @@ it("takes an ACK of an event that the chain took back, and goes on with the even
   const acks = await take(client, 2);
   chain.cutBack(head);
   chain.sealEmpty();
-  await vi.waitFor(async () => expect(await sequenceOf("t")).toBe(1));
+  await vi.waitFor(async () => expect(await sequenceOf("t")).toBe(1), 30_000);
   for (const body of ["2", "1"]) {
     client.send("ACK", { id: acks.get(body) ?? "", receipt: body });
     expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(body);
@@ -139,7 +139,7 @@ it("takes an ACK of an event that the chain took back, and goes on with the even
   expect(await waitingCount()).toBe(0);
 });
 
-it("lets the connection subscribe again after a suspension where the profile keeps it open", async () => {
+it("lets a connection subscribe again after a suspension if the profile keeps the connection open", async () => {
   const port = await start({ profile: { closesOnRefusal: false }, limits: { rejectionsMax: 2 } });
   const client = await RawClient.connect(port);
   await subscribe(client);
@@ -148,7 +148,7 @@ it("lets the connection subscribe again after a suspension where the profile kee
   client.send("NACK", { id: ack });
   await client.next("MESSAGE");
   client.send("NACK", { id: ack, receipt: "rejected" });
-  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("rejected"); // its answer comes first
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("rejected"); // the RECEIPT of the NACK comes first
   expect((await client.next("ERROR")).headers["message"]).toContain("is suspended");
   client.send("ACK", { id: ack, receipt: "late" });
   await client.next("RECEIPT");

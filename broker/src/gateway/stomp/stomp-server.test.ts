@@ -24,7 +24,7 @@ async function start(options: StompWorldOptions = {}): Promise<StompWorld> {
   return world;
 }
 
-/** Answers the URL of its WebSocket connections. */
+/** Returns the URL of its WebSocket connections. */
 async function startWebSockets(world: StompWorld): Promise<string> {
   const upgrades = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   upgrades.on("connection", (webSocket) => {
@@ -64,7 +64,7 @@ it.each([false, true])(
   },
 );
 
-it("sends what is no text in a binary message, whatever the client began with", async () => {
+it("sends invalid UTF-8 in a binary message, even to a client that began with text", async () => {
   const { webSocket, next } = await openWebSocket(await startWebSockets(await start()));
   webSocket.send("CONNECT\naccept-version:1.2\n\n\0SUBSCRIBE\nid:1\ndestination:t\n\n\0");
   expect((await next())[1]).toBe(false);
@@ -119,18 +119,18 @@ it("counts no RECEIPT that could not be sent", async () => {
   client.send("SEND", { destination: "a", receipt: "1" });
   await ledger.reached;
   client.reset();
-  await vi.waitFor(() => expect(reads[0]?.()).toBe(0));
+  await vi.waitFor(() => expect(reads[0]?.()).toBe(0), 30_000);
   ledger.release();
   await vi.waitFor(async () => {
     expect(await world.broker.state({ topic: "a", groupId: undefined })).toMatchObject({ sequence: 1 });
-  });
+  }, 30_000);
   await RawClient.connect(world.port);
   expect(answers).toEqual(["CONNECTED", "CONNECTED"]);
 });
 
-it("closes a WebSocket connection with the ERROR at once, and cuts off a client that does not answer", async () => {
+it("closes a WebSocket connection after an ERROR at once, and disconnects a client that does not answer", async () => {
   const url = await startWebSockets(await start());
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // for the broker, no time passes
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // stops the broker's timers
   ends.push(() => vi.useRealTimers());
   const { webSocket, next } = await openWebSocket(url);
   const closed = once(webSocket, "close");
@@ -146,7 +146,7 @@ it("closes a WebSocket connection with the ERROR at once, and cuts off a client 
   await cutOff;
 });
 
-/** A WebSocket connection that has sent a frame of no known command, and answers nothing. */
+/** A WebSocket connection that has sent a frame with an unknown command, and answers nothing. */
 async function openSilentWebSocket(url: string): Promise<Socket> {
   const socket = connectTcp(Number(new URL(url).port), "127.0.0.1");
   const key = Buffer.alloc(16).toString("base64");

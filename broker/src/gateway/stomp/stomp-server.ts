@@ -8,13 +8,13 @@ import { headBytesMax, messageBytesSpareMin } from "./limits.ts";
 import { createByteStream } from "./websocket-stream.ts";
 
 export interface StompOptions extends Omit<ConnectionParts, "caller" | "onClosed" | "slices"> {
-  /** Of the event loop; its own if left out. */
+  /** Time slices of the event loop; the listener creates its own if left out. */
   readonly slices?: TimeSlices | undefined;
-  /** Connections open at once, over all transports together; further ones are closed at once. */
+  /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
 }
 
-/** Listens for STOMP 1.0, 1.1 and 1.2 over TCP; over TLS and WebSocket, its other parts do. */
+/** Listens for STOMP 1.0, 1.1 and 1.2 over TCP. `createTlsListener` and `route` add TLS and WebSocket. */
 export class StompServer extends SocketListener {
   readonly #bodyBytesMax: number;
 
@@ -23,7 +23,7 @@ export class StompServer extends SocketListener {
     this.#bodyBytesMax = options.settings.bodyBytesMax;
   }
 
-  /** The same over WebSocket connections, with text or binary messages. */
+  /** The route for WebSocket connections, with text or binary messages. */
   get route(): UpgradeRoute {
     return {
       path: "/stomp",

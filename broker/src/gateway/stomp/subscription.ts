@@ -13,18 +13,18 @@ export const ackModes = ["auto", "client", "client-individual"] as const;
 export type AckMode = (typeof ackModes)[number];
 
 export interface SubscriptionParts {
-  /** Its `id`, or its destination where a client of 1.0 gave it none. */
+  /** Its `id`, or its destination if a client of 1.0 gave no `id`. */
   readonly name: string;
   readonly id: string | undefined;
   /** Its identifier in the listing, a UUID. */
   readonly key: string;
-  /** Of its connection, from 1. */
+  /** Number of the subscription in its connection, from 1. */
   readonly number: number;
   readonly ackMode: AckMode;
   readonly isDurable: boolean;
   /** The parts of its destination. */
   readonly filters: readonly string[];
-  /** Events that may be given and not acknowledged. */
+  /** Events that may be sent and not acknowledged. */
   readonly prefetch: number;
   readonly version: Version;
   readonly profile: Profile;
@@ -34,7 +34,7 @@ export interface SubscriptionParts {
   readonly onSuspended: () => void;
 }
 
-/** One SUBSCRIBE of a connection: events of its session as MESSAGEs, and what the client says of them. */
+/** One SUBSCRIBE of a connection: sends the events of its session as MESSAGEs, and handles the client's ACK and NACK. */
 export class Subscription implements Peer {
   readonly parts: SubscriptionParts;
   readonly #inFlight: InFlight;
@@ -48,7 +48,7 @@ export class Subscription implements Peer {
     this.#inFlight = new InFlight(Math.max(parts.prefetch, settledKeptMin));
   }
 
-  /** To be called before anything is delivered. */
+  /** Call it before anything is delivered. */
   begin(session: ConnectedSession): void {
     this.#session = session;
   }
@@ -57,7 +57,7 @@ export class Subscription implements Peer {
     this.#attachment = attachment;
   }
 
-  /** Its RECEIPT has left: from now on it takes events. */
+  /** Takes events from now on: call it once the RECEIPT is sent. */
   open(): void {
     const { firstMessageDelayMs } = this.parts.profile;
     const open = (): void => {
@@ -68,7 +68,7 @@ export class Subscription implements Peer {
     else this.#delay = setTimeout(open, firstMessageDelayMs);
   }
 
-  /** The client takes more. */
+  /** The client can receive more. */
   wake(): void {
     this.#session?.wake();
   }
@@ -103,7 +103,7 @@ export class Subscription implements Peer {
     this.parts.onSuspended();
   }
 
-  /** Whether it gave its client the event. */
+  /** Whether the event was sent to the client. */
   knows(eventId: string): boolean {
     return this.#inFlight.knows(eventId);
   }
@@ -117,17 +117,17 @@ export class Subscription implements Peer {
     for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.acknowledge(ticket);
   }
 
-  /** The client could not use the event, and gets it again. */
+  /** The client could not process the event, and gets it again. */
   reject(eventId: string): void {
     for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.reject(ticket, "one");
   }
 
-  /** Acknowledgements follow until the promise settles, also after {@link detach}. It must not reject. */
+  /** Acknowledgements may follow until the promise settles, even after {@link detach}. The promise must not reject. */
   linger(until: Promise<void>): void {
     this.#attachment?.linger(until);
   }
 
-  /** The connection has ended; a durable subscription goes on without. */
+  /** The connection has ended; a durable subscription continues without it. */
   detach(expirySeconds: number): void {
     clearTimeout(this.#delay);
     this.#isOpen = false;
@@ -136,7 +136,7 @@ export class Subscription implements Peer {
     this.#attachment?.detach({ expiryMs, isRegular: true });
   }
 
-  /** The client wants it no more. Answers once that is on disk. */
+  /** The client has unsubscribed. Resolves once the removal is on disk. */
   async end(): Promise<void> {
     clearTimeout(this.#delay);
     this.#isOpen = false;
@@ -164,7 +164,7 @@ function toAckId(number: number, eventId: string): string {
   return `${number}-${eventId}`;
 }
 
-/** What a value of MESSAGE's header `ack` says. */
+/** Parses a value of MESSAGE's header `ack`; undefined if it is malformed. */
 export function parseAckId(text: string): { readonly number: number; readonly eventId: string } | undefined {
   const found = /^([1-9]\d{0,8})-(.+)$/s.exec(text);
   return found === null ? undefined : { number: Number(found[1]), eventId: found[2] ?? "" };

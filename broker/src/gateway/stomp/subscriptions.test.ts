@@ -24,7 +24,7 @@ async function subscribe(client: RawClient, fields: FrameFields): Promise<Server
   return receipt;
 }
 
-/** Publishes, beside the connections of the test. Answers the eventIds. */
+/** Publishes by a connection of its own. Returns the eventIds. */
 async function publish(port: number, ...bodies: readonly string[]): Promise<readonly string[]> {
   const client = await RawClient.connect(port);
   for (const body of bodies) client.send("SEND", { destination: "t", receipt: body }, body);
@@ -52,21 +52,24 @@ function ackOf({ headers }: ServerFrame, version: string): FrameFields {
   return version === "1.1" ? { ...messageId, subscription: headers["subscription"] ?? "none" } : messageId;
 }
 
-it.each(["1.0", "1.1", "1.2"])("acknowledges all before with ack:client, by STOMP %s", async (version) => {
-  const port = await start();
-  const client = await RawClient.connect(port, version);
-  await subscribe(client, { ack: "client", "prefetch-count": "3" });
-  await publish(port, "1", "2", "3", "4", "5");
-  await client.next("MESSAGE");
-  const second = await client.next("MESSAGE");
-  await client.next("MESSAGE");
-  client.send("ACK", { ...ackOf(second, version), receipt: "acked" });
-  await client.next("RECEIPT");
-  expect(await bodies(client, 2)).toEqual(["4", "5"]);
-  expect(await waiting()).toEqual([3]);
-});
+it.each(["1.0", "1.1", "1.2"])(
+  "acknowledges an event and all before it with ack:client, by STOMP %s",
+  async (version) => {
+    const port = await start();
+    const client = await RawClient.connect(port, version);
+    await subscribe(client, { ack: "client", "prefetch-count": "3" });
+    await publish(port, "1", "2", "3", "4", "5");
+    await client.next("MESSAGE");
+    const second = await client.next("MESSAGE");
+    await client.next("MESSAGE");
+    client.send("ACK", { ...ackOf(second, version), receipt: "acked" });
+    await client.next("RECEIPT");
+    expect(await bodies(client, 2)).toEqual(["4", "5"]);
+    expect(await waiting()).toEqual([3]);
+  },
+);
 
-it.each(["1.1", "1.2"])("acknowledges one with ack:client-individual, by STOMP %s", async (version) => {
+it.each(["1.1", "1.2"])("acknowledges one event with ack:client-individual, by STOMP %s", async (version) => {
   const port = await start();
   const client = await RawClient.connect(port, version);
   await subscribe(client, { ack: "client-individual", "prefetch-count": "2" });
@@ -75,20 +78,20 @@ it.each(["1.1", "1.2"])("acknowledges one with ack:client-individual, by STOMP %
   client.send("ACK", ackOf(second, version));
   const third = await client.next("MESSAGE");
   expect(third.body).toBe("3");
-  expect(await waiting()).toEqual([3]); // the cursor stays before what is not acknowledged
+  expect(await waiting()).toEqual([3]); // the cursor stays before the events that are not acknowledged
   for (const message of [third, first]) client.send("ACK", ackOf(message, version));
   client.send("ACK", { ...ackOf(first, version), receipt: "twice" });
   expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("twice");
   expect(await waiting()).toEqual([0]);
 });
 
-it("knows no ack:client-individual in 1.0", async () => {
+it("refuses ack:client-individual in 1.0", async () => {
   const client = await RawClient.connect(await start(), "1.0");
   client.send("SUBSCRIBE", { destination: "t", ack: "client-individual" });
   expect((await client.next("ERROR")).headers["message"]).toContain("knows auto, client");
 });
 
-it("names a subscription of 1.0 by its destination where it has no id", async () => {
+it("names a subscription of 1.0 by its destination if it has no id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.0");
   client.send("SUBSCRIBE", { destination: " t ", receipt: "1" });
@@ -100,7 +103,7 @@ it("names a subscription of 1.0 by its destination where it has no id", async ()
   expect(await waiting()).toEqual([]);
 });
 
-it("ends a subscription of 1.0 by its destination, also where it has an id", async () => {
+it("ends a subscription of 1.0 by its destination, even if it has an id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.0");
   await subscribe(client, { id: "t", destination: "u" });
@@ -127,7 +130,7 @@ it("delivers to each subscription of a connection, one copy for a list of filter
   expect(found.toSorted()).toEqual(["list 1", "list 2", "one 1", "one 2"]);
 });
 
-it("takes the events of an UNSUBSCRIBE no more, and forgives their ACKs", async () => {
+it("ends a subscription by UNSUBSCRIBE, and ignores later ACKs of its events", async () => {
   const port = await start();
   for (const version of ["1.0", "1.1", "1.2"]) {
     const client = await RawClient.connect(port, version);
@@ -162,7 +165,7 @@ it("resumes a durable subscription after its last acknowledged event, on any con
 });
 
 it.each(["1.1", "1.2"])(
-  "acknowledges as the SUBSCRIBE says that resumes a subscription, by STOMP %s",
+  "uses the ack mode of the SUBSCRIBE that resumes a subscription, by STOMP %s",
   async (version) => {
     const port = await start();
     const resume = async (ack: string): Promise<RawClient> => {
@@ -189,7 +192,7 @@ it.each(["1.1", "1.2"])(
   },
 );
 
-it("does nothing for an ACK of an ended subscription whose name another one has, by STOMP 1.1", async () => {
+it("ignores an ACK of an ended subscription whose name another subscription has, by STOMP 1.1", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.1");
   await subscribe(client, { ack: "client" });
@@ -227,7 +230,7 @@ it("refuses to resume a durable subscription with other destinations", async () 
   expect((await second.next("ERROR")).headers["code"]).toBe("100108");
 });
 
-it("ends the connection whose durable subscription another one takes over", async () => {
+it("ends the connection whose durable subscription another connection resumes", async () => {
   const port = await start();
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   await subscribe(first, { "svc-subscriptionId": durableId });
@@ -238,7 +241,7 @@ it("ends the connection whose durable subscription another one takes over", asyn
   expect(await bodies(second, 1)).toEqual(["1"]);
 });
 
-it("starts where the header eventId says", async () => {
+it("starts at OFFSET_FIRST, after an event, or at OFFSET_LAST, as the header eventId says", async () => {
   const port = await start();
   const [first = ""] = await publish(port, "1", "2", "3");
   const client = await RawClient.connect(port);
@@ -251,7 +254,7 @@ it("starts where the header eventId says", async () => {
   expect(await bodies(client, 3)).toEqual(["4", "4", "4"]);
 });
 
-it("gives a NACKed event again", async () => {
+it("sends a NACKed event again", async () => {
   const port = await start();
   const client = await RawClient.connect(port);
   await subscribe(client, { ack: "client-individual" });
@@ -293,7 +296,7 @@ it("sends no MESSAGE before the RECEIPT of its SUBSCRIBE and the pause of the pr
   await client.next("MESSAGE");
 });
 
-it("gives the id of the SUBSCRIBE as message-id where the profile says so", async () => {
+it("sends the id of the SUBSCRIBE as message-id if the profile says so", async () => {
   const port = await start({ profile: { messageId: "subscription" } });
   const client = await RawClient.connect(port, "1.1");
   await subscribe(client, { ack: "client" });
@@ -303,7 +306,7 @@ it("gives the id of the SUBSCRIBE as message-id where the profile says so", asyn
 });
 
 it.each(["1.0", "1.1"])(
-  "acknowledges the event that message-id names, whatever else an ACK says, by STOMP %s",
+  "acknowledges the event of message-id, even if the ACK has another eventId, by STOMP %s",
   async (version) => {
     const port = await start();
     const client = await RawClient.connect(port, version);
@@ -316,7 +319,7 @@ it.each(["1.0", "1.1"])(
   },
 );
 
-it("acknowledges by eventId where message-id names the subscription", async () => {
+it("acknowledges by eventId if message-id names the subscription", async () => {
   const port = await start({ profile: { messageId: "subscription" } });
   const client = await RawClient.connect(port, "1.1");
   await subscribe(client, { ack: "client" });
@@ -349,7 +352,7 @@ it("lists its subscriptions as STOMP, and lets others remove them", async () => 
   expect((await client.next("ERROR")).headers["message"]).toContain("removed");
 });
 
-it("remembers as many settled events as may be in flight", () => {
+it("remembers as many settled events as settledMax says", () => {
   const inFlight = new InFlight(2);
   for (const [ticket, eventId] of ["a", "b", "c"].entries()) inFlight.give(eventId, ticket + 1);
   expect(inFlight.settle("c", "through")).toEqual([1, 2, 3]);
@@ -357,23 +360,23 @@ it("remembers as many settled events as may be in flight", () => {
   expect(inFlight.settle("c", "one")).toEqual([]);
 });
 
-it("does nothing for a late ACK of an event whose ticket another event has by now", () => {
+it("ignores a late ACK of an event whose ticket another event has by now", () => {
   const inFlight = new InFlight(2);
-  inFlight.give("taken back", 1);
+  inFlight.give("removed", 1);
   inFlight.give("a", 2);
   inFlight.give("b", 1); // 65,535 tickets later
-  expect(inFlight.settle("taken back", "one")).toEqual([]);
-  expect(inFlight.knows("taken back")).toBe(true);
+  expect(inFlight.settle("removed", "one")).toEqual([]);
+  expect(inFlight.knows("removed")).toBe(true);
   expect(inFlight.settle("a", "through")).toEqual([2]);
   expect(inFlight.settle("b", "one")).toEqual([1]);
 });
 
-/** A destination of 400 topics, from a number on. */
+/** A destination of 400 topics, numbered from `first`. */
 function toDestination(first: number): string {
   return Array.from({ length: 400 }, (_, index) => `t${first + index}`).join(",");
 }
 
-it("bounds the filters of all subscriptions of a connection together", async () => {
+it("limits the filters of all subscriptions of a connection together", async () => {
   const client = await RawClient.connect(await start());
   for (const id of ["1", "2"]) await subscribe(client, { id, destination: toDestination(0) });
   client.send("UNSUBSCRIBE", { id: "1" });

@@ -36,9 +36,9 @@ export interface Settled {
 /** The subscriptions of one connection. */
 export class Subscriptions {
   readonly #parts: SubscriptionsParts;
-  /** By what UNSUBSCRIBE names. */
+  /** Open subscriptions by their names. */
   readonly #open = new Map<string, Subscription>();
-  /** Names of those that ended lately, also where another one has the name now: their events may be settled still. */
+  /** Names of subscriptions that ended lately, even if another subscription has the name now: clients may still settle their events. */
   readonly #ended = new Set<string>();
   #lastNumber = 0;
   #nameBytes = 0;
@@ -48,7 +48,7 @@ export class Subscriptions {
     this.#parts = parts;
   }
 
-  /** Bytes of the names and filters that it keeps. */
+  /** Bytes of the names and filters that are kept. */
   get keptBytes(): number {
     return this.#nameBytes + filterBytes(this.#filterCount);
   }
@@ -56,7 +56,7 @@ export class Subscriptions {
   /** Attaches a subscription; it takes events once it is opened. @throws BrokerError. */
   async subscribe({ headers }: ClientFrame): Promise<Subscription> {
     const { broker, caller, settings } = this.#parts;
-    if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // ignored, it would give too much
+    if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // to ignore the selector would send too much
     const filters = requireHeader(headers, "destination").split(",");
     const subscription = this.#create(headers, filters);
     this.#checkNew(subscription);
@@ -84,7 +84,7 @@ export class Subscriptions {
     return subscription;
   }
 
-  /** @throws BrokerError where there is no such subscription. */
+  /** @throws BrokerError if there is no such subscription. */
   async unsubscribe({ headers }: ClientFrame): Promise<void> {
     const subscription = this.#findNamed(headers);
     this.#forget(subscription);
@@ -92,14 +92,14 @@ export class Subscriptions {
   }
 
   /**
-   * The event that an ACK or NACK names; undefined where the subscription has ended meanwhile, or the event is settled already.
-   * @throws BrokerError 200001 where the client was never given it.
+   * The event that an ACK or NACK names; undefined if the subscription has ended meanwhile, or if the event is already settled. @throws BrokerError
+   * 200001 if the event was never sent to the client.
    */
   find(headers: Headers): Settled | undefined {
     return this.#parts.version === "1.2" ? this.#findByAck(requireHeader(headers, "id")) : this.#findByMessage(headers);
   }
 
-  /** The client takes more. */
+  /** The client can receive more. */
   wakeAll(): void {
     for (const subscription of this.#open.values()) subscription.wake();
   }
@@ -140,7 +140,7 @@ export class Subscriptions {
     return subscription;
   }
 
-  /** How many events a further subscription may leave unacknowledged. With `auto`, the room of the socket is the bound. */
+  /** How many events a further subscription may leave unacknowledged. With `auto`, the room of the socket is the limit. */
   #findPrefetchLeft(ackMode: AckMode): number {
     if (ackMode === "auto") return prefetchMax;
     const acknowledged = [...this.#open.values()].filter(({ parts }) => parts.ackMode !== "auto");
@@ -148,7 +148,7 @@ export class Subscriptions {
     return Math.max(prefetchMin, connectionPrefetchMax - taken);
   }
 
-  /** The connection may subscribe again. */
+  /** Detaches a suspended subscription, so that the connection may subscribe again. */
   #leave(subscription: Subscription): void {
     if (this.#open.get(subscription.parts.name) === subscription) this.#forget(subscription);
     subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
@@ -178,7 +178,7 @@ export class Subscriptions {
     throw new BrokerError("overQuota", { details });
   }
 
-  /** In 1.0 a subscription may go without `id`, and is named by its destination. */
+  /** The name of a subscription: its `id`, or its destination if it has none, which 1.0 allows. */
   #nameOf(headers: Headers): string {
     return requireName(headers, this.#lacksId(headers) ? "destination" : "id");
   }
@@ -187,7 +187,10 @@ export class Subscriptions {
     return this.#parts.version === "1.0" && findHeader(headers, "id") === undefined;
   }
 
-  /** What UNSUBSCRIBE names. In 1.0 it may give the destination of a subscription that has an `id`. @throws BrokerError where there is none. */
+  /**
+   * The subscription that an UNSUBSCRIBE names. In 1.0 that may give the destination of a subscription that has an `id`. @throws BrokerError if
+   * there is none.
+   */
   #findNamed(headers: Headers): Subscription {
     const name = this.#nameOf(headers);
     const found = this.#lacksId(headers)
@@ -199,7 +202,7 @@ export class Subscriptions {
 
   #findByAck(id: string): Settled | undefined {
     const found = parseAckId(id);
-    if (found === undefined || found.number > this.#lastNumber) throw neverGiven(id);
+    if (found === undefined || found.number > this.#lastNumber) throw neverSent(id);
     const { number, eventId } = found;
     for (const subscription of this.#open.values()) {
       if (subscription.parts.number === number) return toSettled(subscription, eventId);
@@ -207,20 +210,20 @@ export class Subscriptions {
     return undefined; // of a subscription that has ended
   }
 
-  /** Where `message-id` names the subscription, clients give `eventId` too. */
+  /** The eventId of an ACK or NACK. If `message-id` names the subscription, clients give `eventId` too. */
   #messageIdOf(headers: Headers): string {
     const own = this.#parts.profile.messageId === "eventId" ? undefined : findHeader(headers, "eventId");
     return own ?? requireHeader(headers, "message-id");
   }
 
-  /** Before 1.2, an event is named by `message-id`, in 1.1 with its `subscription`. */
+  /** Before 1.2, `message-id` names an event, in 1.1 together with `subscription`. */
   #findByMessage(headers: Headers): Settled | undefined {
     const messageId = this.#messageIdOf(headers);
     const name =
       this.#parts.version === "1.1" ? requireHeader(headers, "subscription") : findHeader(headers, "subscription");
     if (name === undefined) return this.#findAnywhere(messageId);
     const subscription = this.#open.get(name);
-    // An earlier one of that name may have given it.
+    // An earlier subscription of that name may have sent the event.
     if (this.#ended.has(name) && subscription?.knows(messageId) !== true) return undefined;
     if (subscription !== undefined) return toSettled(subscription, messageId);
     throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
@@ -230,8 +233,8 @@ export class Subscriptions {
     const all = [...this.#open.values()];
     const found = all.find((one) => one.awaits(messageId)) ?? all.find((one) => one.knows(messageId));
     if (found !== undefined) return toSettled(found, messageId);
-    if (this.#ended.size > 0) return undefined; // it may have been of one of those
-    throw neverGiven(messageId);
+    if (this.#ended.size > 0) return undefined; // the event may be of an ended subscription
+    throw neverSent(messageId);
   }
 
   #remember(name: string): void {
@@ -246,11 +249,11 @@ export class Subscriptions {
 }
 
 function toSettled(subscription: Subscription, eventId: string): Settled | undefined {
-  if (!subscription.knows(eventId)) throw neverGiven(eventId);
+  if (!subscription.knows(eventId)) throw neverSent(eventId);
   return subscription.awaits(eventId) ? { subscription, eventId } : undefined;
 }
 
-function neverGiven(id: string): BrokerError {
+function neverSent(id: string): BrokerError {
   return parameterError(`no message ${quote(id)} waits for an acknowledgement on this connection`);
 }
 

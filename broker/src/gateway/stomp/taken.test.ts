@@ -21,7 +21,7 @@ async function subscribe(port: number): Promise<RawClient> {
   return client;
 }
 
-/** A client that reads nothing, and for which the broker holds as much as it may. */
+/** A client that reads nothing, while the broker's buffers for it are full. */
 async function startStalled(): Promise<{ port: number; stalled: RawClient }> {
   world = await StompWorld.start();
   const { port } = world;
@@ -36,12 +36,12 @@ async function startStalled(): Promise<{ port: number; stalled: RawClient }> {
   return { port, stalled };
 }
 
-/** The numbers of the events that have come. */
+/** The numbers of the received events. */
 function numbers({ frames }: RawClient): readonly number[] {
   return frames.flatMap(({ command, body }) => (command === "MESSAGE" ? [Number.parseInt(body, 10)] : []));
 }
 
-/** From which number on the subscription goes on. */
+/** The number of the event at which the subscription resumes. */
 async function resumedFrom(client: RawClient): Promise<number> {
   while (numbers(client).at(-1) !== count) await client.next("MESSAGE");
   const [first = 0] = numbers(client);
@@ -49,13 +49,13 @@ async function resumedFrom(client: RawClient): Promise<number> {
   return first;
 }
 
-it("gives again what a durable subscription without ACK had in the broker's buffers when its connection was cut off", async () => {
+it("resends events of a durable subscription without ACK that were in the broker's buffers when its connection was cut off", async () => {
   const { port, stalled } = await startStalled();
   const cutOff = watchDestroyed();
-  const next = await subscribe(port); // takes the subscription from the client that does not read
+  const next = await subscribe(port); // resumes the subscription of the client that does not read
   const first = await resumedFrom(next);
   await vi.waitFor(() => expect(cutOff).toContain(stalled.localPort), { timeout: 10_000 });
-  stalled.resume(); // reads what the system took
+  stalled.resume(); // reads the bytes that the system took
   await stalled.closed;
   expect(first).toBeLessThanOrEqual((numbers(stalled).at(-1) ?? 0) + 1);
 });
@@ -71,7 +71,7 @@ function watchDestroyed(): readonly (number | undefined)[] {
   return ports;
 }
 
-it("gives nothing again that left before the connection of such a subscription ended as it should", async () => {
+it("resends no event of a durable subscription without ACK that was sent before its client disconnected", async () => {
   const { port, stalled } = await startStalled();
   stalled.send("DISCONNECT", { receipt: "bye" });
   stalled.resume();

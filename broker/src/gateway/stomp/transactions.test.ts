@@ -50,7 +50,7 @@ it("publishes the SENDs of a transaction together when it is committed, and keep
   expect(a?.blockNumber).toBe(b?.blockNumber);
 });
 
-it("publishes nothing of a transaction with a SEND that is refused", async () => {
+it("publishes nothing of a transaction with a refused SEND", async () => {
   const client = await connect();
   begin(client, ["a", "b", "a+"]);
   client.send("COMMIT", { transaction: "t", receipt: "7" });
@@ -59,7 +59,7 @@ it("publishes nothing of a transaction with a SEND that is refused", async () =>
   expect([await sequence("a"), await sequence("b")]).not.toContain(1);
 });
 
-it("publishes nothing of an aborted transaction, and its name is free again", async () => {
+it("publishes nothing of an aborted transaction, and frees its name", async () => {
   const client = await connect();
   begin(client, ["a"]);
   client.send("ABORT", { transaction: "t" });
@@ -78,7 +78,7 @@ it("publishes nothing of a transaction whose client leaves", async () => {
   expect(await sequence("a")).toBeUndefined();
 });
 
-it("acknowledges and rejects with the commit alone", async () => {
+it("acknowledges and rejects events only when the transaction is committed", async () => {
   const client = await connect();
   client.send("SUBSCRIBE", {
     id: "s",

@@ -7,14 +7,14 @@ import { keptFrameBytes, transactionBytesMax, transactionFramesMax, transactions
 /** An ACK or NACK. */
 export interface Settlement {
   readonly settle: () => void;
-  /** {@link settle} may follow until the promise settles, also after the connection has ended. */
+  /** {@link settle} may follow until the promise settles, even after the connection has ended. */
   readonly linger: (until: Promise<void>) => void;
 }
 
-/** What a transaction does when it is committed. */
+/** The contents of a transaction, which take effect when it is committed. */
 export interface Transaction {
   readonly sends: readonly PublishCall[];
-  /** In their order. */
+  /** In order of arrival. */
   readonly settlements: readonly Settlement[];
 }
 
@@ -29,12 +29,12 @@ export class Transactions {
   readonly #open = new Map<string, OpenTransaction>();
   #bytes = 0;
 
-  /** Bytes that they keep. */
+  /** Bytes that the transactions keep. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @throws BrokerError 200001 where it is open, 200301 where too many are. */
+  /** @throws BrokerError 200001 if the transaction is already open, 200301 if too many are open. */
   begin(name: string): void {
     if (this.#open.has(name)) throw parameterError(`the transaction ${quote(name)} is open already`);
     if (this.#open.size >= transactionsMax) {
@@ -45,7 +45,7 @@ export class Transactions {
     this.#bytes += bytes;
   }
 
-  /** @throws BrokerError 200001 where it is not open, 200301 where it has too much. */
+  /** @throws BrokerError 200001 if the transaction is not open, 200301 if it is full. */
   addSend(name: string, call: PublishCall): void {
     this.#find(name, publishBytes(call)).sends.push(call);
   }
@@ -55,7 +55,7 @@ export class Transactions {
     this.#find(name, 0).settlements.push(settlement);
   }
 
-  /** Ends a transaction, and answers what it has. @throws BrokerError 200001 where it is not open. */
+  /** Ends a transaction, and returns its contents. @throws BrokerError 200001 if it is not open. */
   end(name: string): Transaction {
     const transaction = this.#find(name);
     this.#open.delete(name);
@@ -63,7 +63,7 @@ export class Transactions {
     return transaction;
   }
 
-  /** `more`: bytes of a frame that it is to keep. */
+  /** `more` is the size of a frame that the transaction shall keep, in bytes. */
   #find(name: string, more?: number): OpenTransaction {
     const transaction = this.#open.get(name);
     if (transaction === undefined) throw parameterError(`the transaction ${quote(name)} is not open`);

@@ -7,7 +7,7 @@ import { createByteStream } from "./websocket-stream.ts";
 let server: WebSocketServer | undefined;
 afterEach(() => server?.close());
 
-it("reports an error for bytes that had not left when the client broke the connection", async () => {
+it("reports an error for bytes that were not sent when the client broke the connection", async () => {
   server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   await once(server, "listening");
   const { port } = server.address() as AddressInfo; // listens on TCP

@@ -3,8 +3,8 @@ import type { Duplex } from "node:stream";
 import { createWebSocketStream, type WebSocket } from "ws";
 
 /**
- * The bytes of a WebSocket connection. A client that began with text gets text, as far as that is valid UTF-8; some can read nothing else. One that began
- * with binary messages gets these.
+ * The bytes of a WebSocket connection. A client that began with text gets text messages for valid UTF-8, since some clients can read nothing else.
+ * A client that began with binary messages gets binary ones.
  */
 export function createByteStream(webSocket: WebSocket): Duplex {
   let isText = true;
@@ -14,7 +14,7 @@ export function createByteStream(webSocket: WebSocket): Duplex {
   const stream = createWebSocketStream(webSocket);
   stream._write = (chunk: Buffer, _, callback) => {
     const isOpen = (): boolean => webSocket.readyState === webSocket.OPEN;
-    // Node reports no error for a write that the end of the connection cut short.
+    // Node reports no error for a write that the end of the connection interrupted.
     const ended = (error?: Error | null): void =>
       callback(error ?? (isOpen() ? null : new Error("the WebSocket connection is closing")));
     if (isOpen()) webSocket.send(chunk, { binary: !isText || !isUtf8(chunk) }, ended);

@@ -60,11 +60,11 @@ test.each([
   expect(ContentFilter.parse(text).matches(toEvent(order))).toBe(false);
 });
 
-test("reads a content that is one value", () => {
+test("matches a content that is a single number", () => {
   expect(ContentFilter.parse("$ == 5").matches(toEvent(" 5 "))).toBe(true);
 });
 
-test.each([["no JSON"], [""], [Uint8Array.of(0x22, 0xff, 0x22)]])("leaves out the content %j", (content) => {
+test.each([["no JSON"], [""], [Uint8Array.of(0x22, 0xff, 0x22)]])("does not match %j, which is not JSON", (content) => {
   expect(ContentFilter.parse("$ == 5").matches(toEvent(content))).toBe(false);
 });
 
@@ -107,13 +107,13 @@ test.each([
   ["1e16", false],
   ["1e400", false],
   ["1e-400", false],
-])("takes the number %s: %s", (text, isTaken) => {
+])("accepts the number %s: %s", (text, isTaken) => {
   const parse = (): ContentFilter => ContentFilter.parse(`$ == ${text}`);
   if (isTaken) expect(parse().matches(toEvent(text))).toBe(true);
   else expect(parse).toThrow(`"filter" has the number "${text}"`);
 });
 
-test("an integer beyond 2^53 matches none of its neighbours", () => {
+test("the largest safe integer matches none of its neighbours", () => {
   const filter = ContentFilter.parse("$.n == 9007199254740991");
   expect(filter.matches(toEvent('{"n":9007199254740991}'))).toBe(true);
   for (const n of ["9007199254740990", "9007199254740992", "9007199254740993"]) {
@@ -121,14 +121,14 @@ test("an integer beyond 2^53 matches none of its neighbours", () => {
   }
 });
 
-test("has a longest text and a highest number of conditions", () => {
+test("limits the length of a filter and the number of its conditions", () => {
   expect(() => ContentFilter.parse(`$.a == '${"x".repeat(filterCharactersMax)}'`)).toThrow("characters, at most");
   const conditions = Array.from({ length: filterConditionsMax + 1 }, () => "$.a == 1");
   expect(() => ContentFilter.parse(conditions.join("&&"))).toThrow("more than 16 conditions");
   expect(() => ContentFilter.parse(conditions.slice(1).join("&&"))).not.toThrow();
 });
 
-test("keeps no event that it has read", async () => {
+test("keeps no reference to an event that it has read", async () => {
   const filter = ContentFilter.parse("$.status == 'paid'");
   const read = (): WeakRef<Event> => {
     const event = toEvent(order);
@@ -136,7 +136,7 @@ test("keeps no event that it has read", async () => {
     return new WeakRef(event);
   };
   const kept = read();
-  await turn(); // a reference that was made in this turn holds its event
+  await turn(); // a new WeakRef keeps its target until the end of the turn
   collectGarbage();
   expect(kept.deref()).toBeUndefined();
 });

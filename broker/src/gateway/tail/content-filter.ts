@@ -12,14 +12,14 @@ interface Condition {
   readonly value: Literal;
 }
 
-/** A content that is no JSON. */
+/** Stands for a content that is not JSON. */
 const noJson = Symbol("no JSON");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Contents of the newest events, so that thousands of tails read each one once. A value may take 50 times the memory of its text. The events, and
- * their batches, are not kept by that.
+ * Caches the parsed contents of recent events, so that thousands of tails parse each one once. A value may take 50 times the memory of its text.
+ * The cache keeps neither events nor batches in memory.
  */
 class RecentContents {
   #kept = new WeakMap<Event, { readonly content: unknown }>();
@@ -43,9 +43,9 @@ class RecentContents {
 const contents = new RecentContents();
 
 /**
- * Which events a tail is given by their content, read as JSON: `$.order.status == "paid" && $.items[0].count == 2`. A path is the part of JSONPath that
- * names one place (RFC 9535, singular queries); it stands left of `==`, a JSON string, number, true, false or null right of it. Strings may stand in
- * single quotes. Values of another type are never equal; a path that leads nowhere equals nothing, `null` neither.
+ * Selects events by their content, read as JSON: `$.order.status == "paid" && $.items[0].count == 2`. Left of `==` is a path that names one place
+ * (a singular query of JSONPath, RFC 9535), right of it a JSON string, number, true, false or null. Strings may be in single quotes. Values of
+ * different types are never equal; a path that finds nothing equals no literal, not even `null`.
  */
 export class ContentFilter {
   readonly #conditions: readonly Condition[];
@@ -54,7 +54,7 @@ export class ContentFilter {
     this.#conditions = conditions;
   }
 
-  /** @throws BrokerError 200001 with the place where the text is none. */
+  /** @throws BrokerError 200001 that names the place of the syntax error. */
   static parse(text: string): ContentFilter {
     if (text.length > filterCharactersMax) {
       throw parameterError(`"filter" has ${text.length} characters, at most ${filterCharactersMax}`);
@@ -76,7 +76,7 @@ function parseContent(bytes: Uint8Array): unknown {
   }
 }
 
-/** Undefined, which no literal equals, where the path leads nowhere. */
+/** The value at a path; if there is none, undefined, which equals no literal. */
 function find(content: unknown, path: readonly Step[]): unknown {
   let place = content;
   for (const step of path) {
@@ -130,7 +130,7 @@ class FilterParser {
     return { path, value };
   }
 
-  /** Undefined where the path ends. */
+  /** The next step; undefined at the end of the path. */
   #step(): Step | undefined {
     const member = this.#take(name)?.[1];
     if (member !== undefined) return member;
@@ -146,7 +146,7 @@ class FilterParser {
     const text = this.#string();
     if (text !== undefined) return text;
     const plain = this.#take(word)?.[0];
-    if (plain !== undefined) return JSON.parse(plain) as Literal; // The pattern is of JSON literals.
+    if (plain !== undefined) return JSON.parse(plain) as Literal; // The pattern matches JSON literals only.
     return this.#number();
   }
 
@@ -190,18 +190,18 @@ class FilterParser {
   }
 }
 
-/** In single quotes, a double quote needs no escape and a single one does. */
+/** Converts a string in single quotes, where `"` needs no escape, to double quotes, where `'` needs none. */
 function toDoubleQuoted(text: string): string {
   const replaced = text.replaceAll(/\\.|"/gs, (found) => (found === '"' ? '\\"' : found === "\\'" ? "'" : found));
   return `"${replaced}"`;
 }
 
-/** A content is read as doubles: an integer from 2^53 on would match its neighbours. */
+/** Whether a double holds the number exactly. Contents are read as doubles, so an integer from 2^53 on would match its neighbours. */
 function isExact(text: string, value: number): boolean {
   return Math.abs(value) <= Number.MAX_SAFE_INTEGER && toDecimal(text) === toDecimal(String(value));
 }
 
-/** The digits without zeros at the ends, and their power of ten: equal for two texts of one number, but for its sign. */
+/** The significant digits and their power of ten, without the sign: the same for all texts of one number. */
 function toDecimal(text: string): string {
   const [mantissa = "", exponent = "0"] = text.toLowerCase().split("e");
   const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".");

@@ -11,22 +11,22 @@ import type { TailRequest } from "./tail-request.ts";
 export type Form = Pick<TailRequest, "framing" | "format">;
 
 export interface EncodingsOptions {
-  /** Of the keys of extensions. */
+  /** Prefix of the keys of extensions. */
   readonly extensionPrefix: string;
-  /** Of CloudEvents that name no type. */
+  /** Type of CloudEvents whose events name none. */
   readonly cloudEventType: string;
   readonly bytesMax?: number | undefined;
 }
 
 /**
- * Events as tails write them, each encoded once for all that write it alike. It is kept while its event is in memory, until all that are kept would take
- * more than `bytesMax`: then all are forgotten.
+ * Encodes events for tails, each once for all tails with the same form. An encoding is kept while its event is in memory. If all encodings would
+ * take more than `bytesMax`, all are forgotten.
  */
 export class Encodings {
   readonly #options: EncodingsOptions;
   readonly #bytesMax: number;
   #kept = new WeakMap<Event, Map<string, Buffer>>();
-  /** Of those kept, also of events that have gone since. */
+  /** Bytes of the kept encodings, including those whose events have been freed since. */
   #keptBytes = 0;
 
   constructor(options: EncodingsOptions) {
@@ -67,7 +67,7 @@ function renderEvent({ event, eventId }: Delivery): string {
   return JSON.stringify(toEventBody({ ...event, eventId }));
 }
 
-/** Node puts short buffers into pages that many share, and one that is kept would keep its whole page. */
+/** Node puts short buffers into pools, and a kept buffer would keep its whole pool in memory. */
 function inOwnMemory(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

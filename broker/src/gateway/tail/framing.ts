@@ -1,18 +1,18 @@
 import type { Framing } from "./tail-request.ts";
 
-/** How one framing writes what a tail says. Texts of JSON hold no line break. */
+/** How a framing writes the messages of a tail. JSON texts hold no line break. */
 export interface Frames {
   readonly contentType: string;
-  /** Opens the stream: where it begins, and when to come back. */
+  /** Opens the stream: its start position, and the delay before a reconnect. */
   readonly begin: (id: string, retryMs: number) => string;
   readonly event: (id: string, json: string) => string;
-  /** Something of the tail itself. Undefined id: the client's place stays. */
+  /** A message about the tail itself. Without an id the client's position stays. */
   readonly notice: (name: "resync" | "end", json: string, id?: string) => string;
-  /** Says that the tail lives, and where it stands. */
+  /** Shows that the tail is alive, and its position. */
   readonly heartbeat: (id: string | undefined) => string;
 }
 
-/** Server-Sent Events (WHATWG HTML, section 9.2). An id without data moves the client's place and calls nobody. */
+/** Server-Sent Events (WHATWG HTML, section 9.2). An id without data moves the client's position and fires no event. */
 const sse: Frames = {
   contentType: "text/event-stream",
   begin: (id, retryMs) => `retry: ${retryMs}\nid: ${id}\n\n`,
@@ -21,7 +21,7 @@ const sse: Frames = {
   heartbeat: (id) => (id === undefined ? ":\n\n" : `id: ${id}\n\n`),
 };
 
-/** One JSON object on each line. What is no event has one member that says what it is; a heartbeat is an empty line. */
+/** One JSON object on each line. A notice is an object with one member, `resync` or `end`; a heartbeat is an empty line. */
 const ndjson: Frames = {
   contentType: "application/x-ndjson",
   begin: () => "",

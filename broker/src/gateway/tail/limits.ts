@@ -1,19 +1,19 @@
-/** How often a tail that has nothing else to say sends a heartbeat: well below the 30 to 60 s after which proxies give up. */
+/** How often an idle tail sends a heartbeat: well below the 30 to 60 s after which proxies give up. */
 export const heartbeatMs = 15_000;
 
-/** Turns of the heartbeat: in each, its share of all tails is served, so that thousands are not written to at once. */
+/** Turns of one heartbeat interval. Each turn serves its share of all tails, so that thousands are not written to at once. */
 export const heartbeatTurns = 15;
 
-/** Heartbeats in a row at which a client has taken nothing of what waits for it; then its tail ends. */
+/** Heartbeats in a row at which a client has read nothing of what waits for it; then its tail ends. */
 export const stalledBeatsMax = 4;
 
 /** Heartbeats in a row at which the node cannot read a tail's events; then the tail ends, so that its client can go to another node. */
 export const stuckBeatsMax = 2;
 
-/** Shortest wait that clients are told to take before they connect again. */
+/** Shortest delay before a reconnect. The broker tells clients how long to wait. */
 export const retryMsMin = 1_000;
 
-/** Longest such wait. Each client gets a random one, so that they do not reconnect all at once. */
+/** Longest delay before a reconnect. Each client gets a random one, so that clients do not reconnect all at once. */
 export const retryMsMax = 3_000;
 
 /** Longest content filter, in characters. */
@@ -25,14 +25,14 @@ export const filterConditionsMax = 16;
 /** Topics and patterns of one tail. */
 export const tailTopicsMax = 100;
 
-/** Bytes of the encoded events that are kept for all tails; one that is longer is kept until the next. */
+/** Bytes of encoded events that are kept for all tails. A longer event is kept until the next one. */
 export const encodingsBytesMax = 8 * 1024 * 1024;
 
-/** What each of them counts beside its bytes: the objects that hold it. */
+/** Bytes counted for each encoded event in addition to its encoding, for the objects that hold it. */
 export const encodingOverheadBytes = 512;
 
-/** Contents that are kept as JSON for all tails with a filter, by the bytes of their texts. */
+/** Bytes of the contents that are kept as parsed JSON for all tails with a filter. */
 export const parsedBytesMax = 128 * 1024;
 
-/** What each of them counts beside its bytes. */
+/** Bytes counted for each of these contents in addition to its text. */
 export const parsedOverheadBytes = 128;

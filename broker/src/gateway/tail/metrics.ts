@@ -1,6 +1,6 @@
-/** What is counted of tails. Reasons are few: they are the engine's and this folder's own. */
+/** Metrics of tails. The reasons are a small set: those of the engine and of this folder. */
 export interface TailMetrics {
-  /** A tail ended for the broker's reason. */
+  /** The broker ended a tail. */
   tailEnded(reason: string): void;
   /** Calls `read` on each scrape. */
   watchTails(read: () => number): void;

@@ -40,7 +40,7 @@ class Tailed {
   isTakenBack = false;
   isStuck = false;
   failure: Error | undefined;
-  /** What the chain answers, once the test has it. */
+  /** The origin that the chain gives; the test may delay it. */
   origin: Promise<EventOrigin> = Promise.resolve({ source: "eip155:7:0xabc", time: 0 });
   readonly origins: OriginSource = { find: () => undefined, load: () => this.origin };
 
@@ -68,7 +68,7 @@ class Tailed {
   }
 }
 
-/** A raw connection, whose text is waited for. */
+/** A raw connection that can wait for a text. */
 class Client {
   readonly socket: Socket;
   text = "";
@@ -120,7 +120,7 @@ test("writes events as Server-Sent Events until its client leaves", async () => 
   expect(tailed.tails).toBe(0);
 });
 
-test("writes lines of JSON for whom asks for them, and takes the last id", async () => {
+test("writes JSON lines if the client accepts them, and passes Last-Event-ID to the broker", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url);
@@ -136,7 +136,7 @@ test("writes lines of JSON for whom asks for them, and takes the last id", async
   expect(tailed.orders[0]?.lastEventId).toBe(eventId);
 });
 
-test("says that the chain took events back only to whom had them", async () => {
+test("sends resync only if the client had the events that the chain removed", async () => {
   const tailed = new Tailed();
   tailed.isTakenBack = true;
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
@@ -153,7 +153,7 @@ test("says that the chain took events back only to whom had them", async () => {
   ]);
 });
 
-test("leaves out what the filter does not match, and heartbeats move the place past it", async () => {
+test("leaves out events that the filter does not match, and heartbeats move the client's position past them", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ beatMs: 15 }) });
   const client = new Client(server.url).ask(`/tail?topic=a&filter=${encodeURIComponent("$.n == 2")}`);
@@ -204,7 +204,7 @@ test.each([
   expect(tailed.tails).toBe(0);
 });
 
-test("HEAD answers the head of the stream and begins nothing, OPTIONS the methods", async () => {
+test("answers HEAD with the stream's headers and no tail, OPTIONS with the methods", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const head = await fetch(`${server.url}/tail?topic=a`, { method: "HEAD" });
@@ -216,7 +216,7 @@ test("HEAD answers the head of the stream and begins nothing, OPTIONS the method
   expect(tailed.peers).toEqual([]);
 });
 
-test("HEAD asks for the rights that GET asks for", async () => {
+test("checks the right to subscribe to each topic of a HEAD request", async () => {
   const tailed = new Tailed();
   const asked: unknown[] = [];
   const authorize: Broker["authorize"] = (caller, action, named) => {
@@ -231,7 +231,7 @@ test("HEAD asks for the rights that GET asks for", async () => {
 
 const behind = "GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-test("a request behind a tail, which nothing would ever answer, ends the connection", async () => {
+test("closes the connection at a request behind a tail, which would never get an answer", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=a");
@@ -244,7 +244,7 @@ test("a request behind a tail, which nothing would ever answer, ends the connect
   expect(server.calls).toEqual([]);
 });
 
-test("a request that comes with a tail ends the connection too", async () => {
+test("closes the connection if a request comes together with that of a tail", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url);
@@ -255,7 +255,7 @@ test("a request that comes with a tail ends the connection too", async () => {
   expect(tailed.tails).toBe(0);
 });
 
-test("a tail with a request before it is refused, and both are answered", async () => {
+test("refuses a tail behind an unanswered request, and answers both requests", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const text = await sendRaw(server.url, [
@@ -265,7 +265,7 @@ test("a tail with a request before it is refused, and both are answered", async 
   expect(tailed.peers).toEqual([]);
 });
 
-test("has a limit for all tails together", async () => {
+test("limits the number of open tails, and counts no tail that has ended", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ tailsMax: 1 }) });
   const first = new Client(server.url).ask("/tail?topic=a");
@@ -280,7 +280,7 @@ test("has a limit for all tails together", async () => {
   await new Client(server.url).ask("/tail?topic=a").has(sseHead);
 });
 
-test("a stop ends tails with an event, and with the connection", async () => {
+test("a stop of the server sends tails an end event and closes their connections", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=a");
@@ -292,7 +292,7 @@ test("a stop ends tails with an event, and with the connection", async () => {
   expect(tailed.ended).toEqual(["stopping", "a"]);
 });
 
-test("gives a slow client no more than fits, and ends one that reads nothing", async () => {
+test("buffers a bounded number of bytes for a client that reads nothing, and ends its tail", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ beatMs: 30 }) });
   const client = new Client(server.url).ask("/tail?topic=a");
@@ -337,7 +337,7 @@ test("wakes its session when a slow client reads again", async () => {
   expect(tailed.peer.hasRoom).toBe(true);
 });
 
-test("ends the session of a client that left while its start was looked for", async () => {
+test("ends the session of a client that left before its tail began", async () => {
   const tailed = new Tailed();
   let go: (() => void) | undefined;
   const tail: Broker["tail"] = async (...args) => {
@@ -355,7 +355,7 @@ test("ends the session of a client that left while its start was looked for", as
   expect(tailed.tails).toBe(0);
 });
 
-test("writes CloudEvents, once the chain says where they come from", async () => {
+test("writes a CloudEvent once the chain has given its origin", async () => {
   const tailed = new Tailed();
   const origin = createDeferred<EventOrigin>();
   tailed.origin = origin.promise;
@@ -381,7 +381,7 @@ test("writes CloudEvents, once the chain says where they come from", async () =>
   });
 });
 
-test("does not send an event that the chain takes back while its origin is asked for", async () => {
+test("does not send an event that the chain removes while its origin is being loaded", async () => {
   const tailed = new Tailed();
   const origin = createDeferred<EventOrigin>();
   tailed.origin = origin.promise;

@@ -60,14 +60,14 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
   app.options("/tail", (_request, reply) => reply.status(204).header("allow", methods).send());
 }
 
-/** The answer takes the whole connection: none may come before it, and a request behind it ends the connection. */
+/** Reserves the connection for the tail: no unanswered request may precede it, and a request behind it ends the connection. */
 function takeWhole({ raw }: FastifyReply): () => void {
   const giveBack = takeConnection(raw);
   if (giveBack !== undefined) return giveBack;
   throw parameterError("a tail needs a connection with no other request before or behind it");
 }
 
-/** What follows ends with its connection, so nothing of it waits for the end of a chunk. */
+/** Writes the headers, without a transfer encoding: the end of the connection ends the body, so no event waits for the end of a chunk. */
 function writeHead(reply: FastifyReply, asked: TailRequest): void {
   reply.headers(headersOf(asked)).hijack();
   const { raw } = reply;
@@ -82,7 +82,7 @@ function headersOf({ framing }: TailRequest): Readonly<Record<string, string>> {
   return {
     "content-type": framings[framing].contentType,
     "cache-control": "no-store, no-transform",
-    // What nginx reads; others do not buffer this type.
+    // nginx reads this header; other proxies do not buffer this type.
     "x-accel-buffering": "no",
   };
 }

@@ -7,23 +7,23 @@ import { tailTopicsMax } from "./limits.ts";
 /** How events are written: each as an SSE event, or as a line of JSON. */
 export type Framing = "sse" | "ndjson";
 
-/** What stands for an event: the interface's form of it, or a CloudEvent. */
+/** The form of an event: that of the interface, or a CloudEvent. */
 const formats = ["interface", "cloudevents"] as const;
 export type Format = (typeof formats)[number];
 
-/** What a tail is asked for. */
+/** The parameters of a tail. */
 export interface TailRequest {
   readonly groupId: string | undefined;
   readonly topics: readonly string[];
   readonly after: string | undefined;
   readonly lastEventId: string | undefined;
-  /** Undefined where every event is wanted. */
+  /** Undefined if every event is wanted. */
   readonly filter: ContentFilter | undefined;
   readonly framing: Framing;
   readonly format: Format;
 }
 
-/** `topic` may come several times. Names are few, and any other is refused: a typing error must not widen what is sent. */
+/** Names of the parameters. `topic` may be repeated. Any other name is refused, so that a typing error does not let more events through. */
 const names = ["topic", "groupId", "after", "filter", "format"] as const;
 type Name = (typeof names)[number];
 
@@ -61,7 +61,7 @@ function formatOf(text: string | null): Format {
 const eventStream = "text/event-stream";
 const lineTypes: ReadonlySet<string> = new Set(["application/x-ndjson", "application/ndjson", "application/jsonl"]);
 
-/** Lines for whom asks for them by name; a browser's EventSource asks for `text/event-stream`, and others for anything. */
+/** The framing of the first known type in `Accept`; SSE if there is none. */
 function framingOf(accept: string | undefined): Framing {
   const types = (accept ?? "").split(",").map((range) => range.split(";", 1)[0]?.trim().toLowerCase() ?? "");
   const first = types.find((type) => type === eventStream || lineTypes.has(type));

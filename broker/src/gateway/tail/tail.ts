@@ -11,7 +11,7 @@ import { framings } from "./framing.ts";
 import { stalledBeatsMax, stuckBeatsMax } from "./limits.ts";
 import type { TailRequest } from "./tail-request.ts";
 
-/** Why a tail ended: the engine's reasons, or its client has taken nothing for too long. */
+/** Why a tail ended: a reason of the engine, or `stalled` if its client has read nothing for too long. */
 export type TailEnd = EndReason | "stalled";
 
 export interface TailParts {
@@ -19,23 +19,23 @@ export interface TailParts {
   readonly encodings: Encodings;
   readonly unread: UnreadBytes;
   readonly retryMs: number;
-  /** Called once; the reason is undefined where the client left. */
+  /** Called once; the reason is undefined if the client left. */
   readonly onEnded: (tail: Tail, why: TailEnd | undefined) => void;
 }
 
-/** One request for events: it is given them as long as its client takes them, and says where it stands. */
+/** One open tail. It takes events as long as its client reads them, and reports its position. */
 export class Tail implements Peer {
   readonly #stream: Duplex;
   readonly #parts: TailParts;
   readonly #outbox: Outbox;
   #session: TailSession | undefined;
   #attachment: Pick<Attachment, "end"> | undefined;
-  /** Everything up to here was given. */
+  /** Every event up to this position was delivered to the tail. */
   #given: Position | undefined;
-  /** An event after the last one that was sent, which the filter left out. */
+  /** The newest event, if the filter left it out. */
   #leftOut: Delivery | undefined;
   #origins: OriginSource | undefined;
-  /** An event whose origin is asked for. */
+  /** An event whose origin is being loaded. */
   #awaited: Delivery | undefined;
   readonly #closing = new AbortController();
   #isSilent = true;
@@ -43,14 +43,14 @@ export class Tail implements Peer {
   #stuckBeats = 0;
   #isOpen = true;
 
-  /** `stream` carries what follows the head of the answer; it is left alone until {@link begin}. */
+  /** `stream` carries the body of the answer. The tail leaves it alone until {@link begin}. */
   constructor(stream: Duplex, parts: TailParts) {
     this.#stream = stream;
     this.#parts = parts;
     this.#outbox = new Outbox(stream, parts.unread);
   }
 
-  /** To be called once, with the head written and before anything is delivered. */
+  /** Call it once, after the headers are written and before anything is delivered. */
   begin(session: TailSession, { id, position, isTakenBack }: TailStart, origins: OriginSource): void {
     this.#session = session;
     this.#origins = origins;
@@ -58,12 +58,12 @@ export class Tail implements Peer {
     this.#stream.on("drain", () => this.#drained());
     this.#stream.on("error", () => this.#close(undefined));
     this.#stream.on("close", () => this.#close(undefined));
-    if (this.#stream.destroyed) this.#close(undefined); // its event is over
+    if (this.#stream.destroyed) this.#close(undefined); // the close event has already fired
     this.#write(this.#frames.begin(id, this.#parts.retryMs));
     if (isTakenBack) this.#resync(position);
   }
 
-  /** Takes the engine's hold. Where the client has left already, the session ends at once. */
+  /** Keeps the attachment to the engine. If the client has already left, ends the session at once. */
   attached(attachment: Pick<Attachment, "end">): void {
     this.#attachment = attachment;
     if (!this.#isOpen) void this.#endSession();
@@ -88,7 +88,7 @@ export class Tail implements Peer {
     else this.#send(delivery, origin);
   }
 
-  /** Nothing of a tail is released. */
+  /** Only events of QoS 2 are released; a tail asks for none. */
   release(): void {}
 
   rolledBack(to: Position): void {
@@ -99,14 +99,14 @@ export class Tail implements Peer {
     this.end(why);
   }
 
-  /** Says why, and closes. */
+  /** Sends the reason, and closes. */
   end(why: TailEnd): void {
     if (!this.#isOpen) return;
     this.#write(this.#frames.notice("end", JSON.stringify({ reason: why })));
     this.#close(why);
   }
 
-  /** To be called at equal distances. */
+  /** Call it at regular intervals. Sends a heartbeat if the tail was silent, and ends a tail that is stalled or stuck. */
   beat(): void {
     this.#stuckBeats = this.#session?.isStuck === true ? this.#stuckBeats + 1 : 0;
     if (this.#stuckBeats >= stuckBeatsMax) return this.end("failed");
@@ -126,7 +126,7 @@ export class Tail implements Peer {
     this.#outbox.write(encodings.encode(delivery, request, origin));
   }
 
-  /** Takes no other event meanwhile. What the chain takes back meanwhile is not sent. Never rejects. */
+  /** Sends an event once its origin is loaded. Takes no other event meanwhile. An event that a rollback removes meanwhile is not sent. Never rejects. */
   async #sendLater(delivery: Delivery): Promise<void> {
     this.#awaited = delivery;
     try {
@@ -136,7 +136,7 @@ export class Tail implements Peer {
       this.#send(delivery, origin);
       this.#session?.wake();
     } catch {
-      if (this.#awaited === delivery) this.end("failed"); // its client comes back, and then the store may be there
+      if (this.#awaited === delivery) this.end("failed"); // the client reconnects, and by then the store may be reachable
     }
   }
 
@@ -161,7 +161,7 @@ export class Tail implements Peer {
     this.#session?.wake();
   }
 
-  /** Its client reads nothing, so there is no farewell that it would read. */
+  /** Closes without an end event, which the client would not read. */
   #cut(): void {
     this.#close("stalled");
     this.#stream.destroy();
@@ -179,7 +179,7 @@ export class Tail implements Peer {
     void this.#endSession();
   }
 
-  /** What the store could not remove now, the engine removes later. */
+  /** If the store cannot remove the session now, the engine removes it later. */
   async #endSession(): Promise<void> {
     await this.#attachment?.end().catch(() => {});
   }

@@ -13,12 +13,12 @@ import type { TailRequest } from "./tail-request.ts";
 export interface TailsOptions extends Pick<EncodingsOptions, "cloudEventType"> {
   /** Tails at once; further ones are refused. */
   readonly tailsMax: number;
-  /** What waits for slow clients, of all connections. */
+  /** Bytes that wait for slow clients, over all connections. */
   readonly unread: UnreadBytes;
   readonly metrics: TailMetrics;
-  /** A number from 0 to below 1, another one each time. */
+  /** A new random number from 0 to below 1. */
   readonly random: () => number;
-  /** Between two heartbeats of a tail; {@link heartbeatMs} if left out. */
+  /** Time between two heartbeats of a tail; {@link heartbeatMs} if left out. */
   readonly beatMs?: number | undefined;
 }
 
@@ -38,10 +38,10 @@ interface Opening {
 export class Tails {
   readonly #parts: TailsParts;
   readonly #encodings: Encodings;
-  /** Those that take events, by the turn of their heartbeats. */
+  /** Tails that have begun, by the turn of their heartbeats. */
   readonly #turns: readonly Set<Tail>[] = Array.from({ length: heartbeatTurns }, () => new Set<Tail>());
   readonly #timer: NodeJS.Timeout;
-  /** Those whose start is being looked for too. */
+  /** Open tails, including those that have not begun yet. */
   #count = 0;
   #turn = 0;
   #isStopping = false;
@@ -53,12 +53,12 @@ export class Tails {
     this.#timer = setInterval(() => this.#beat(), (parts.beatMs ?? heartbeatMs) / heartbeatTurns).unref();
   }
 
-  /** Whether the caller may have such a tail. @throws BrokerError 100701, 100702, 200207. */
+  /** Checks that the caller may open the tail. @throws BrokerError 100701, 100702, 200207. */
   authorize(caller: Caller, { groupId, topics }: TailRequest): void {
     for (const topic of topics) this.#parts.broker.authorize(caller, "subscribe", { groupId, topic });
   }
 
-  /** Begins a tail. @throws BrokerError 200300 too many, or the broker stops; and what {@link Broker.tail} throws. Then nothing was answered. */
+  /** Begins a tail. @throws BrokerError 200300 if too many are open or the broker stops, and what {@link Broker.tail} throws; then nothing was answered. */
   async open({ caller, request, socket, answer }: Opening): Promise<void> {
     const { broker, tailsMax, unread, random } = this.#parts;
     if (this.#isStopping) throw new BrokerError("busy", { details: "the broker stops" });
@@ -91,7 +91,7 @@ export class Tails {
     if (this.#isStopping) tail.end("stopping"); // it began meanwhile
   }
 
-  /** Ends all. Their clients come back, here or at another node. */
+  /** Ends all tails. Their clients reconnect, here or to another node. */
   endAll(): void {
     this.#isStopping = true;
     clearInterval(this.#timer);

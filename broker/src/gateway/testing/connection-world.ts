@@ -19,9 +19,9 @@ import type { Listener } from "../shared/connection/listener.ts";
 import { ConnectionMemory } from "../shared/connection/memory.ts";
 
 interface EngineOptions {
-  /** One that may take blocks back; of its own if left out. */
+  /** A chain on which the test may cause reorgs; if left out, a chain without reorgs. */
   readonly chain?: MemoryChain | undefined;
-  /** May give the ledger other answers. */
+  /** May replace methods of the ledger. */
   readonly change?: ((ledger: Ledger) => void) | undefined;
   /** Limits of the engine that differ from its defaults. */
   readonly limits?: Partial<EngineLimits> | undefined;
@@ -31,15 +31,15 @@ interface EngineOptions {
 
 export interface ConnectionWorldOptions extends EngineOptions {
   readonly connectionsMax?: number;
-  /** Memory for what is unfinished. */
+  /** Memory for unfinished input. */
   readonly memoryBytesMax?: number;
-  /** Of the event loop; its own if left out. */
+  /** Time slices of the event loop; the server's default if left out. */
   readonly slices?: TimeSlices;
-  /** Of the listener; none if left out. */
+  /** Logger of the listener; silent if left out. */
   readonly logger?: Logger;
 }
 
-/** What the server of every protocol gets. */
+/** Options for the server of any protocol. */
 export interface ServerParts {
   readonly broker: RunningBroker["calls"];
   readonly logger: Logger;
@@ -48,11 +48,11 @@ export interface ServerParts {
   readonly slices: TimeSlices | undefined;
 }
 
-/** A broker over a chain in memory that listens on loopback. */
+/** A broker over an in-memory chain, with a server on loopback. */
 export class ConnectionWorld<Server extends Listener> {
   readonly broker: CalledBroker;
   readonly server: Server;
-  /** Of the memory that its connections share, what they hold. */
+  /** Bytes that the connections hold of the memory that they share. */
   readonly heldBytes: () => number;
   port = 0;
 
@@ -111,7 +111,7 @@ function createMemoryEngine({ chain, change = () => {}, limits, keys }: EngineOp
   });
 }
 
-/** Memory of connections that counts for nobody else, and the bytes that they hold of it. */
+/** Memory that only connections share, and a function that returns the bytes that they hold of it. */
 function createConnectionMemory(bytesMax: number): [memory: ConnectionMemory, heldBytes: () => number] {
   let read: (() => number) | undefined;
   const watchBytesInFlight = (given: () => number): void => void (read = given);

@@ -4,7 +4,7 @@ export interface CurlRequest {
   readonly init: RequestInit;
 }
 
-/** Reads the few options that the pages use; any other throws. Quotes are the shell's, one line or continued with a backslash. */
+/** Parses the few options that the pages use; throws for any other. Understands shell quotes, and lines continued with a backslash. */
 export function parseCurl(command: string): CurlRequest {
   const words = [...command.replaceAll("\\\n", " ").matchAll(/'([^']*)'|"([^"]*)"|([^\s'"]+)/g)].map(
     ([, single, double, bare]) => single ?? double ?? bare ?? "",

@@ -1,7 +1,7 @@
 import { anonymous } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 
-/** A broker whose operations are given, and to which everybody has every right; any other operation that is called fails its call as a defect would. */
+/** A broker with the given operations, where everybody has every right. Any other operation throws when it is called. */
 export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
   return {
     open: refuse("open"),

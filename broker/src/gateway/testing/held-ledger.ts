@@ -1,12 +1,12 @@
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 
-/** A ledger that takes no transaction while it is held. */
+/** Makes a ledger accept no transaction while it is held. */
 export class HeldLedger {
   #gate: Deferred<void> | undefined;
   #reached = createDeferred<void>();
 
-  /** To be applied to the ledger of a world. */
+  /** The `change` option of a {@link ConnectionWorld}. */
   readonly change = (ledger: Ledger): void => {
     const append = ledger.append.bind(ledger);
     ledger.append = async (...order) => {
@@ -18,7 +18,7 @@ export class HeldLedger {
     };
   };
 
-  /** Settles when a transaction waits. */
+  /** Resolves when a transaction waits. */
   get reached(): Promise<void> {
     return this.#reached.promise;
   }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 
-/** Sends bytes over one connection, in the pieces given, and answers everything that came back once the server has closed it. */
+/** Sends the pieces over one connection, one by one, and returns all received bytes once the server has closed it. */
 export async function sendRaw(url: string, pieces: readonly (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });

@@ -66,7 +66,7 @@ const sampleProof: ProofResult = {
   },
 };
 
-/** What a transport answers for it. */
+/** The documented form of `sampleProof`. */
 export const sampleProofBody: Proof = {
   version: 1,
   registry: `0x${"c3".repeat(20)}`,
@@ -92,13 +92,13 @@ const sampleSkippedEntry: SkippedEntry = {
   logIndex: 5,
 };
 
-/** What the broker was asked, in order. */
+/** One call that the broker received. */
 export interface RecordedCall {
   readonly operation: string;
   readonly call: unknown;
 }
 
-/** A broker that writes down what it is asked, and by whom, and answers with the samples above; `overrides` answer otherwise. */
+/** A broker that records its calls and their callers, and answers with the samples above; `overrides` replace operations. */
 export function createRecordingBroker(overrides: Partial<Broker> = {}) {
   const calls: RecordedCall[] = [];
   const callers: Caller[] = [];

@@ -12,7 +12,7 @@ export async function post(
   return fetch(`${url}/jsonrpc`, { method: "POST", headers, body: text });
 }
 
-/** The parsed answer to a body, once status and type are what they always are. */
+/** Posts a body, checks status and content type, and returns the parsed answer. */
 export async function answer(url: string, body: unknown): Promise<unknown> {
   const response = await post(url, body);
   expect(response.status).toBe(200);

@@ -26,12 +26,12 @@ export interface Served extends AsyncDisposable {
   readonly errors: readonly LogLine[];
   /** Lines at level warn. */
   readonly warnings: readonly LogLine[];
-  /** Reads the certificate again. */
+  /** Reloads the certificate. */
   readonly reload: () => void;
   readonly close: () => Promise<void>;
 }
 
-/** A server on a port of its own, over a recording broker with the given operations. */
+/** Starts a server on a free port, over a recording broker with the given operations. */
 export async function serve(
   operations: Partial<Broker> = {},
   options: Partial<HttpServerOptions> = {},

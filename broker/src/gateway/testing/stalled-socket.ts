@@ -3,7 +3,7 @@ import { Duplex } from "node:stream";
 /** A socket whose client reads only when the test says so. */
 export class StalledSocket extends Duplex {
   readonly received: Buffer[] = [];
-  /** Buffers that the outbox handed over. */
+  /** Number of writes by the outbox. */
   chunks = 0;
   #resume: (() => void) | undefined;
   #isReading = false;

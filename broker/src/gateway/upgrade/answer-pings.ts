@@ -1,8 +1,8 @@
 import type { WebSocket } from "ws";
 
 /**
- * Answers pings, for a server that does not do so by itself (`autoPong`). While an answer waits for the client to read, only the newest ping
- * behind it is kept (RFC 6455, section 5.5.3): a client that sends pings and reads nothing would fill the memory with answers.
+ * Answers pings, for a server whose `autoPong` is off. While an answer waits for the client to read, only the newest ping is kept (RFC 6455,
+ * section 5.5.3): a client that sends pings and reads nothing would fill the memory with answers.
  */
 export function answerPings(webSocket: WebSocket): void {
   let isAnswering = false;

@@ -2,17 +2,17 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 
-/** A request that asked for an upgrade, as the server hands it over: its parser is gone. */
+/** An upgrade request as Node emits it, detached from its HTTP parser. */
 export interface UpgradeRequest {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What came after its head. */
+  /** Bytes that followed the request's headers. */
   readonly head: Buffer;
 }
 
 /**
- * Serves a request as if it had not asked for an upgrade, which a server may ignore (RFC 9110, section 7.8). Java's client asks for `h2c` with
- * its first request, also with one that has a body. The head goes back to the connection without the Upgrade field, for a new parser.
+ * Serves a request as if it had not asked for an upgrade, which a server may ignore (RFC 9110, section 7.8). Java's HTTP client asks for `h2c` with
+ * its first request, even if that has a body. The headers go back into the socket without the Upgrade field, for a new parser.
  */
 export function serveAsPlain(server: Server, { request, socket, head }: UpgradeRequest): void {
   const { method, url, httpVersion, rawHeaders } = request;

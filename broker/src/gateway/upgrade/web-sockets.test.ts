@@ -28,11 +28,11 @@ async function serveEcho(options: Partial<HttpServerOptions> = {}, messageBytesM
   return { ...server, connections, address: `${server.url.replace("http", "ws")}${path}` };
 }
 
-/** The head of a request that asks for an upgrade, but for its last line. */
+/** The headers of an upgrade request, without the empty line at the end. */
 const headOf = (line: string, upgrade: string) =>
   `${line} HTTP/1.1\r\nhost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${upgrade}\r\nHTTP2-Settings: AAMA\r\n`;
 
-/** What a request to open a connection is answered with. */
+/** Status and body of the answer to a refused client. */
 async function refusalOf(client: WebSocket): Promise<unknown> {
   client.on("error", () => {});
   const [, response] = (await once(client, "unexpected-response")) as [
@@ -45,7 +45,7 @@ async function refusalOf(client: WebSocket): Promise<unknown> {
 }
 
 describe("a WebSocket connection", () => {
-  it("reaches its protocol with the first of the subprotocols that both know, and with its caller", async () => {
+  it("gets the route's first subprotocol that the client offers, and its caller", async () => {
     await using server = await serveEcho();
     const client = new WebSocket(`${server.address}?x=1`, ["other", "echo", "echo.2"]);
     await once(client, "open");
@@ -62,7 +62,7 @@ describe("a WebSocket connection", () => {
     await once(client, "close");
   });
 
-  it("ends with 1009 at a message over the route's limit", async () => {
+  it("ends with 1009 after a message over the route's limit", async () => {
     await using server = await serveEcho();
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
@@ -70,14 +70,14 @@ describe("a WebSocket connection", () => {
     expect((await once(client, "close"))[0]).toBe(1009);
   });
 
-  it("takes memory for a message that is not whole, and gives it back", async () => {
+  it("counts the memory of an unfinished message until the message or the connection ends", async () => {
     const readings: (() => number)[] = [];
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void readings.push(read) };
     await using server = await serveEcho({ metrics }, longBytesMax);
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
     const inFlight = async (): Promise<number> => {
-      client.ping("x".repeat(100)); // by its answer, what came before was read
+      client.ping("x".repeat(100)); // the pong shows that the server has read all earlier bytes
       await once(client, "pong");
       return readings[0]?.() ?? 0;
     };
@@ -96,7 +96,7 @@ describe("a WebSocket connection", () => {
     expect(readings[0]?.()).toBe(0);
   });
 
-  it("ends where others need the memory of its message that is not whole", async () => {
+  it("ends if others need the memory of its unfinished message", async () => {
     await using server = await serveEcho({ memoryInFlightBytesMax: 120_000 }, longBytesMax);
     const clients: WebSocket[] = [];
     for (let count = 0; count < 3; count += 1) {
@@ -116,12 +116,12 @@ describe("a WebSocket connection", () => {
     }
   });
 
-  it("keeps one answer to the pings of a client that reads nothing, and answers the newest once it reads", async () => {
+  it("queues one pong for a client that sends pings and reads nothing, and answers the newest ping once the client reads", async () => {
     await using server = await serveEcho();
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
     const { webSocket } = server.connections[0] ?? expect.fail("opened");
-    const pingsCount = 100_000; // Their answers are more than the system's buffers hold.
+    const pingsCount = 100_000; // Their pongs are more than the system's buffers hold.
     let received = 0;
     const all = new Promise<void>((resolve) =>
       webSocket.on("ping", () => void ((received += 1) === pingsCount && resolve())),
@@ -137,7 +137,7 @@ describe("a WebSocket connection", () => {
     client.terminate();
   });
 
-  it("is probed by the system while it is silent", async () => {
+  it("has TCP keep-alive on, with probes after 60 s", async () => {
     const probed = vi.spyOn(Socket.prototype, "setKeepAlive");
     await using server = await serveEcho();
     const client = new WebSocket(server.address, ["echo"]);
@@ -175,7 +175,7 @@ describe("a request for a WebSocket connection is refused", () => {
     expect(server.connections).toEqual([]);
   });
 
-  it("and its client may reset the connection meanwhile", async () => {
+  it("and the server survives a client that resets its connection meanwhile", async () => {
     await using server = await serveEcho();
     const { hostname, port } = new URL(server.url);
     const request = `${headOf("GET /ctx/echo", "websocket")}origin: http://evil.example\r\n\r\n`;
@@ -189,17 +189,17 @@ describe("a request for a WebSocket connection is refused", () => {
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
   });
 
-  it("if it is a plain request", async () => {
+  it("with 426 if it does not ask for an upgrade", async () => {
     await using server = await serveEcho();
     const response = await fetch(`${server.url}${path}`);
     expect([response.status, response.headers.get("upgrade")]).toEqual([426, "websocket"]);
   });
 });
 
-describe("a request that asks for an upgrade which is not offered", () => {
+describe("a request for an upgrade that the server does not offer", () => {
   const last = "GET /ctx/health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
-  it("is served without it, with its body, and so are the ones behind it", async () => {
+  it("is served as plain HTTP with its body, and so is the next request", async () => {
     await using server = await serveEcho();
     const body = "topic=a&content=b";
     const post = `${headOf("POST /ctx/rest/publish", "h2c")}content-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n`;
@@ -210,7 +210,7 @@ describe("a request that asks for an upgrade which is not offered", () => {
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", content: Buffer.from("b") } }]);
   });
 
-  it("is served without it if the path has no route", async () => {
+  it("is served as plain HTTP if no WebSocket route has its path", async () => {
     await using server = await serveEcho();
     const answers = await sendRaw(server.url, [`${headOf("GET /ctx/rest/exist?topic=a", "websocket")}\r\n${last}`]);
     expect(answers).toContain("\r\n\r\ntrueHTTP/1.1 200 OK");
@@ -227,7 +227,7 @@ describe("a server that stops", () => {
     expect((await closed)[0]).toBe(1001);
   });
 
-  it("ends a peer that does not close within the deadline", async () => {
+  it("disconnects a peer that does not close within the deadline", async () => {
     const server = await serveEcho({ closeDeadlineMs: 1 });
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port) });

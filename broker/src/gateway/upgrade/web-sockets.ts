@@ -17,7 +17,7 @@ import { serveAsPlain, type UpgradeRequest } from "./plain-request.ts";
 /** Close code of an endpoint that goes away (RFC 6455, section 7.4.1). */
 const goingAway = 1001;
 
-/** Head of a control frame of a client, with its mask (RFC 6455, section 5.2). */
+/** Header of a client's control frame, with its mask (RFC 6455, section 5.2). */
 const controlHeadBytes = 6;
 
 export interface WebSocketsOptions {
@@ -25,13 +25,13 @@ export interface WebSocketsOptions {
   /** Context segment of every path. */
   readonly basePath: string;
   readonly logger: Logger;
-  /** Of messages that have not come whole; ends the connections that hold it for longest. */
+  /** Counts the memory of unfinished messages; when memory runs out, the slowest connections end. */
   readonly budget: Pick<MemoryBudget, "createHolding">;
 }
 
 /**
- * WebSocket connections on the HTTP port. The request that opens one goes through the server's routes like any other, and so through the guard
- * of callers and the accounting of what is in flight.
+ * WebSocket connections on the HTTP port. The request that opens a connection passes through the server's routes like any other, so the caller
+ * guard and the in-flight accounting apply to it.
  */
 export class WebSockets {
   readonly #options: WebSocketsOptions;
@@ -60,7 +60,7 @@ export class WebSockets {
     );
   }
 
-  /** Asks each peer to close. What has been accepted already is for the protocols to finish. */
+  /** Asks each peer to close. The protocols finish what they have accepted. */
   drain(): void {
     this.#isDraining = true;
     for (const webSocket of this.#open) webSocket.close(goingAway);
@@ -73,9 +73,9 @@ export class WebSockets {
 
   #take(app: FastifyInstance, upgrade: UpgradeRequest): void {
     const { request, socket } = upgrade;
-    // Node has taken its own listener away; a client that resets its connection would end the process.
+    // Node has removed its own error listener; without one, a client's reset would end the process.
     socket.on("error", () => socket.destroy());
-    // The answer would come before the one to an earlier request.
+    // An answer now would overtake the one to an earlier request.
     if (isAnswering(request.socket)) return void socket.destroy();
     if (request.headers.upgrade?.toLowerCase() !== "websocket" || !this.#isOffered(request)) {
       return serveAsPlain(app.server, upgrade);
@@ -118,7 +118,7 @@ export class WebSockets {
     });
   }
 
-  /** The protocol sees a message once it is whole. What came of it until then takes memory too. */
+  /** Counts the memory of each message until it is complete; only then the protocol sees it. */
   #countUnfinished(webSocket: WebSocket, socket: Socket): void {
     const end = (): void => webSocket.terminate();
     const unfinished = new UnfinishedInput(() => this.#options.budget.createHolding(), { socket, end });
@@ -127,7 +127,7 @@ export class WebSockets {
       bytes = Math.max(now, 0);
       unfinished.hold(bytes);
     };
-    // Before the listener that reads messages out of it, so that what follows a whole one in the same chunk does not count.
+    // Prepended to run before ws parses the chunk: bytes after a complete message in the same chunk do not count.
     socket.prependListener("data", (chunk: Buffer) => hold(bytes + chunk.length));
     webSocket.on("message", () => hold(0));
     for (const control of ["ping", "pong"] as const) {

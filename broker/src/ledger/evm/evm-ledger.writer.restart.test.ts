@@ -141,7 +141,7 @@ test("resends the transactions that a deep reorg removed, once", async () => {
   await ledger.stop();
 });
 
-test("sends waiting transactions soon after the journal works again", async () => {
+test("sends waiting transactions soon after the journal works again, however long it failed", async () => {
   world = await WriterWorld.start();
   let isAway = false;
   const journal = new TestJournal();
@@ -154,21 +154,17 @@ test("sends waiting transactions soon after the journal works again", async () =
     tries += 1;
     return isAway ? Promise.reject(new Error("away")) : record(entries);
   };
-  // The wall clock advances only when the test says so.
-  let now = Date.now();
-  const clock: Clock = { ...createSystemClock(), now: () => now };
+  let aheadMs = 0;
+  const system = createSystemClock();
+  const clock: Clock = { ...system, monotonic: () => system.monotonic() + aheadMs };
   const { append, ledger } = await world.createFirstWriter({ journal, clock, logger });
   isAway = true;
   tries = 0;
   const outcome = append("a");
   await until(async () => tries > 0);
-  now += 6_000;
-  await until(async () => {
-    now += 100;
-    return tries > 2;
-  });
+  aheadMs = 60_000;
+  await until(async () => tries > 2);
   isAway = false;
-  now += 1_000;
   expect(await outcome).toMatchObject({ status: "committed" });
   expect(lines.filter((line) => line.startsWith("journal"))).toEqual([
     "journal of transactions not written",

@@ -60,13 +60,13 @@ export class GroupIndex {
   readonly #namesByDigest = new Map<string, TopicName[]>();
   readonly #batches: KeptBatch[] = [];
   readonly #batchesByTopic = new Map<TopicName, KeptBatch[]>();
-  /** Blocks that a rollback can remove, ascending, and the one before them. */
+  /** Blocks that a rollback can remove, ascending, and the block before them. */
   #undo: BlockUndo[] = [];
   #vanished: VanishedBatch[] = [];
   readonly #retained = new Map<TopicName, RetainedPlace>();
   /** Names of topics that retain an event, ascending; undefined until first used. */
   #retainedNames: readonly TopicName[] | undefined;
-  /** Ascending. */
+  /** Skipped entries, oldest first. */
   #leftOut: readonly SkippedEntry[] = [];
 
   get head(): IndexHead | undefined {
@@ -313,7 +313,7 @@ function checksumOfBatch(batch: EventBatch): number {
   return checksumOf([...place, dropped?.checksum ?? checksumOfBytes(events)]);
 }
 
-/** @throws IndexDamagedError. */
+/** Returns the batch. @throws IndexDamagedError if it does not match its checksum. */
 function intact({ batch, checksum }: KeptBatch): EventBatch {
   if (checksumOfBatch(batch) === checksum) return batch;
   const place = `sequence ${batch.firstSequence} of topic ${JSON.stringify(batch.topic)} in block ${batch.blockNumber}`;

@@ -28,7 +28,7 @@ class SharedMemoryStore extends MemoryStore {
 
   constructor(subscriptions: Map<SubscriptionId, Subscription>, coordinator: MemoryCoordinator) {
     super(subscriptions, {
-      onChanged: (id) => coordinator.tell({ kind: "session", id }),
+      onChanged: (id) => coordinator.send({ kind: "session", id }),
       isMember: (nodeId) => coordinator.isMember(nodeId),
     });
     coordinator.onGone((nodeId) => this.sessions.detachWhere(({ owner }) => owner === nodeId));
@@ -38,14 +38,14 @@ class SharedMemoryStore extends MemoryStore {
   override async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void> {
     this.#check(options?.lease);
     await super.applyBlocks(groupId, blocks, options);
-    this.#coordinator.tell({ kind: "index", groupId });
+    this.#coordinator.send({ kind: "index", groupId });
   }
 
   override async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     this.#check(lease);
     const done = this.rollBackTo(groupId, to, lease);
     if (lease !== undefined) this.#coordinator.refuseOthers(lease);
-    this.#coordinator.tell({ kind: "index", groupId });
+    this.#coordinator.send({ kind: "index", groupId });
     return done;
   }
 

@@ -33,7 +33,7 @@ interface Lease {
 
 export interface MemoryCoordinatorOptions {
   readonly clock: Clock;
-  /** Those of the store. */
+  /** The subscriptions of the store, which the coordinator changes too. */
   readonly subscriptions: Map<SubscriptionId, Subscription>;
 }
 
@@ -58,7 +58,7 @@ export class MemoryCoordinator implements Coordinator {
     for (const former of [id, ...replaces]) if (!this.#members.isLive(former)) this.#members.remove(former);
     for (const other of this.#members.removeExpired(address)) this.#reportGone(other, "expired");
     if (!this.#members.add(node, lastsMs)) return "taken";
-    this.tell({ kind: "nodes" });
+    this.send({ kind: "nodes" });
     return "joined";
   }
 
@@ -73,7 +73,7 @@ export class MemoryCoordinator implements Coordinator {
     const node = this.#members.remove(nodeId);
     if (node === undefined) return;
     this.#reportGone(node, "left");
-    this.tell({ kind: "nodes" });
+    this.send({ kind: "nodes" });
   }
 
   async listNodes(): Promise<readonly ClusterNode[]> {
@@ -88,7 +88,7 @@ export class MemoryCoordinator implements Coordinator {
     if (this.#members.isLive(lease?.nodeId)) return undefined;
     const epoch = (lease?.epoch ?? 0) + 1;
     this.#leases.set(groupId, { nodeId, epoch });
-    this.tell({ kind: "taken", nodeId, from: lease?.nodeId, groupId, subscriptions: 0 });
+    this.send({ kind: "taken", nodeId, from: lease?.nodeId, groupId, subscriptions: 0 });
     return { groupId, nodeId, epoch };
   }
 
@@ -102,11 +102,11 @@ export class MemoryCoordinator implements Coordinator {
   async releaseLease(lease: GroupLease): Promise<void> {
     if (!this.isNewest(lease)) return;
     this.#leases.set(lease.groupId, { nodeId: undefined, epoch: lease.epoch });
-    this.tell({ kind: "nodes" });
+    this.send({ kind: "nodes" });
   }
 
   async reportAhead(ahead: ChainAhead): Promise<void> {
-    this.tell({ kind: "ahead", ...ahead });
+    this.send({ kind: "ahead", ...ahead });
   }
 
   async reserveSigner(
@@ -141,7 +141,7 @@ export class MemoryCoordinator implements Coordinator {
     if (known === undefined) return { status: "unknown" };
     if (known.owner === nodeId) return { status: "held", subscription: known };
     if (!this.#members.isLive(known.owner) || known.state !== "active") {
-      this.tell({ kind: "subscription", id });
+      this.send({ kind: "subscription", id });
       return { status: "held", subscription: this.#give(known, nodeId) };
     }
     this.#askFor(id, nodeId);
@@ -153,12 +153,12 @@ export class MemoryCoordinator implements Coordinator {
       const wanter = this.#wanterOf(known.id);
       return wanter === undefined ? [] : [this.#give(known, wanter)];
     });
-    for (const hint of hintsOfMoved(moved)) this.tell(hint);
+    for (const hint of hintsOfMoved(moved)) this.send(hint);
   }
 
   async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
     const moved = this.#present(keys).map((known) => this.#give(known, this.#wanterOf(known.id)));
-    for (const hint of hintsOfMoved(moved)) this.tell(hint);
+    for (const hint of hintsOfMoved(moved)) this.send(hint);
   }
 
   async balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }> {
@@ -170,7 +170,7 @@ export class MemoryCoordinator implements Coordinator {
       { giftsMax, requestsMax: movesMax },
     );
     const done = { given: this.#giveOut(plan), asked: this.#ask(plan) };
-    if (removed.length > 0 || done.given + done.asked > 0) this.tell({ kind: "nodes" });
+    if (removed.length > 0 || done.given + done.asked > 0) this.send({ kind: "nodes" });
     return done;
   }
 
@@ -184,16 +184,16 @@ export class MemoryCoordinator implements Coordinator {
     this.#whenGone = action;
   }
 
-  /** Whether a node has not been removed yet, live or not. */
+  /** Whether a node is in the table of members, even if its membership has expired. */
   isMember(nodeId: NodeId): boolean {
     return this.#members.has(nodeId);
   }
 
-  tell(hint: Hint): void {
-    this.#hints.tell(hint);
+  send(hint: Hint): void {
+    this.#hints.send(hint);
   }
 
-  /** Whether no node has taken the lease since. */
+  /** Whether this is still the newest lease of its group. */
   isNewest({ groupId, nodeId, epoch }: GroupLease): boolean {
     const lease = this.#leases.get(groupId);
     return lease?.nodeId === nodeId && lease.epoch === epoch;
@@ -216,7 +216,7 @@ export class MemoryCoordinator implements Coordinator {
     this.#whenGone(nodeId);
     const subscriptions = [...this.#subscriptions.values()].filter(({ owner }) => owner === nodeId).length;
     const groups = [...this.#leases.values()].filter((lease) => lease.nodeId === nodeId).length;
-    this.tell({ kind: "gone", how, nodeId, address, subscriptions, groups });
+    this.send({ kind: "gone", how, nodeId, address, subscriptions, groups });
   }
 
   #wanterOf(id: SubscriptionId): NodeId | undefined {
@@ -239,11 +239,11 @@ export class MemoryCoordinator implements Coordinator {
     return given;
   }
 
-  /** The first claim is served first. A repeated claim sends no hint, so that hints cannot loop. */
+  /** Keeps the first claim of a live node. Later claims send no hint, so that hints cannot loop. */
   #askFor(id: SubscriptionId, nodeId: NodeId): void {
     if (this.#wanterOf(id) !== undefined) return;
     this.#wanted.set(id, nodeId);
-    this.tell({ kind: "subscription", id });
+    this.send({ kind: "subscription", id });
   }
 
   #giveOut({ gifts }: BalancePlan): number {
@@ -259,7 +259,7 @@ export class MemoryCoordinator implements Coordinator {
       }
       given += count;
     }
-    for (const hint of hintsOfTaken(moves)) this.tell(hint);
+    for (const hint of hintsOfTaken(moves)) this.send(hint);
     return given;
   }
 

@@ -6,7 +6,7 @@ import type { DeadLetterPage, DeadLetters } from "../../ports/dead-letters.ts";
 
 /** The dead letters of the store in memory. */
 export class MemoryDeadLetters implements DeadLetters {
-  /** Of each subscription in ascending position. */
+  /** The letters of each subscription, ascending by position. */
   readonly #letters = new Map<SubscriptionId, readonly DeadLetter[]>();
 
   async list(id: SubscriptionId, { after, limit }: DeadLetterPage): Promise<readonly DeadLetter[]> {
@@ -35,7 +35,7 @@ export class MemoryDeadLetters implements DeadLetters {
     return true;
   }
 
-  /** Adds those that the cursor passes. */
+  /** Adds the letters beyond `cursor`, the stored cursor before this write. */
   add(id: SubscriptionId, letters: readonly DeadLetter[], cursor: Position): void {
     const passed = letters.filter(({ position }) => position > cursor);
     this.#set(id, (own) => [...own, ...passed].toSorted((left, right) => left.position - right.position));

@@ -2,7 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { GroupRecord, WriterSet } from "../../ports/group-records.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
-/** The memory store's records of groups: their transactions, and the chain of each. */
+/** The part of the memory store that records the chain of each group. */
 export abstract class MemoryGroups extends MemoryJournal {
   readonly #records = new Map<GroupId, GroupRecord>();
 

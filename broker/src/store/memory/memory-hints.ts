@@ -12,7 +12,7 @@ export class MemoryHints {
     this.#clock = clock;
   }
 
-  tell(hint: Hint): void {
+  send(hint: Hint): void {
     this.#clock.soon(() => {
       for (const listener of this.#listeners) listener(hint);
     });

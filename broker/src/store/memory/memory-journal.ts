@@ -5,7 +5,7 @@ import { MemoryPublishKeys } from "./memory-publish-keys.ts";
 
 type Entries = Map<number, JournalEntry>;
 
-/** The journal's half of the store in memory. */
+/** The journal of the memory store. */
 export abstract class MemoryJournal extends MemoryPublishKeys implements Journal {
   readonly #groups = new Map<GroupId, Map<Address, Entries>>();
 

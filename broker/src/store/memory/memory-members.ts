@@ -7,7 +7,7 @@ interface Member extends ClusterNode, Deliverer {
   readonly expiresAt: number;
 }
 
-/** The members of the cluster, by one clock. */
+/** The members of the cluster. One clock decides when each membership expires. */
 export class MemoryMembers {
   readonly #clock: Clock;
   readonly #members = new Map<NodeId, Member>();
@@ -35,12 +35,12 @@ export class MemoryMembers {
     return this.find(id) !== undefined;
   }
 
-  /** @throws BrokerError 200207 */
+  /** @throws BrokerError 200207 if the node is not a live member. */
   check(id: NodeId): void {
     if (!this.isLive(id)) throw notAMember();
   }
 
-  /** Returns false if a live member other than the replaced one has the address. */
+  /** Returns false if another live member has the address, unless `replaces` names it. */
   add({ id, address, replaces = [] }: JoiningNode, lastsMs: number): boolean {
     const others = this.list().filter((member) => member.address === address && member.id !== id);
     if (others.some((member) => !replaces.includes(member.id))) return false;

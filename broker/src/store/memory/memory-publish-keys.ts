@@ -16,7 +16,7 @@ import type { SessionId } from "../../ports/session-store.ts";
 export abstract class MemoryPublishKeys implements PublishKeys {
   readonly #rows = new Map<string, PublishKeyRow>();
 
-  /** The epoch of a session; undefined where there is none. */
+  /** The epoch of a session; undefined if the session does not exist. */
   protected abstract epochOf(id: SessionId): number | undefined;
 
   async recordPublishKeys(claims: readonly KeyClaim[]): Promise<readonly (PublishKeyRow | FencedKey)[]> {

@@ -30,13 +30,13 @@ interface Kept {
 
 export interface MemorySessionsOptions {
   readonly generationOf: (groupId: GroupId) => number;
-  /** Called when a node other than its owner changed a session. */
+  /** Called when a session changed without a call of its owner. */
   readonly onChanged?: ((id: SessionId) => void) | undefined;
-  /** Whether a node is a member; none is when left out. */
+  /** Whether a node is a member. By default, no node is. */
   readonly isMember?: ((nodeId: NodeId) => boolean) | undefined;
 }
 
-/** Sessions in memory. Each call is done in one turn. */
+/** Sessions in memory. Each call makes all its changes in one turn of the event loop. */
 export class MemorySessions implements SessionStore, ShareStore {
   readonly #options: MemorySessionsOptions;
   readonly #kept = new Map<SessionId, Kept>();
@@ -50,12 +50,12 @@ export class MemorySessions implements SessionStore, ShareStore {
     this.#options = options;
   }
 
-  /** Undefined where there is no such session. */
+  /** The epoch of a session; undefined if the session does not exist. */
   epochOf(id: SessionId): number | undefined {
     return this.#kept.get(id)?.session.epoch;
   }
 
-  /** One for each session with a connection. */
+  /** The owner of each session that has a connection. */
   ownersOfConnected(): readonly (NodeId | undefined)[] {
     const connected = [...this.#kept.values()].filter(({ session }) => session.detachedAt === undefined);
     return connected.map(({ session }) => session.owner);
@@ -212,7 +212,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     this.#shares.return(take);
   }
 
-  /** Ends connections that were lost with their node. */
+  /** Detaches the sessions whose connections were lost with their node. */
   detachWhere(isLost: (session: StoredSession) => boolean): void {
     for (const kept of this.#kept.values()) {
       const { session } = kept;
@@ -222,7 +222,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     }
   }
 
-  /** The index went back. Sessions of others than `keeper` get a new epoch where it is given. */
+  /** Moves positions beyond `end` back to it. If `keeper` is given, the sessions of other nodes get a new epoch. */
   cutBack(groupId: GroupId, end: Position, keeper?: NodeId): void {
     this.#shares.cutBack(groupId, end);
     for (const kept of this.#kept.values()) {
@@ -254,7 +254,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     );
   }
 
-  /** Answers whether there was such a session. */
+  /** Returns whether the session existed. */
   #delete(id: SessionId): boolean {
     const kept = this.#kept.get(id);
     this.#kept.delete(id);
@@ -302,7 +302,7 @@ function nameOf({ groupId, protocol, key }: SessionName): string {
   return JSON.stringify([groupId, protocol, key]);
 }
 
-/** What a connection sets of its session. */
+/** The fields of a session that a new connection sets. */
 function claimed({ principal, will, willDelayMs, expiryMs, owner }: SessionClaim) {
   return { principal, will, willDelayMs, expiryMs, owner, detachedAt: undefined, willDueAt: undefined };
 }

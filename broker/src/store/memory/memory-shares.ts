@@ -13,17 +13,17 @@ interface TakenGift extends ShareGift {
 interface KeptShare extends StoredShare {
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
-  /** What members have, by position. */
+  /** Events that the share gave to members and that are not settled, by position. */
   readonly events: Map<Position, TakenGift>;
 }
 
 export interface MemorySharesOptions {
-  /** The epoch that a session has now; undefined where it is no more. */
+  /** The current epoch of a session; undefined if the session does not exist. */
   readonly epochOf: (id: SessionId) => number | undefined;
   readonly isMember: (groupId: GroupId, filter: TopicFilter) => boolean;
 }
 
-/** Shares in memory. Each call is done in one turn. */
+/** Shares in memory. Each call makes all its changes in one turn of the event loop. */
 export class MemoryShares {
   readonly #options: MemorySharesOptions;
   readonly #kept = new Map<ShareId, KeptShare>();
@@ -67,8 +67,8 @@ export class MemoryShares {
     this.#kept.set(id, { ...kept, epoch: kept.epoch + 1 });
     for (const { position, to } of gifts) {
       const known = kept.events.get(position);
-      if (known?.to.id !== to.id || known.givenEpoch !== to.epoch) continue; // it may have another epoch now
-      kept.events.set(position, { ...known, to: { ...to, epoch: -1 } }); // no session has this epoch
+      if (known?.to.id !== to.id || known.givenEpoch !== to.epoch) continue; // `known.to.epoch` may have changed since.
+      kept.events.set(position, { ...known, to: { ...to, epoch: -1 } }); // No session has this epoch.
     }
   }
 
@@ -80,7 +80,7 @@ export class MemoryShares {
     }
   }
 
-  /** Ends the shares that have no member any more. */
+  /** Removes the shares of these filters that have no members left. */
   leave(groupId: GroupId, filters: readonly TopicFilter[]): void {
     for (const filter of filters) {
       const kept = this.#find(groupId, filter);
@@ -88,7 +88,7 @@ export class MemoryShares {
     }
   }
 
-  /** To be called for a session that has its epoch. */
+  /** Removes events that a session has settled. The caller has checked the session's epoch. */
   settle(id: SessionId, settled: readonly SettledEvent[]): void {
     for (const { share, position } of settled) {
       const events = this.#kept.get(share)?.events;
@@ -96,7 +96,7 @@ export class MemoryShares {
     }
   }
 
-  /** A session goes on under another epoch, with what it has. */
+  /** Moves the events of a session to its new epoch, so that they do not count as returned. */
   keep(former: SessionKey, epoch: number): void {
     for (const { events } of this.#kept.values()) {
       for (const [position, gift] of events) {

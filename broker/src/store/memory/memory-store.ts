@@ -53,7 +53,7 @@ import { MemoryGroups } from "./memory-groups.ts";
 import { findExceeded } from "./memory-quotas.ts";
 import { MemorySessions, type MemorySessionsOptions } from "./memory-sessions.ts";
 
-/** A store in the memory of its object. Its content survives `stop` and `start`, but not the process. */
+/** A store in memory. Its content survives `stop` and `start`, but not the process. */
 export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows {
   return new MemoryStore();
 }
@@ -110,7 +110,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.rollBackTo(groupId, to);
   }
 
-  /** In one turn. */
+  /** Makes all changes in one turn of the event loop. */
   protected rollBackTo(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): RollBack {
     const group = this.#groups.get(groupId) ?? new GroupIndex();
     const done = group.rollBack(to);
@@ -252,7 +252,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     return found;
   }
 
-  /** Sorted again only after a change: a listing reads page after page. */
+  /** Sorts again only after a change, since a listing reads many pages. */
   #idsInOrder(): readonly SubscriptionId[] {
     this.#sortedIds ??= [...this.#subscriptions.keys()].toSorted();
     return this.#sortedIds;

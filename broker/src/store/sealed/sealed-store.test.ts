@@ -10,8 +10,8 @@ import { createSealedStore } from "./sealed-store.ts";
 import { keysOf } from "./testing/keys.ts";
 
 const options = { box: new SecretBox(keysOf("new", "old")), logger: silentLogger };
-testStore("a sealed memory", async () => createSealedStore(createMemoryStore(), options));
-testStore("a sealed SQLite", async () => createSealedStore(createSqlStore({ file: await migratedFile() }), options));
+testStore("sealed memory", async () => createSealedStore(createMemoryStore(), options));
+testStore("sealed SQLite", async () => createSealedStore(createSqlStore({ file: await migratedFile() }), options));
 
 describe("a sealed store", () => {
   const one = {
@@ -76,7 +76,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual(one);
   });
 
-  it("says of a locked subscription whether an operator holds it", async () => {
+  it("marks a locked subscription as paused if an operator paused it", async () => {
     await open("old").insertSubscription(one, 0);
     await inner.moveSubscription(one, { state: "paused" }, 0);
     expect(await open("new").findSubscription(one.id)).toMatchObject({ state: "locked", isPaused: true });
@@ -107,7 +107,7 @@ describe("a sealed store", () => {
     expect(await keptSecret(999)).toBe("never sealed");
   });
 
-  it("reads the subscriptions at start only if the key file has older keys, and in pages", async () => {
+  it("reads the subscriptions at start, in pages, only if the key file has older keys", async () => {
     const total = 450;
     const pages: number[] = [];
     const list = inner.listSubscriptions.bind(inner);

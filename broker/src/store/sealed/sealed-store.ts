@@ -10,7 +10,7 @@ export interface SealedStoreOptions {
   readonly logger: Logger;
 }
 
-/** Secrets opened in one turn of the event loop; each takes about 25 microseconds. */
+/** Maximum number of secrets that are decrypted in one turn of the event loop; each takes about 25 µs. */
 const opensPerTurnMax = 200;
 
 /**
@@ -66,7 +66,7 @@ async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreO
   if (found > 0) logger.info("sealed anew with the newest key", { subscriptions: count, left: found - count });
 }
 
-/** Every subscription, a page in each turn of the event loop: a start with many subscriptions stays responsive. */
+/** Every subscription, one page in each turn of the event loop, so that a start with many subscriptions does not block the loop. */
 async function* pagesOf(store: Store): AsyncIterable<readonly Subscription[]> {
   for (let after: SubscriptionId | undefined; ; await nextTurn()) {
     const page = await store.listSubscriptions({ after, limit: opensPerTurnMax });
@@ -149,7 +149,7 @@ type Sealed =
   | "insertSubscription"
   | "updateSubscription";
 
-/** Calls that carry no secret. Each is written out, so that nobody adds a call without checking it for secrets. */
+/** Calls that carry no secret. It lists each of them, so that nobody adds a call without checking it for secrets. */
 function passedThrough(store: Store): Omit<Store, Sealed> {
   return {
     stop: () => store.stop(),

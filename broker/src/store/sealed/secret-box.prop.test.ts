@@ -61,14 +61,14 @@ test("a sealed text that is changed, cut or extended does not open, unless it de
 });
 
 test.each(["", "plain", "whsec_abcd", "v1::", "v1:0123456789abcdef:", `v1:${keysOf("new").newest().id}:AAAA`])(
-  "%j does not open",
+  "the text %j, which is not sealed, does not open",
   (text) => {
     const result = box.open(parseSubscriptionId("11111111-1111-4111-8111-111111111111"), text);
     expect(result).toEqual({ status: "shut", reason: expect.any(String) });
   },
 );
 
-/** The last character of Base64url may hold unused bits. */
+/** The decoded text: two texts can mean the same bytes, since the last character of Base64url may have unused bits. */
 function bytesOf(sealed: string): string {
   const [version, keyId, text = ""] = sealed.split(":");
   return `${version}:${keyId}:${Buffer.from(text, "base64url").toString("hex")}`;

@@ -20,7 +20,7 @@ describe("a key file", () => {
     [base64.slice(1), /^file, line 1: no key/],
     ["hunter2", /^file, line 1: no key/],
     [`${hex("ab")}\n`.repeat(secretKeysMax + 1), /^file holds 17 keys; 16 is the limit$/],
-  ])("that holds %j is refused, and not quoted", (text, message) => {
+  ])("that holds %j is refused with a message that quotes no key", (text, message) => {
     expect(() => parseSecretKeys(text, "file")).toThrow(message);
     expect(() => parseSecretKeys(text, "file")).not.toThrow(/hunter2|abab|cdcd/);
   });

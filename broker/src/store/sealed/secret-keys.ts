@@ -17,7 +17,7 @@ export interface SecretKeys {
 }
 
 export const keyBytes = 32;
-/** The keys of one file: the newest, and older ones that sealed existing secrets. */
+/** Maximum number of keys in a file: the newest, and older keys that sealed existing secrets. */
 export const secretKeysMax = 16;
 
 const idCharacters = 16;

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { isFailing, isHeld } from "./subscription-queries.ts";
 import type { Schema } from "./schema.ts";
 
-/** A migration. A check of an earlier version fits: 0 adds nothing to it. */
+/** A migration. Rows of earlier versions keep their checks, to which the new columns add 0. */
 export async function addRetryTimes({ schema }: Kysely<Schema>): Promise<void> {
   for (const name of ["failing_since", "retry_at"]) {
     await schema

@@ -3,11 +3,11 @@ import { batchPlaceColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
 import type { BatchTable, Schema } from "./schema.ts";
 
-/** The counters expected right before and right after a stretch of batches. Batches are numbered without gaps; see BatchTable. */
+/** Counters at both ends of a stretch of batches: `ordinal` in a group, `events_before` in a topic. Neither has gaps; see BatchTable. */
 export interface Ends {
-  /** The number that the first batch of the stretch must have. */
+  /** The counter that the first batch of the stretch must have. */
   readonly first: number;
-  /** The number that must follow the last batch. */
+  /** The counter that the batch after the stretch has, or will have. */
   readonly next: number;
 }
 
@@ -56,7 +56,7 @@ function createEndQueries(database: Kysely<Schema>) {
   };
 }
 
-/** The batch before and the batch after, by each index. */
+/** Queries for the batch before or after a place, one for each database index. */
 function createNeighbourQueries(database: Kysely<Schema>) {
   const inGroup = ({ groupId }: { readonly groupId: string }) =>
     database

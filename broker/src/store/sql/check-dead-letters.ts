@@ -4,12 +4,12 @@ import { isIntactLetter } from "./dead-letter-rows.ts";
 import type { DeadLetterTable } from "./dead-letter-table.ts";
 import type { Schema, SqlDatabase } from "./schema.ts";
 
-/** Dead letters that one statement reads. */
+/** Maximum number of dead letters that one statement reads. */
 const lettersReadMax = 1_000;
 
 type DroppedLetter = Pick<DeadLetterTable, "subscription_id" | "event_id">;
 
-/** Drops damaged dead letters, and those whose subscription nobody finds, and logs each: nobody could deliver them. */
+/** Drops and logs dead letters that nobody could deliver: damaged ones, and those without a subscription. */
 export async function dropDamagedLetters(database: SqlDatabase, logger: Logger): Promise<readonly DroppedLetter[]> {
   const dropped = [...(await dropDamaged(database)), ...(await dropOrphans(database))];
   for (const { subscription_id: subscriptionId, event_id: eventId } of dropped) {
@@ -40,7 +40,7 @@ async function dropOrphans({ durable }: SqlDatabase): Promise<readonly DroppedLe
   return rows;
 }
 
-/** Unless another node has changed it meanwhile. */
+/** Drops a letter, unless another node has changed it since it was read. */
 async function drop(
   database: Pick<Transaction<Schema>, "deleteFrom">,
   { subscription_id, position, checksum, attempts }: DeadLetterTable,

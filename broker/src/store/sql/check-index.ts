@@ -5,12 +5,12 @@ import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import { indexLock } from "./sql-index.ts";
 import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
 
-/** Rows that one statement reads. */
+/** Maximum number of rows that one statement reads. */
 const rowsReadMax = 1_000;
 
 /**
  * Verifies the rows on which the rest of the index depends, and that its tables fit each other. If they are damaged, it empties the index, which the
- * follower then rebuilds from the chain; subscriptions keep their cursors. Returns why it emptied the index. Nothing has changed if `beforeEmptying` throws.
+ * follower then rebuilds from the chain; subscriptions keep their cursors. Returns why it emptied the index. If `beforeEmptying` throws, nothing changes.
  */
 export async function emptyDamagedIndex(
   { migrating, lock, checkTables, checkEmptied }: SqlDatabase,
@@ -32,7 +32,7 @@ export async function emptyDamagedIndex(
   });
 }
 
-/** Watchers see a new generation and restart. */
+/** The group's row for an empty index. Its new generation makes the nodes that watch the index restart their readers. */
 function emptied({ group_id, generation }: GroupTable): GroupTable {
   return withChecksum("groups", {
     group_id,

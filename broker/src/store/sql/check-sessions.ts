@@ -3,18 +3,18 @@ import type { SessionId, SessionKey } from "../../ports/session-store.ts";
 import type { Schema, SessionFilterTable, SessionTable, SqlDatabase } from "./schema.ts";
 import { isIntactSession } from "./session-rows.ts";
 
-/** Sessions that one statement reads. */
+/** Maximum number of sessions that one statement reads. */
 const sessionsReadMax = 500;
 
 export interface DroppedRows {
   readonly sessions: readonly SessionId[];
-  /** Filters whose session nobody finds. */
+  /** Filters without a session. */
   readonly filters: readonly string[];
 }
 
 /**
- * Drops the damaged sessions, which cannot be rebuilt: a client would miss events of a filter without noticing. It learns of the loss from "session
- * present: no". Also drops filters without a session.
+ * Drops damaged sessions: in one of them a client could miss events of a filter without noticing. The client learns of the loss from "session present: no".
+ * Also drops filters without a session.
  */
 export async function dropDamagedSessions(
   database: SqlDatabase,
@@ -60,6 +60,6 @@ async function recheck(database: SqlDatabase, id: string): Promise<SessionKey | 
     const finding = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id);
     const row = await database.locking(finding).executeTakeFirst();
     if (row === undefined || (await findDamaged(transaction, [row])).length === 0) return undefined;
-    return { id: row.session_id as SessionId, epoch: row.epoch }; // As it was given.
+    return { id: row.session_id as SessionId, epoch: row.epoch }; // Unchanged since it was stored.
   });
 }

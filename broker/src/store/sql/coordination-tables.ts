@@ -8,7 +8,7 @@ export interface NodeTable {
   readonly groups: string;
 }
 
-/** The node that writes each group's index. The row stays when no node does, so that epochs only grow. */
+/** The node that writes each group's index. The row stays if no node does, so that epochs only grow. */
 export interface GroupLeaseTable {
   readonly group_id: string;
   readonly node_id: string | null;

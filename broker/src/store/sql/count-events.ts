@@ -9,7 +9,7 @@ import type { KeyedTopic } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { type BatchPlace, checkPlace, countOf, findFrom } from "./sql-batches.ts";
 
-/** See the port; `topics` are those of the places that exist. @throws IndexDamagedError. */
+/** See the port. `topics` are the topics of `places`, as far as they exist. @throws IndexDamagedError. */
 export async function countEventsAfterEach(
   database: SqlDatabase,
   groupId: GroupId,
@@ -33,7 +33,7 @@ export async function countStretch(database: SqlDatabase, groupId: GroupId, stre
   const rows = await batchesOfStretch(database, groupId, stretch).execute();
   const counts = new Map<TopicName, PendingEvents>();
   for (const row of rows) {
-    const name = (row.name ?? "") as TopicName; // The check below covers it.
+    const name = (row.name ?? "") as TopicName; // The row's checksum covers the name; checkPlace verifies it.
     const { last_position, first_position } = checkPlace(row, name);
     const counted = {
       first_position: Math.max(first_position, after + 1),
@@ -69,7 +69,7 @@ export async function measureTopic(
   return { batchCount: rows.length, byteCount, first: oldest && fromStored(oldest.first_position) };
 }
 
-/** A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. The outer join keeps planners from starting with the topics. */
+/** A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. The outer join keeps planners from reading the topics first. */
 export function batchesOfStretch({ relaxed }: SqlDatabase, groupId: GroupId, { after, upTo, batchesMax }: Stretch) {
   return relaxed
     .selectFrom("batches")
@@ -84,7 +84,7 @@ export function batchesOfStretch({ relaxed }: SqlDatabase, groupId: GroupId, { a
 }
 
 /**
- * For each place whose topic has a batch after it: that batch. The cross join makes SQLite start with the places. Otherwise it scans all places
+ * For each place, the next batch of its topic, if there is one. The cross join makes SQLite start with the places. Otherwise it scans all places
  * for each topic: 10,000 places took 2.9 s.
  */
 export function nextBatchOfEach({ places: table }: SqlDatabase, groupId: GroupId, places: readonly TopicPlace[]) {

@@ -5,7 +5,7 @@ import type { Schema } from "./schema.ts";
 
 interface OwnedRow {
   readonly owner: string | null;
-  /** PostgreSQL gives sums as texts. */
+  /** PostgreSQL returns sums as strings. */
   readonly subscriptions: number | string;
   readonly sessions: number | string;
 }
@@ -21,7 +21,7 @@ export async function countOwned(database: Kysely<Schema>): Promise<readonly Own
     ) as owned
     group by owner`.execute(database);
   return rows.map(({ owner, subscriptions, sessions }) => ({
-    owner: (owner ?? undefined) as NodeId | undefined, // As it was written.
+    owner: (owner ?? undefined) as NodeId | undefined, // Unchanged since it was stored.
     subscriptions: Number(subscriptions),
     sessions: Number(sessions),
   }));

@@ -5,8 +5,8 @@ import type { Schema } from "./schema.ts";
 const prime = sql.lit(progressPrime);
 
 /**
- * A migration: rows of earlier versions have checks that do not cover epochs, times, secrets, skipped entries, vanished batches and which filters a
- * session has. The column `will_due_at` goes: it follows from others.
+ * A migration: extends the checks of existing rows to epochs, times, secrets, skipped entries, vanished batches and the set of a session's filters.
+ * Drops the column `will_due_at`, which other columns determine.
  */
 export async function coverRows(database: Kysely<Schema>): Promise<void> {
   await coverSessions(database);
@@ -57,7 +57,7 @@ async function coverSubscriptions(database: Kysely<Schema>): Promise<void> {
   }
 }
 
-/** The rows of both tables are bounded. */
+/** Changes one row at a time: both tables have a bounded number of rows. */
 async function coverIndexRows(database: Kysely<Schema>): Promise<void> {
   for (const table of ["vanished", "skipped_entries"] as const) {
     await database.schema

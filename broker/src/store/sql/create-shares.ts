@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { Schema } from "./schema.ts";
 import { ofShare } from "./share-rows.ts";
 
-/** A migration. Shares of an earlier version were in memory. Their members become members again when they subscribe again. */
+/** A migration. Earlier versions kept shares in memory; sessions become members again when they subscribe again. */
 export async function createShares({ schema }: Kysely<Schema>): Promise<void> {
   await schema
     .createTable("shares")

@@ -15,12 +15,12 @@ export interface Cut {
   readonly lease: GroupLease | undefined;
 }
 
-/** Rows processed between two statements: the server ends a transaction that idles for long. */
+/** Rows processed between two statements: the server ends a transaction that is idle for too long. */
 const rowsAtOnce = 1_000;
 
 type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
 
-/** Moves cursors beyond the end back to it, and gives the subscriptions of other nodes than the lease holder a new epoch. */
+/** Moves cursors beyond the end back to it, and gives the subscriptions of nodes other than the lease holder a new epoch. */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
   const { lease, groupId } = cut;
@@ -41,7 +41,7 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 }
 
 /**
- * By id, so that all transactions lock rows in the same order. If nodes share the database, it locks all of the group's rows before it reads any:
+ * Sorts by id, so that all transactions lock rows in the same order. If nodes share the database, it locks all of the group's rows before it reads any:
  * another node could take over an unlocked subscription and move it beyond the end while this transaction waits for other locks.
  */
 function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
@@ -66,11 +66,11 @@ function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly en
   });
 }
 
-/** Grouped by how many of their events vanished: there are far fewer such numbers than subscriptions. */
+/** Groups subscriptions by the number of their vanished events, so that one statement changes many rows. */
 function idsByTaken(rows: readonly Row[], events: VanishedEvents): ReadonlyMap<number, readonly string[]> {
   const ids = new Map<number, string[]>();
   for (const { id, filter, cursor } of rows) {
-    const taken = events.countUpTo(filter as TopicFilter, fromStored(cursor)); // As it was given.
+    const taken = events.countUpTo(filter as TopicFilter, fromStored(cursor)); // Unchanged since it was stored.
     const known = ids.get(taken);
     if (known === undefined) ids.set(taken, [id]);
     else known.push(id);

@@ -15,7 +15,7 @@ export function toLetterRow(letter: DeadLetter): DeadLetterTable {
   });
 }
 
-/** Of an intact row. */
+/** The row must be intact. */
 export function fromLetterRow(row: DeadLetterTable): DeadLetter {
   return {
     subscriptionId: row.subscription_id as DeadLetter["subscriptionId"], // This and the next values are unchanged since they were stored.

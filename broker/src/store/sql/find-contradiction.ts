@@ -5,7 +5,7 @@ import type { Schema } from "./schema.ts";
 
 interface IndexCheck {
   readonly table: IndexTable;
-  /** What is wrong with the group or topic that the query names. */
+  /** What is wrong with the group or topic that the query returns. */
   readonly says: string;
   readonly query: RawBuilder<{ readonly subject: string | number }>;
 }
@@ -14,8 +14,8 @@ interface IndexCheck {
 const beyondHead = sql`(groups.block_number + 1) * ${sql.lit(eventsPerBlockMax)}`;
 
 /**
- * Each finds rows of tables that one transaction writes together, and that no longer fit: the disk lost a write of one of them. Its checksums are right
- * then. They read an entry of a database index for each topic, group and batch of a group's end, not for each batch.
+ * Each check compares tables that one transaction writes together. They disagree if the disk lost a write of one of them; the checksums of its rows
+ * still match then. The checks read a few entries of database indexes for each group and topic, not for each batch.
  */
 export const indexChecks: readonly IndexCheck[] = [
   {
@@ -27,7 +27,7 @@ export const indexChecks: readonly IndexCheck[] = [
   },
   {
     table: "groups",
-    says: "the group has another number of batches than its newest batch says",
+    says: "the group's number of batches differs from the number of its newest batch",
     query: sql`
       select group_id as subject from groups
       where batch_count <> coalesce((
@@ -36,7 +36,7 @@ export const indexChecks: readonly IndexCheck[] = [
   },
   {
     table: "blocks",
-    says: "the group has another newest block than the blocks that can be rolled back",
+    says: "the group's newest block differs from the newest block that can be rolled back",
     query: sql`
       select group_id as subject from groups
       where block_number <> (select max(number) from blocks where blocks.group_id = groups.group_id) limit 1`,
@@ -76,7 +76,7 @@ export const indexChecks: readonly IndexCheck[] = [
   },
 ];
 
-/** Finds tables of the index that do not fit each other. */
+/** Finds tables of the index that contradict each other. */
 export async function findContradiction(transaction: Transaction<Schema>): Promise<IndexFinding | undefined> {
   for (const { table, says, query } of indexChecks) {
     const [row] = (await query.execute(transaction)).rows;

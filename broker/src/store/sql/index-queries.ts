@@ -67,7 +67,7 @@ export function findTopics({ relaxed, column }: SqlDatabase, groupId: string, na
   return relaxed.selectFrom("topics").selectAll().where("group_id", "=", groupId).where("name", "in", column(names));
 }
 
-/** The same by their contracts. */
+/** Topics by the addresses of their contracts: one look-up by key for each, in one query. */
 export function findTopicsByAddress({ relaxed, column }: SqlDatabase, groupId: string, addresses: readonly string[]) {
   return relaxed
     .selectFrom("topics")
@@ -119,7 +119,7 @@ function createTopicQueries(database: Kysely<Schema>) {
         .limit(1),
     ),
     insertTopic: prepare((row: Omit<TopicRow, "topic_id">) => {
-      // Column by column, since stand-ins are created on access.
+      // Names every column, since `prepare` creates a placeholder only for a column that is read.
       const { group_id, ordinal, name, digest, address, sender, created_timestamp } = row;
       const { sequence, block_number, closed, event_count, checksum } = row;
       const identity = { group_id, ordinal, name, digest, address, sender, created_timestamp };

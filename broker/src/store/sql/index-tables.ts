@@ -1,4 +1,4 @@
-/** The tables of the index. The chain holds everything in them, so that they can be emptied and built anew. */
+/** The tables of the index. The chain has all their content, so the broker can empty and rebuild them. */
 export const indexTables = [
   "batches",
   "topics",
@@ -14,6 +14,6 @@ export type IndexTable = (typeof indexTables)[number];
 /** Damage of the index. */
 export interface IndexFinding {
   readonly table: IndexTable;
-  /** For the operator. */
+  /** The damage, in words for the operator. */
   readonly found: string;
 }

@@ -11,7 +11,7 @@ import { createSqlStore } from "./sql-store.ts";
 // The child runs the built code, as the product does: `npm test` builds first.
 const builtStore = new URL("../../../dist/store/sql/sql-store.js", import.meta.url).href;
 
-/** Continues from the store's head. Prints each block's number once it is applied, and each subscription's once it is inserted. */
+/** Continues from the store's head. Prints the number of each block that it applied, and of each subscription that it inserted. */
 const writer = `
 const { createSqlStore } = await import(process.argv[1]);
 const { writeSync } = await import("node:fs");
@@ -44,7 +44,7 @@ describe("a store whose process is killed while it writes", () => {
   const reportedSubscriptions: number[] = [];
 
   it.each([1, 3, 40, 5, 6, 300, 90, 11])(
-    "keeps every write that it confirmed, when killed after %i confirmations",
+    "keeps every write that it confirmed before the kill, after %i confirmations",
     async (answers) => {
       const reportedBlock = await killAfter(answers);
       const store = createSqlStore({ file });

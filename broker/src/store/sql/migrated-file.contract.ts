@@ -6,7 +6,7 @@ import { createSqlStore } from "./sql-store.ts";
 
 let template: Promise<Buffer> | undefined;
 
-/** Like `temporaryFile`, but the file has the tables of an empty store: copying them takes half of the time of creating them. */
+/** Like `temporaryFile`, but the file contains an empty store: copying its tables takes half the time of creating them. */
 export async function migratedFile(): Promise<string> {
   template ??= createTemplate();
   const file = temporaryFile();

@@ -27,7 +27,7 @@ describe.runIf(hasPostgres)(titleOf("migrations of PostgreSQL"), () => {
   };
   testMigrations(createBackend);
 
-  it("replaces the count that triggers maintained, which nodes of the earlier version still read", async () => {
+  it("replaces a count maintained by triggers with a view that nodes of the earlier version can read", async () => {
     const backend = await createBackend();
     await using database = closing(await backend.open());
     await migrate(database.open, backend, 3);
@@ -51,7 +51,7 @@ function closing(open: SqlDatabase) {
   return { open, [Symbol.asyncDispose]: async () => open.close() };
 }
 
-/** As the earlier version did it. */
+/** Creates the table and the triggers of the earlier version. */
 async function maintainCount(database: Kysely<Schema>): Promise<void> {
   await sql`create table subscription_counts (slot integer primary key, count bigint not null)`.execute(database);
   await sql`create function count_subscriptions() returns trigger language plpgsql as $$ begin return null; end $$`.execute(
@@ -61,7 +61,7 @@ async function maintainCount(database: Kysely<Schema>): Promise<void> {
     referencing new table as made for each statement execute function count_subscriptions()`.execute(database);
 }
 
-/** The version from which on a filter's checksum covers its start. */
+/** The first schema version in which a filter's checksum covers its start. */
 const coversStarts = 8;
 
 function testMigrations(create: () => Promise<SqlBackend>): void {
@@ -80,7 +80,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
   }
 
   it.each([0, 3, 8])(
-    "refuses tables whose damaged version row says %i although they have another version, and says what to do",
+    "refuses tables of the newest version whose damaged version row says %i, and names the remedy",
     async (version) => {
       const backend = await create();
       await using database = closing(await backend.open());
@@ -104,7 +104,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     });
   });
 
-  it("keeps a session's filter, whose checksum did not cover its start", async () => {
+  it("keeps a session's filter of a version whose checksum did not cover its start", async () => {
     await onDatabase(async (database) => {
       const row = toFilterRow("session", filterOf(1));
       await migrate(database, backend, coversStarts - 1);

@@ -57,7 +57,7 @@ export async function migrate(database: SqlDatabase, backend: SqlBackend, target
   });
 }
 
-/** A statement of a migration fails only if the tables are not those of that version. */
+/** A statement of a migration fails only if the tables are of another version than the version row says. */
 function otherThanTables(version: number, { description }: SqlBackend, cause: StoreError): StoreError {
   const remedy =
     "restore the database from a backup, or move it away: the index is then built anew from the chain, and subscriptions are lost";
@@ -349,7 +349,7 @@ async function addSubscriptionPrincipal({ schema }: Kysely<Schema>): Promise<voi
   await schema.alterTable("subscriptions").addColumn("principal", "text").execute();
 }
 
-/** Rows of earlier versions are of takes whose outcome their nodes knew: none is taken back. */
+/** Existing rows get -1, which matches no return: their nodes know the outcome of the takes that wrote them. */
 async function addGivenEpoch({ schema }: Kysely<Schema>): Promise<void> {
   await schema
     .alterTable("share_events")
@@ -365,7 +365,7 @@ async function dropMaintainedCount(database: Kysely<Schema>, backend: SqlBackend
   await backend.dropMaintainedCount?.(database);
 }
 
-/** Rows of earlier versions have checksums that do not cover the start of the filter. */
+/** Extends the checksums of existing rows to the start of the filter. */
 async function coverStarts(database: Kysely<Schema>): Promise<void> {
   await database
     .updateTable("session_subscriptions")

@@ -1,7 +1,7 @@
 import type { Store } from "../../ports/store.ts";
 import type { SqlSessions } from "./sql-sessions.ts";
 
-/** The sessions of a store that may be opened later, or again. */
+/** Passes calls on to the sessions of a store that may be opened later, or again. */
 export function passOnSessions(sessions: () => SqlSessions): Store["sessions"] {
   return {
     claimSession: async (claim) => sessions().claimSession(claim),

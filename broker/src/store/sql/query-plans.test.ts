@@ -66,7 +66,7 @@ describe("query plans", () => {
       (q) => q.updateTopic.bind({ topic_id: 1, sequence: 1, block_number: 1, closed: 0, event_count: 1, checksum: 1 }),
       [/^SEARCH topics USING INTEGER PRIMARY KEY/],
     ],
-  ])("%s goes by index and sorts nothing", async (_, bind, expected) => {
+  ])("%s uses an index and sorts nothing", async (_, bind, expected) => {
     const plan = await planOf(bind(createIndexQueries(database.relaxed)));
     expect(plan).toHaveLength(expected.length);
     for (const [index, pattern] of expected.entries()) expect(plan[index]).toMatch(pattern);
@@ -93,18 +93,18 @@ describe("query plans", () => {
     ],
     ["find", (q) => q.find.bind({ id: "a", epoch: 0 })],
     ["delete", (q) => q.delete.bind({ id: "a", epoch: 0 })],
-  ])("%s of a subscription goes by key", async (_, bind) => {
+  ])("%s of a subscription uses the primary key", async (_, bind) => {
     const queries = { ...createSubscriptionQueries(database.relaxed), ...createProgressQueries(database.relaxed) };
     expect(await planOf(bind(queries))).toEqual([expect.stringMatching(byKey)]);
   });
 
-  it("many subscriptions go by key, and the values are one parameter", async () => {
+  it("findSubscriptions uses the primary key and binds all ids as one parameter", async () => {
     const query = findSubscriptions(database, ["a", "b"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query))[0]).toMatch(byKey);
   });
 
-  it("many topics go by name or address, and the values are one parameter", async () => {
+  it("findTopics and findTopicsByAddress use an index and bind all values as one parameter", async () => {
     for (const [query, key] of [
       [findTopics(database, "1", ["a", "b"]), "name"],
       [findTopicsByAddress(database, "1", ["0x1", "0x2"]), "address"],
@@ -115,7 +115,7 @@ describe("query plans", () => {
     }
   });
 
-  it("counts of many places start with the places and look each up", async () => {
+  it("nextBatchOfEach scans the places and looks each up by index", async () => {
     const query = nextBatchOfEach(database, defaultGroupId, []).compile(database.relaxed);
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
     const steps = [
@@ -127,7 +127,7 @@ describe("query plans", () => {
     expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));
   });
 
-  it("events of a stretch are counted batch by batch in the order of the index", async () => {
+  it("batchesOfStretch reads batches in the order of an index", async () => {
     const bounds = { after: positionZero, upTo: toPosition(1, 0), batchesMax: 3 };
     const query = batchesOfStretch(database, defaultGroupId, bounds).compile();
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
@@ -135,19 +135,19 @@ describe("query plans", () => {
     expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));
   });
 
-  it("a page of subscriptions goes by key", async () => {
+  it("a page of subscriptions is read by the primary key", async () => {
     const query = createSubscriptionQueries(database.relaxed).list.bind({ after: "a", limit: 2 });
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*\(id>/)]);
   });
 
-  it("sessions without connection are found and counted in an index", async () => {
+  it("findDetached and countDetached use the index by detached_at", async () => {
     const listed = await planOf(findDetached(database.relaxed, defaultGroupId, 9).compile());
     expect(listed).toEqual([expect.stringMatching(/^SEARCH sessions USING INDEX sessions_by_detached /)]);
     const counted = await planOf(countDetached(database.relaxed, defaultGroupId).compile());
     expect(counted).toEqual([expect.stringMatching(/^SEARCH sessions USING COVERING INDEX sessions_by_detached /)]);
   });
 
-  it("returned events of shares go by share and session", async () => {
+  it("findReturned and findReturning use the keys of the events and of the sessions", async () => {
     const shareId = "a" as ShareId;
     const queries = [findReturned(database.relaxed, shareId, 9), findReturning(database, [shareId])];
     for (const query of queries) {
@@ -159,7 +159,7 @@ describe("query plans", () => {
     }
   });
 
-  it("the places of shares are found by filter, and the oldest event of each in an index", async () => {
+  it("findPlaces finds shares by filter, and the oldest event of each in an index", async () => {
     const plan = await planOf(findPlaces(database, defaultGroupId, ["$share/a/b" as TopicFilter]).compile());
     expect(plan.filter((step) => /^(SCAN|SEARCH) (share|oldest)/.test(step))).toEqual([
       expect.stringMatching(/^SEARCH shares USING INDEX .*\(group_id=\? AND filter=\?\)$/),
@@ -170,25 +170,25 @@ describe("query plans", () => {
     ]);
   });
 
-  it("subscriptions to a receiver are counted in an index", async () => {
+  it("subscriptions to one receiver are counted in an index", async () => {
     const { countTo } = createSubscriptionQueries(database.relaxed);
     expect(await planOf(countTo.bind({ receiver: "http://a" }))).toEqual([
       expect.stringMatching(/^SEARCH subscriptions USING COVERING INDEX subscriptions_by_receiver \(receiver=\?\)$/),
     ]);
   });
-  it("subscriptions are counted in an index, which is smaller than the table", async () => {
+  it("all subscriptions are counted in an index, which is smaller than the table", async () => {
     const query = createSubscriptionQueries(database.relaxed).count.bind({});
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SCAN subscriptions USING COVERING INDEX/)]);
   });
 
-  it("a node's subscriptions go by owner", async () => {
+  it("the subscriptions of a node are found in the index by owner", async () => {
     const { relaxed } = database;
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "a").orderBy("id").compile();
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH .*subscriptions_by_owner \(owner=\?\)$/)]);
   });
 
   it.each(indexChecks.map(({ says, query }) => [says, query] as const))(
-    "no check of the index reads every batch: %s",
+    "scans neither batches nor blocks to find out that %s",
     async (_, query) => {
       const plan = await planOf(query.compile(database.relaxed));
       expect(plan).not.toEqual([]);

@@ -14,7 +14,7 @@ const topicsAtOnce = 500;
 /** Sorts after every character that a topic name may contain; the last of these is U+0080. */
 const afterEveryName = "\u00ff";
 
-/** The retained events of topics. Sends no query if there is no name. */
+/** The retained events of topics. Sends no query if `names` is empty. */
 export async function findRetained(
   database: SqlDatabase,
   transaction: Transaction<Schema>,

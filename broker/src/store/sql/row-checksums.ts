@@ -32,8 +32,8 @@ type CheckedTable = keyof CheckedTables;
 type Unchecked<Row> = Omit<Row, "checksum">;
 
 /**
- * The columns that each table's `checksum` covers. Other columns change independently: keys that the database assigns, a subscription's owner
- * and claim, which nodes write again, and its progress, which has its own check (see progressCheck). `events_checksum` covers a batch's events.
+ * The columns that each table's `checksum` covers. It does not cover keys that the database assigns, a subscription's owner and claim, which nodes
+ * rewrite, and its progress, which has its own check (see progressCheck). `events_checksum` covers a batch's events.
  */
 const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
   groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],
@@ -81,14 +81,14 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
   publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
 
-/** Columns that later versions cover: a row without values in them keeps the checksum that it had before. */
+/** Columns that only later versions cover: a row without values in them keeps its earlier checksum. */
 const optionalColumns: { readonly [Table in CheckedTable]?: readonly OptionalColumn[] } = {
   subscriptions: ["principal", "secret", "delivery_options"],
   skipped_entries: ["sender"],
 };
 type OptionalColumn = "principal" | "secret" | "delivery_options" | "sender";
 
-/** The checksum of a row; `bound` adds a value of another table. */
+/** The checksum of a row. `bound` is a value of another table that it covers too, such as the name of a batch's topic. */
 export function checksumOfRow<Table extends CheckedTable>(
   table: Table,
   row: Partial<Unchecked<CheckedTables[Table]>>,
@@ -103,14 +103,14 @@ export function checksumOfRow<Table extends CheckedTable>(
   return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
 }
 
-/** Of a secret only that there is one: it is sealed, so that a change shows when it is opened, and only its own deliveries wait. */
+/** What a column adds to the checksum. Of a secret, only its presence: decrypting a changed secret fails, which locks only its own subscription. */
 function optionalValue(name: OptionalColumn, value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (name === "principal" || name === "sender") return [value];
   return name === "secret" ? [name] : [name, value];
 }
 
-/** Puts the checksum into a row that has none yet. */
+/** Sets the checksum of a row that has none yet. */
 export function fillChecksum<
   Table extends CheckedTable,
   Row extends Partial<Unchecked<CheckedTables[Table]>> & { checksum: number },
@@ -127,12 +127,10 @@ export function withChecksum<Table extends CheckedTable, Row extends Partial<Unc
   return fillChecksum(table, { checksum: 0, ...row });
 }
 
-/** A prime below 2^31: no power of two is a multiple of it, so that the change of any one bit shows. */
+/** A prime below 2^31: no power of two is a multiple of it, so a change of any single bit is detected. */
 export const progressPrime = 2_147_483_647;
 
-/**
- * Value of `progress_check`: sums, so that the database can compute it when one statement changes many rows.
- */
+/** Value of `progress_check`: a sum, so that the database can compute it when one statement changes many rows. */
 export function progressCheck(row: ProgressColumns): number {
   const { cursor, notified_count, notified_at, failed_attempts, failed_ms, failing_since, retry_at, epoch } = row;
   return (
@@ -147,7 +145,7 @@ export function progressCheck(row: ProgressColumns): number {
   );
 }
 
-/** What the next epoch of a subscription adds to its `progress_check`. It is added, so that a damaged row stays damaged. */
+/** The difference that a subscription's next epoch makes to `progress_check`. Statements add it, so that a damaged row stays damaged. */
 export function nextEpochCheckSql(epoch = sql<number>`epoch`): RawBuilder<number> {
   return sql<number>`((${epoch} + 1) % ${sql.lit(progressPrime)} - ${epoch} % ${sql.lit(progressPrime)}) * 17`;
 }
@@ -157,7 +155,7 @@ type ProgressColumns = Pick<
   "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "failing_since" | "retry_at" | "epoch"
 >;
 
-/** The same as an SQL expression, from expressions for the first three values. */
+/** `progressCheck` as an SQL expression, from expressions for the first three values. */
 export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
   return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7
     + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13

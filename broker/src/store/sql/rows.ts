@@ -28,7 +28,7 @@ export interface KeyedTopic extends TopicRecord {
 /** The row without its key, which the database assigns. */
 export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow, "topic_id"> {
   const { topic, digest, ordinal, eventCount } = record;
-  // With all fields in one literal: copying the others beside the checksum allocated 700 bytes more.
+  // All fields in one literal: a spread of the fields beside the checksum allocated 700 bytes more.
   return fillChecksum("topics", {
     checksum: 0,
     group_id: groupId,
@@ -95,7 +95,7 @@ export function toBatchKey(groupId: string, batch: EventBatch): BatchKey {
   };
 }
 
-/** The columns that a batch is made from. */
+/** The columns from which `fromBatchRow` makes a batch. */
 type BatchRow = PlaceRow & Pick<BatchTable, "publisher" | "events">;
 type PlaceRow = Pick<
   BatchTable,
@@ -174,7 +174,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
   });
 }
 
-/** Reports only the identifier of a damaged row. */
+/** Of a damaged row it returns only identifier, group, owner and epoch, in the state `damaged`. */
 export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
   if (!isIntactSubscription(row)) return damagedSubscription(row);
   return {

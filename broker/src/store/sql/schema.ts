@@ -20,7 +20,7 @@ export interface GroupTable {
 }
 
 /**
- * One row for each topic. `topic_id` is the database's own, `ordinal` counts from 1 in the order of opening in its group, and `event_count`
+ * One row for each topic. The database assigns `topic_id`, `ordinal` counts a group's topics from 1 in the order of opening, and `event_count`
  * counts stored events, not skipped ones.
  */
 export interface TopicTable {
@@ -51,7 +51,7 @@ export type TopicChange = Pick<
 /**
  * One row for each batch. Range queries use `last_position`, so that one look-up also finds a batch that spans the start of a range.
  * `events_before` counts the topic's stored events before this batch, so that a count takes two look-ups; `ordinal` counts the group's
- * batches from 1. Neither has gaps, so a batch that a damaged database no longer finds is detected. Queries for one topic filter by
+ * batches from 1. Neither has gaps, which shows a batch that a damaged database fails to find. Queries for one topic filter by
  * `topic_id` alone, so that no planner uses the group's index for them.
  */
 export interface BatchTable {
@@ -68,13 +68,13 @@ export interface BatchTable {
   readonly publisher: string;
   /** Covers `events`. */
   readonly events_checksum: number;
-  /** Covers all other columns and the topic's name, so that a check need not read the events. Complemented where the copy was dropped. */
+  /** Covers all other columns and the topic's name, so that a check need not read the events. `dropEvents` complements it. */
   readonly checksum: number;
-  /** The last column, so that reading the others does not load it. Empty where the copy was dropped, while `byte_count` stays. */
+  /** The last column, so that reading the others does not load it. `dropEvents` empties it and keeps `byte_count`. */
   readonly events: Uint8Array;
 }
 
-/** What tells one batch's row, and its events, from every other. */
+/** Identifies the row of one batch and the content of its events. */
 export type BatchKey = Pick<
   BatchTable,
   "group_id" | "last_position" | "first_sequence" | "transaction_hash" | "events_checksum"
@@ -89,7 +89,7 @@ export interface BlockTable {
   readonly checksum: number;
 }
 
-/** One row for each topic that retains an event; see the port's RetainedEvent. It holds the name, since filters query ranges of names. */
+/** One row for each topic that retains an event; see the port's RetainedEvent. It has the topic's name, since filters query ranges of names. */
 export interface RetainedTable {
   readonly group_id: string;
   readonly name: string;
@@ -121,7 +121,7 @@ export interface SkippedEntryTable {
   readonly reason: string;
   readonly address: string;
   readonly transaction_hash: string;
-  /** Null where it is not known. */
+  /** Null if it is not known. */
   readonly sender: string | null;
   readonly checksum: number;
 }
@@ -147,11 +147,11 @@ export interface SubscriptionTable {
   readonly created_at: number;
   readonly owner: string | null;
   readonly epoch: number;
-  /** The node that claims it. Only the database has this column. */
+  /** The node that claims the subscription. The domain's Subscription does not have this field. */
   readonly wanted_by: string | null;
-  /** Null for a subscription that was made without a credential. */
+  /** Null for a subscription that was created without a credential. */
   readonly principal: string | null;
-  /** JSON of the domain's DeliveryOptions; null for the usual delivery. */
+  /** The domain's DeliveryOptions as JSON; null if there are none. */
   readonly delivery_options: string | null;
   /** Covers the columns that are written with the cursor; see progressCheck. */
   readonly progress_check: number;
@@ -177,10 +177,10 @@ export interface SessionTable {
   readonly will: Uint8Array | null;
   readonly will_delay_ms: number;
   readonly detached_at: number | null;
-  /** When its will or its end is due, whichever comes first; null while it is connected. Follows from other columns; see dueAt. */
+  /** When the session's will or end is due, whichever comes first; null while it is connected. Computed from other columns; see dueAt. */
   readonly due_at: number | null;
   readonly created_at: number;
-  /** Sum over its filters; see filterCheck. */
+  /** Sum over the session's filters; see filtersCheck. */
   readonly filters_check: number;
   readonly checksum: number;
 }
@@ -208,7 +208,7 @@ export interface ShareTable {
   readonly checksum: number;
 }
 
-/** One row for each event of a share that a member had and has not acknowledged. The member has it as long as its session has that epoch. */
+/** One row for each event that a share gave to a member and that is not acknowledged. The member has it as long as its session has `session_epoch`. */
 export interface ShareEventTable {
   readonly share_id: string;
   readonly position: number;
@@ -239,7 +239,7 @@ export interface GroupChainTable {
   readonly writers_owner: string | null;
 }
 
-/** One row for each transaction that may have been sent; see the Journal port. The last column holds every signed version of it. */
+/** One row for each transaction that may have been sent; see the Journal port. The last column contains every signed version of the transaction. */
 export interface JournalTable {
   readonly group_id: string;
   readonly sender: string;
@@ -312,10 +312,10 @@ export interface RowWriter {
     transaction: Transaction<Schema>,
     rows: readonly Omit<TopicRow, "topic_id">[],
   ) => Promise<readonly Pick<TopicRow, "topic_id" | "ordinal">[]>;
-  /** Each topic once. */
+  /** `changes` has each topic once. */
   readonly updateTopics: (transaction: Transaction<Schema>, changes: readonly TopicChange[]) => Promise<void>;
   readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
-  /** Empties the `events` of those rows that are still as given, and complements their `checksum`; returns the ones that were not empty. */
+  /** Empties `events` and complements `checksum` in the rows that still match their keys and have events; returns these rows. */
   readonly dropEvents: (
     transaction: Transaction<Schema>,
     rows: readonly BatchKey[],
@@ -327,11 +327,11 @@ export interface RowWriter {
   ) => Promise<readonly Pick<SubscriptionTable, "id">[]>;
 }
 
-/** The file of a database that this process holds alone. */
+/** The file of a database that only this process uses. */
 export interface HeldFile {
   /**
-   * Brings everything committed into the file, which then stays as it is until {@link release}, so that it can be copied: later commits are in its log.
-   * Nothing is committed while `meanwhile` runs. If it returns false or throws, nothing is held.
+   * Copies all commits into the file and keeps it unchanged until {@link release}, so that it can be copied: later commits stay in its log.
+   * Nothing is committed while `meanwhile` runs. If `meanwhile` returns false or throws, the file may change again.
    */
   hold(meanwhile: () => Promise<boolean>): Promise<boolean>;
   release(): Promise<void>;
@@ -365,8 +365,8 @@ export interface SqlDatabase {
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
   readonly rowWriter: RowWriter;
   /**
-   * Moves cursors forward in one transaction of the relaxed kind, and inserts the letters that these pass; returns the ids that have no row of the given
-   * epoch.
+   * Moves cursors forward in one relaxed transaction, and inserts the dead letters that the cursors pass. Returns the ids that have no row with the
+   * given epoch.
    */
   readonly saveProgress: (
     rows: readonly ProgressRow[],
@@ -374,7 +374,7 @@ export interface SqlDatabase {
   ) => Promise<readonly string[]>;
   /** Compares each small table with its database indexes, and returns damage of the index. @throws StoreError `corrupt` for other tables. */
   readonly checkTables: (transaction: Transaction<Schema>) => Promise<IndexFinding | undefined>;
-  /** Checks the whole file once the index is emptied: a damaged page may have shared pages with other tables. @throws StoreError `corrupt`. */
+  /** Checks the whole file after the index was emptied, since other tables may be damaged too. @throws StoreError `corrupt`. */
   readonly checkEmptied: (transaction: Transaction<Schema>) => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;

@@ -7,7 +7,7 @@ import type { Schema } from "./schema.ts";
 import { detachedCheckSql, nextEpochCheckSql, positionsCheckSql, startCheck, startCheckSql } from "./session-rows.ts";
 import { keepShared } from "./sql-shares.ts";
 
-/** The session time of a group. If its row is damaged or missing, the newest end of a connection, so that no session ends early. */
+/** The session time of a group. If its row is damaged or missing, the newest `detached_at`, so that no session ends early. */
 export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
   return sql<number>`coalesce(
     (select ms from session_times as times where times.group_id = ${groupId} and times.ms_check = 3 * times.ms),
@@ -20,7 +20,7 @@ export async function findSessionTime(database: Kysely<Schema>, groupId: GroupId
   return rows[0]?.ms ?? 0;
 }
 
-/** Whether the time of a session without connection has passed. */
+/** Whether a new claim begins a new session: the time without a connection has passed, or the session lasts only as long as its connection. */
 export async function isOver(database: Kysely<Schema>, session: StoredSession): Promise<boolean> {
   const end = endsAt(session);
   if (end === undefined) return session.expiryMs === 0;
@@ -43,7 +43,7 @@ export async function advanceSessionTime(database: Kysely<Schema>, groupId: Grou
   return row.ms;
 }
 
-/** Ends the connections of sessions, under the next epoch. One that has none already only loses its owner. */
+/** Detaches sessions: removes the owner and sets the next epoch. A session that is already detached keeps its `detached_at`. */
 export async function detachWhere(transaction: Kysely<Schema>, which: RawBuilder<unknown>): Promise<void> {
   const now = sessionTime(sql`sessions.group_id`);
   await sql`
@@ -77,14 +77,14 @@ export function countDetached(database: Kysely<Schema>, groupId: GroupId) {
     .where("detached_at", "is not", null);
 }
 
-/** Moves sessions back that are beyond the end, and gives those of other nodes than the keeper a new epoch. Answers these. */
+/** Moves positions beyond `end` back to it. If `keeper` is given, gives the sessions of other nodes a new epoch and returns them. */
 export async function cutBackSessions(
   transaction: Transaction<Schema>,
   { groupId, end, keeper }: { readonly groupId: GroupId; readonly end: Position; readonly keeper: NodeId | undefined },
 ): Promise<readonly SessionId[]> {
   const least = (column: string): RawBuilder<number> =>
     sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
-  // What is damaged stays damaged.
+  // Changes the check by a difference, so that a damaged row stays damaged.
   const former = positionsCheckSql(sql`cursor`, sql`taken`);
   const check = sql<number>`state_check - (${former}) + ${positionsCheckSql(least("cursor"), least("taken"))}`;
   await transaction
@@ -96,7 +96,7 @@ export async function cutBackSessions(
   const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
   await transaction
     .updateTable("session_subscriptions")
-    // What is damaged stays damaged.
+    // Again by a difference.
     .set({ starts_after: end, checksum: sql<number>`checksum - ${startCheckSql} + ${startCheck(end)}` })
     .where("starts_after", ">", end)
     .where("session_id", "in", ids)
@@ -113,5 +113,5 @@ export async function cutBackSessions(
     transaction,
     refused.map(({ session_id }) => session_id),
   );
-  return refused.map(({ session_id }) => session_id as SessionId); // As it was given.
+  return refused.map(({ session_id }) => session_id as SessionId); // Unchanged since it was stored.
 }

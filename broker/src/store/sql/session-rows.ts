@@ -7,12 +7,12 @@ import { checksumOf } from "../checksum.ts";
 import { progressPrime } from "./row-checksums.ts";
 import type { SessionFilterTable, SessionTable } from "./schema.ts";
 
-// Brands are given back to what was taken from them: only this store writes these tables.
+// Casts restore the branded types: only this store writes these tables.
 
 type Immutable = Pick<SessionTable, "session_id" | "group_id" | "interface_type" | "key" | "created_at">;
 type Legacy = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
 
-/** Over all that a claim or the end of a connection writes. An owner that is no member has lost its sessions, so nothing covers it. */
+/** Covers all that a claim or a detachment writes, except the owner: an owner that is not a member has lost its sessions. */
 function checksumOfSession(row: Immutable & Legacy): number {
   const will = row.will === null ? null : checksumOfBytes(row.will);
   const { session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms } = row;
@@ -21,7 +21,7 @@ function checksumOfSession(row: Immutable & Legacy): number {
 
 type Checked = Pick<SessionTable, "cursor" | "taken" | "epoch" | "detached_at">;
 
-/** A sum, so that a database can work it out where it changes many sessions at once. */
+/** Value of `state_check`: a sum, so that the database can compute it when one statement changes many rows. */
 export function stateCheck({ cursor, taken, epoch, detached_at }: Checked): number {
   const detached = detached_at === null ? 0 : (detached_at % progressPrime) + 1;
   return (cursor % progressPrime) * 3 + (taken % progressPrime) * 5 + (epoch % progressPrime) * 7 + detached * 11;
@@ -29,26 +29,26 @@ export function stateCheck({ cursor, taken, epoch, detached_at }: Checked): numb
 
 const prime = sql.lit(progressPrime);
 
-/** What a state with these two positions adds to `state_check`. */
+/** The part of `state_check` for the two positions. */
 export function positionsCheckSql(cursor: RawBuilder<number>, taken: RawBuilder<number>): RawBuilder<number> {
   return sql<number>`((${cursor}) % ${prime}) * 3 + ((${taken}) % ${prime}) * 5`;
 }
 
-/** What the next epoch adds to `state_check`. Sums are added to, so that what is damaged stays damaged. */
+/** The difference that the next epoch makes to `state_check`. Statements add it, so that a damaged row stays damaged. */
 export const nextEpochCheckSql = sql<number>`((epoch + 1) % ${prime} - epoch % ${prime}) * 7`;
 
-/** What the end of a connection at that time adds to `state_check`. */
+/** The difference that detaching at `now` makes to `state_check`: 0 for a detached session. */
 export function detachedCheckSql(now: RawBuilder<number>): RawBuilder<number> {
   return sql<number>`case when detached_at is null then (${now} % ${prime} + 1) * 11 else 0 end`;
 }
 
-/** The same row under its next epoch. */
+/** The columns of a row that change with its next epoch. */
 export function inNextEpoch(row: SessionTable): Pick<SessionTable, "epoch" | "state_check"> {
   const next = { ...row, epoch: row.epoch + 1 };
   return { epoch: next.epoch, state_check: row.state_check + stateCheck(next) - stateCheck(row) };
 }
 
-/** When the will or the end of a session is due, whichever comes first. */
+/** When the will or the end of a session is due, whichever comes first; null while it is connected. */
 export function dueAt(row: Pick<SessionTable, "detached_at" | "will" | "will_delay_ms" | "expiry_ms">): number | null {
   const { detached_at, will, will_delay_ms, expiry_ms } = row;
   if (detached_at === null) return null;
@@ -90,7 +90,7 @@ export function toSessionRow(session: StoredSession): SessionTable {
   };
 }
 
-/** Other legacy columns of a row, with the checksum that goes with them. A damaged row keeps a checksum that does not. */
+/** New legacy columns for a row, with the checksum that matches them. A damaged row gets a checksum that never matches. */
 export function withLegacy(row: SessionTable, legacy: Legacy): Legacy & Pick<SessionTable, "checksum"> {
   const isIntact = checksumOfSession(row) === row.checksum;
   return { ...legacy, checksum: isIntact ? checksumOfSession({ ...row, ...legacy }) : -1 };
@@ -105,7 +105,7 @@ function isIntact(row: SessionTable): boolean {
   );
 }
 
-/** Undefined for a row that is not as it was written. */
+/** Undefined for a damaged row. */
 export function fromSessionRow(row: SessionTable): StoredSession | undefined {
   if (!isIntact(row)) return undefined;
   const { detached_at, will, will_delay_ms } = row;
@@ -146,13 +146,13 @@ export function toFilterRow(sessionId: string, filter: StoredFilter): SessionFil
   return { ...row, checksum: checksumOfFilter(row) };
 }
 
-/** The part for `starts_after` is added: a rollback moves it, and the database computes the sum anew. */
+/** The part for `starts_after` is a summand, so that the database can replace it when a rollback moves the start. */
 function checksumOfFilter(row: Omit<SessionFilterTable, "checksum">): number {
   const { subscription_id, session_id, filter, options, identifier, starts_after } = row;
   return checksumOf([subscription_id, session_id, filter, options, identifier]) + startCheck(starts_after);
 }
 
-/** What filters add to the `filters_check` of their session. So a session notices a filter that it lost. */
+/** What filters add to the `filters_check` of their session, which shows whether a filter is missing. */
 export function filtersCheck(rows: readonly Pick<SessionFilterTable, "checksum" | "starts_after">[]): number {
   return rows.reduce((sum, { checksum, starts_after }) => sum + checksum - startCheck(starts_after), 0);
 }
@@ -162,10 +162,10 @@ export function startCheck(startsAfter: number): number {
   return (startsAfter % progressPrime) * 3;
 }
 
-/** The same as an SQL expression. */
+/** `startCheck` as an SQL expression. */
 export const startCheckSql = sql<number>`(starts_after % ${sql.lit(progressPrime)}) * 3`;
 
-/** Undefined for a row that is not as it was written. */
+/** Undefined for a damaged row. */
 export function fromFilterRow(row: SessionFilterTable): StoredFilter | undefined {
   if (checksumOfFilter(row) !== row.checksum) return undefined;
   return {
@@ -179,7 +179,7 @@ export function fromFilterRow(row: SessionFilterTable): StoredFilter | undefined
   };
 }
 
-/** Whether a session and all of its filters are as they were written, and none is missing. */
+/** Whether a session and all of its filters are intact, and no filter is missing. */
 export function isIntactSession(row: SessionTable, filters: readonly SessionFilterTable[]): boolean {
   return (
     isIntact(row) &&

@@ -7,7 +7,7 @@ import type { Schema, ShareTable } from "./schema.ts";
 import { fromFilterRow } from "./session-rows.ts";
 import { fromShareEventRow, ofShare, toShareRow } from "./share-rows.ts";
 
-/** Rows of members, or of events, that are read to find one that is intact. */
+/** Maximum number of rows of members, or of events, that are read to find an intact one. */
 const rowsReadMax = 100;
 
 /** A share as its members name it. */
@@ -17,9 +17,9 @@ export interface NamedShare {
 }
 
 /**
- * Begins a share for the members that the store has: a new one with its first member, or one that has lost its row. That one begins after the newest
- * event that is known to have been given, so that members lose nothing; they may get again what they acknowledged. Undefined where there is no
- * member. The caller holds the lock of the share, and the one against rollbacks; `damaged` is the row under the share's name, if there is one.
+ * Begins a share for its stored members: a new share with its first member, or a share whose row is missing or damaged. The latter continues after the
+ * newest event that is recorded as given: members lose no event, but may receive acknowledged events again. Undefined if the share has no member.
+ * The caller holds the share's lock and the lock against rollbacks. `damaged` is the row under the share's name, if there is one.
  */
 export async function beginShare(
   transaction: Transaction<Schema>,
@@ -29,15 +29,15 @@ export async function beginShare(
   const member = await findFirstMember(transaction, { groupId, filter });
   if (member === undefined) return undefined;
   const id = damaged?.share_id ?? member.id;
-  // One whose group or filter is damaged has no other name than its identifier.
+  // A row whose group or filter is damaged can be found only by its identifier.
   const former = damaged ?? (await findById(transaction, id));
   if (former !== undefined) await transaction.deleteFrom("shares").where("share_id", "=", id).execute();
   const cursor = maxOf(member.startsAfter, await findNewestGiven(transaction, id));
-  // Takes that were planned with the former row are refused.
+  // The new epoch refuses takes that were planned with the former row.
   const epoch = former === undefined ? 0 : former.epoch + 1;
   const row = toShareRow({ share_id: id, group_id: groupId, filter, cursor, epoch });
   await transaction.insertInto("shares").values(row).execute();
-  return { id: id as ShareId, epoch, cursor }; // As it was given.
+  return { id: id as ShareId, epoch, cursor }; // Unchanged since it was stored.
 }
 
 /** Of the members whose rows are intact, the filter that begins first. */

@@ -6,15 +6,15 @@ import { checksumOf } from "../checksum.ts";
 import { progressPrime } from "./row-checksums.ts";
 import type { ShareEventTable, ShareTable } from "./schema.ts";
 
-/** Filters of shares. A query must use this condition as it is, so that databases find the index that has it. */
+/** Selects the filters of shares. A query must use exactly this condition: databases then choose the partial index with the same condition. */
 export const ofShare = sql<boolean>`filter like '$share/%'`;
 
-/** A database can compute it, where it moves many shares back at once. */
+/** Value of `cursor_check`: a sum, so that the database can compute it when one statement changes many rows. */
 export function cursorCheck({ cursor, epoch }: Pick<ShareTable, "cursor" | "epoch">): number {
   return (cursor % progressPrime) + (epoch % progressPrime) * 3;
 }
 
-/** The same as an SQL expression. */
+/** `cursorCheck` as an SQL expression. */
 export function cursorCheckSql(cursor: RawBuilder<number>, epoch: RawBuilder<number>): RawBuilder<number> {
   return sql<number>`(${cursor}) % ${sql.lit(progressPrime)} + ((${epoch}) % ${sql.lit(progressPrime)}) * 3`;
 }
@@ -27,13 +27,13 @@ export function toShareRow(share: Omit<ShareTable, "cursor_check" | "checksum">)
   return { ...share, cursor_check: cursorCheck(share), checksum: checksumOfShare(share) };
 }
 
-/** Undefined for a row that is not as it was written. */
+/** Undefined for a damaged row. */
 export function fromShareRow(row: ShareTable): StoredShare | undefined {
   if (checksumOfShare(row) !== row.checksum || cursorCheck(row) !== row.cursor_check) return undefined;
   return { id: row.share_id as ShareId, epoch: row.epoch, cursor: fromStored(row.cursor) };
 }
 
-/** Who has it is not covered: databases compute it. */
+/** The columns that an event's checksum covers, and the checksum. Statements change the columns of the member in many rows at once, so it omits them. */
 type CheckedEvent = Pick<ShareEventTable, "share_id" | "position" | "topic" | "checksum">;
 
 function checksumOfEvent({ share_id, position, topic }: Omit<CheckedEvent, "checksum">): number {
@@ -44,8 +44,8 @@ export function toShareEventRow(row: Omit<ShareEventTable, "checksum">): ShareEv
   return { ...row, checksum: checksumOfEvent(row) };
 }
 
-/** Undefined for a row that is not as it was written. */
+/** Undefined for a damaged row. */
 export function fromShareEventRow(row: CheckedEvent): SharePlace | undefined {
   if (checksumOfEvent(row) !== row.checksum) return undefined;
-  return { topic: row.topic as SharePlace["topic"], position: fromStored(row.position) }; // As it was given.
+  return { topic: row.topic as SharePlace["topic"], position: fromStored(row.position) }; // Unchanged since it was stored.
 }

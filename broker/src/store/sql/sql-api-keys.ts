@@ -6,22 +6,22 @@ import { checksumOf } from "../checksum.ts";
 import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
 import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-roles.ts";
 
-/** A database with these tables, or in which they can be created. */
+/** A database that has the tables of keys and roles, or in which they can be created. */
 export interface ApiKeyDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<ApiKeySchema>;
   /** Keeps other processes from creating the tables until the transaction ends: two at once fail in PostgreSQL. */
   readonly lock: (transaction: Transaction<ApiKeySchema>) => Promise<void>;
-  /** Rejects where other processes no longer use this database, so that their changes would be missed. */
+  /** Rejects if other processes now use another database: their changes would be missed. */
   readonly checkShared?: (() => Promise<void>) | undefined;
-  /** Does the work, as often as another process has the database; what failed is rolled back. */
+  /** Runs `work`, and repeats it while another process locks the database. A failed run is rolled back. */
   readonly whenFree: <Result>(work: () => Promise<Result>) => Promise<Result>;
-  /** Whether the tables of roles are there; they are created when a broker or a command first starts. */
+  /** Whether the tables of roles exist; the first start of a broker or a command creates them. */
   readonly hasRoles: () => Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The roles of a database, which this neither changes nor creates. */
+/** Reads the roles of a database without changing or creating it. */
 export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Promise<readonly StoredRole[]> {
   const database = await open();
   const { durable, whenFree, hasRoles } = database;
@@ -85,7 +85,7 @@ export class SqlApiKeys implements ApiKeys {
     return this.#change(async (transaction, revision) => {
       const row = await transaction.selectFrom("api_keys").selectAll().where("key_id", "=", id).executeTakeFirst();
       if (row === undefined) return false;
-      // A damaged row is revoked as well, and its roles are dropped: they may be no list.
+      // Revokes a damaged row too, and drops its roles, which may not be a list.
       const roles = withChecksum(row).checksum === row.checksum ? row.roles : "[]";
       const revoked = withChecksum({ ...row, roles, revoked_at: row.revoked_at ?? revokedAt, revision });
       await transaction.updateTable("api_keys").set(revoked).where("key_id", "=", id).execute();
@@ -131,7 +131,7 @@ export class SqlApiKeys implements ApiKeys {
     return whenFree(() => readRoles(durable, afterRevision));
   }
 
-  /** The write of the revision comes first: it waits for the change of another process, so that `task` sees that. */
+  /** Writes the revision first: this waits for a change by another process, so that `task` sees that change. */
   #change<Result>(
     task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<Result>,
   ): Promise<Result> {
@@ -156,7 +156,7 @@ export class SqlApiKeys implements ApiKeys {
   }
 }
 
-/** After an older copy of the table, the next changes would have numbers that were read already. */
+/** If an older copy has replaced the table, the next changes get revisions that this process has already read. */
 async function checkRevision(database: Kysely<ApiKeySchema>, atLeast: number): Promise<void> {
   const { revision } = await database.selectFrom("api_key_revisions").select("revision").executeTakeFirstOrThrow();
   if (revision >= atLeast) return;
@@ -212,7 +212,7 @@ function fromRow(row: ApiKeyTable): NumberedApiKey {
     digest: row.digest,
     principal: row.principal,
     tenant: row.tenant ?? undefined,
-    roles: JSON.parse(row.roles) as readonly string[], // The checksum has shown that it is as it was written.
+    roles: JSON.parse(row.roles) as readonly string[], // The checksum shows that it is unchanged.
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,

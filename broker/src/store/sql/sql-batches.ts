@@ -19,19 +19,19 @@ import { checksumOfRow } from "./row-checksums.ts";
 import { fromBatchRow, type KeyedTopic } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "./schema.ts";
 
-/** Most reads of a stretch that seems to lack batches. A reorg may come between two statements, or an index of the database may be damaged. */
+/** Maximum number of reads of a stretch that seems to lack batches. A reorg may happen between two statements, or an index of the database may be damaged. */
 const looksMax = 3;
 
 /** A batch's row without its events. */
 export type BatchPlace = Omit<BatchTable, "events">;
 
-/** The batches read; `missing` gives the positions between which batches seem to be missing. */
+/** Result of one read; `missing` gives the positions between which batches seem to be missing. */
 interface Look<Value> {
   readonly value: Value;
   readonly missing?: { readonly after: number; readonly before: number } | undefined;
 }
 
-/** The two counters of a batch that have no gaps: batches in the group, and events in the topic. */
+/** A counter of batches that has no gaps: `ordinal` in the group, or `events_before` in the topic. */
 interface Density {
   readonly numberOf: (row: BatchPlace) => number;
   readonly widthOf: (row: BatchPlace) => number;
@@ -85,7 +85,7 @@ export class SqlBatches {
     return findFrom(checkPlace(next, topic.topic.name), { total: topic.eventCount, after }).count;
   }
 
-  /** A sequence that no batch holds was skipped or is still to come: then no stored event lies between its neighbours. */
+  /** Looks for a gap at a sequence that no batch contains. If the sequence was skipped or is still to come, no stored event lies between its neighbours. */
   async #findMissing(
     topic: KeyedTopic,
     { row, sequence }: { readonly row: BatchPlace | undefined; readonly sequence: number },
@@ -132,7 +132,7 @@ export class SqlBatches {
     return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
   }
 
-  /** The gaps in a range, if any. After a read that a limit cut short, the next read checks the seam. */
+  /** The first gap in a range, if any. After a read that a limit cut short, the next read checks the seam. */
   async #findGap(
     rows: readonly BatchPlace[],
     range: BatchRange,
@@ -152,7 +152,7 @@ export class SqlBatches {
     return isWhole ? undefined : { after, before: endOfBlock(blockOf(range.upTo)) };
   }
 
-  /** A database's indexes may be damaged while its rows are intact: rebuild the indexes once. */
+  /** Repeats a read that lacks batches, the last time with rebuilt indexes: they may be damaged while the rows are intact. */
   async #look<Value>(groupId: GroupId, look: () => Promise<Look<Value>>): Promise<Value> {
     for (let looks = 1; ; looks += 1) {
       const { value, missing } = await look();
@@ -162,14 +162,14 @@ export class SqlBatches {
     }
   }
 
-  /** Not again if the last rebuild did not help: a rebuild scans the whole table. */
+  /** Does nothing after the first rebuild, which scans the whole table, until `onMended`. */
   async #reindexOnce(): Promise<void> {
     if (this.#isReindexed) return;
     this.#isReindexed = true;
     await this.#options.shared.reindexBatches();
   }
 
-  /** After a repair of rows, a missing row may have another cause. */
+  /** Allows another rebuild: after a repair of rows, a missing row may have another cause. */
   onMended(): void {
     this.#isReindexed = false;
   }
@@ -195,13 +195,13 @@ export class SqlBatches {
   }
 }
 
-/** Decodes a batch of the topic with this name. @throws IndexDamagedError. */
+/** Returns the row if it is an intact row of the topic `name`. @throws IndexDamagedError. */
 export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row {
   if (checksumOfRow("batches", row, name) !== writtenChecksum(row)) throw damagedRow(row, name);
   return row;
 }
 
-/** @throws IndexDamagedError. */
+/** Decodes a batch of the topic `name`. @throws IndexDamagedError if its row or its events are damaged. */
 export function toBatch(row: BatchTable, name: string): EventBatch {
   checkPlace(row, name);
   if (isDropped(row)) {
@@ -212,7 +212,7 @@ export function toBatch(row: BatchTable, name: string): EventBatch {
   return fromBatchRow(row, name);
 }
 
-/** The checksum that the row was inserted with. dropEvents complements it, so that nothing but dropEvents makes a batch without events intact. */
+/** The checksum that the row was inserted with. dropEvents complements it, so that a batch that lost its events in another way counts as damaged. */
 export function writtenChecksum(row: Pick<BatchPlace, "checksum">): number {
   return isDropped(row) ? -1 - row.checksum : row.checksum;
 }
@@ -225,14 +225,14 @@ export function countOf(row: Pick<BatchPlace, "first_position" | "last_position"
   return row.last_position - row.first_position + 1;
 }
 
-/** The topic's events after a position: all but those before the next batch, and those of that batch before the position. */
+/** The topic's events after a position: all except those before the next batch, and those of that batch up to the position. */
 export function findFrom(
   next: BatchPlace,
   { total, after }: { readonly total: number; readonly after: Position },
 ): PendingEvents {
   const inBatch = Math.max(0, after - next.first_position + 1);
   const count = total - next.events_before - inBatch;
-  // The index may move on between the look-ups of topic and batch.
+  // The index may change between the look-ups of topic and batch.
   return count > 0 ? { count, first: fromStored(next.first_position + inBatch) } : nonePending;
 }
 
@@ -241,7 +241,7 @@ function isBytes(value: unknown): value is Uint8Array {
   return value instanceof Uint8Array;
 }
 
-/** Either of the two positions may be the damaged value. */
+/** Names the blocks of both positions, since either position may be the damaged value. */
 function damagedRow(row: BatchPlace, name: string): IndexDamagedError {
   const blocks = [row.first_position, row.last_position].map(numberOf);
   const place = `sequence ${row.first_sequence} of topic ${JSON.stringify(name)} in block ${blocks[0]}`;

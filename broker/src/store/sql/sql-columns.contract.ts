@@ -24,28 +24,28 @@ import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlSessions } from "./sql-sessions.ts";
 import { SqlStore } from "./sql-store.ts";
 
-/** Why nothing has to notice a change of a table. */
+/** Tables whose changes nothing needs to detect, and why. */
 const uncoveredTables: Partial<Record<keyof Schema, string>> = {
   schema_version: "the start refuses a version that it does not know, or that does not fit the tables",
   journal: "the chain refuses a damaged transaction",
-  group_chains: "the start compares it with the chain, and refuses",
+  group_chains: "the start compares it with the chain, and refuses a difference",
   nodes: "each node writes its row again within seconds",
-  group_leases: "the holder of a lease takes it anew",
-  signers: "a signer reservation belongs to a node that is compared with the members",
+  group_leases: "the holder of a lease takes it again",
+  signers: "a reservation counts only if its node is a member",
 };
 
-/** Why nothing has to notice a change of a column. */
+/** Columns whose changes nothing needs to detect, and why. */
 const uncoveredColumns: Partial<Record<keyof Schema, Readonly<Record<string, string>>>> = {
-  sessions: { owner: "an owner that is no member has lost the session, and its client connects again" },
+  sessions: { owner: "an owner that is not a member has lost the session, and the client connects again" },
   subscriptions: {
-    owner: "an owner that is no member has lost the subscription, and another node takes it",
-    wanted_by: "a node that wants it asks again",
-    secret: "it is sealed: a change shows when it is opened; that there is one is covered",
+    owner: "an owner that is not a member has lost the subscription, and another node takes it over",
+    wanted_by: "a node that wants the subscription asks again",
+    secret: "decrypting a changed secret fails; the checksum covers whether there is a secret",
   },
   share_events: {
     session_id: "an event that no session has is returned, and the next member gets it",
     session_epoch: "an event that no session has is returned, and the next member gets it",
-    given_epoch: "an event of a take that is taken back stays with its member until the connection ends",
+    given_epoch: "when its take is undone, the event stays with the member until the connection ends",
   },
   vanished: { vanished_id: "it only orders the rows" },
   publish_keys: {
@@ -59,9 +59,9 @@ const everything = { after: positionZero, upTo: endOfBlock(9), topic: undefined,
 const shared = parseTopicFilter("$share/s/a");
 const sessionMs = 5_000;
 
-/** Flips each column of each table in turn: a broker that starts on it notices, or does not serve the value. */
+/** Changes each column of each table in turn: a start must detect the change, or no call may return the value. */
 export function testSqlColumns(name: string, create: () => Promise<SqlBackend>): void {
-  describe(`${name} notices a change of any column`, () => {
+  describe(`${name} with one changed column`, () => {
     let store: SqlStore;
     let database: SqlDatabase;
     let said: string[];
@@ -102,11 +102,11 @@ export function testSqlColumns(name: string, create: () => Promise<SqlBackend>):
       return said.length > 0 || answers.some((answer) => answer.status === "rejected" || !answer.value);
     }
 
-    it("and nothing of what is intact", async () => {
+    it("finds no damage in intact tables", async () => {
       expect(await isNoticed(), said.join("; ")).toBe(false);
     });
 
-    it("in every table", async () => {
+    it("detects a change of every covered column, or returns none of its values", async () => {
       const unnoticed: string[] = [];
       const kept = await rowsOf(database);
       for (const { table, columns } of await columnsOf(database)) {
@@ -136,7 +136,7 @@ function changed(column: string, type: string): RawBuilder<unknown> {
 
 async function columnsOf({ relaxed }: SqlDatabase) {
   const tables = await relaxed.introspection.getTables();
-  // PostgreSQL names the tables of all schemas, and other tests have schemas of their own.
+  // PostgreSQL lists the tables of all schemas, including those of other tests.
   const isShared = tables.some(({ schema }) => schema !== undefined);
   const current = isShared ? await sql<{ name: string }>`select current_schema() as name`.execute(relaxed) : undefined;
   const own = tables.filter(({ schema }) => schema === current?.rows[0]?.name);
@@ -165,7 +165,7 @@ async function restore({ relaxed }: SqlDatabase, kept: Rows): Promise<void> {
   });
 }
 
-/** At least one row in every table whose columns must be covered: a rollback leaves a vanished batch, a share has an event with a member. */
+/** Writes at least one row into every table whose columns must be covered: a rollback leaves a vanished batch, and a share gives an event to a member. */
 async function fill(store: SqlStore): Promise<void> {
   await store.applyBlocks(group, history);
   await store.rollBack(group, { number: 5, hash: hashOf(5) });
@@ -200,7 +200,7 @@ async function fillSessions({ sessions }: SqlStore): Promise<void> {
   await sessions.advanceSessionTime(group, sessionMs);
 }
 
-/** The share goes on where its event was, and the event is returned. */
+/** Whether the share's cursor is at its event, and the event is returned. */
 async function readShare({ sessions }: SqlStore): Promise<boolean> {
   const share = await sessions.findShare(group, shared);
   const returned = share === undefined ? [] : await sessions.listReturned(share.id, 9);

@@ -25,10 +25,10 @@ const everything: BatchRange = {
   bytesMax: 1 << 30,
 };
 const retainedPage = { prefix: "", after: undefined, limit: 9 };
-/** Alpha 4 and 5, the only batch of alpha in block 4. */
+/** The batch of alpha's events 4 and 5. */
 const row = sql`first_sequence = 4`;
 
-/** The answers of a database with changed rows. */
+/** Tests what a store answers after its rows were changed. */
 export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): void {
   const open = async () => {
     const backend = await create();
@@ -51,7 +51,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     return { store, damageEvents };
   });
 
-  describe(`${name} detects every kind of damage`, () => {
+  describe(`${name} with damaged rows`, () => {
     let store: SqlStore;
     let change: (statement: ReturnType<typeof sql>) => Promise<unknown>;
     beforeEach(async () => {
@@ -84,8 +84,8 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["publisher", sql`publisher = ${`0x${"ab".repeat(20)}`}`],
       ["events_checksum", sql`events_checksum = events_checksum + 1`],
       ["checksum", sql`checksum = checksum + 1`],
-      ["events, to none", sql`events = ${new Uint8Array(0)}`],
-    ])("a change of %s", async (_, assignment) => {
+      ["events to an empty value", sql`events = ${new Uint8Array(0)}`],
+    ])("throws IndexDamagedError after a change of %s, until the batch is mended", async (_, assignment) => {
       await change(sql`update batches set ${assignment} where ${row}`);
       await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.findBatch(group, { topic: alpha, sequence: 5 })).rejects.toBeInstanceOf(IndexDamagedError);
@@ -98,7 +98,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     it.each([
       ["events_before", sql`events_before = events_before - 1`],
       ["first_position", sql`first_position = first_position - 1`],
-    ])("a change of %s that a count would add", async (_, assignment) => {
+    ])("counts nothing after a change of %s, until the batch is mended", async (_, assignment) => {
       const places = [{ topic: alpha, after: toPosition(2, 9) }];
       const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
       const counts = async () => [
@@ -114,19 +114,22 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     });
 
     it.each([
-      ["another column", sql`log_index = log_index + 2`],
-      ["the mark of a dropped batch", sql`checksum = -1 - checksum`],
-      ["events, which it has again", sql`events = ${Uint8Array.of(1)}`],
-    ])("a dropped batch with a change of %s", async (_, assignment) => {
-      const batch = intact[3];
-      expect(await store.dropEvents(group, batch === undefined ? [] : [batch])).toHaveLength(1);
-      await change(sql`update batches set ${assignment} where ${row}`);
-      await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
-      expect(await mendAll()).toBe(1);
-      expect(await read()).toEqual(intact);
-    });
+      ["log_index", sql`log_index = log_index + 2`],
+      ["the sign of its checksum", sql`checksum = -1 - checksum`],
+      ["its empty events", sql`events = ${Uint8Array.of(1)}`],
+    ])(
+      "throws IndexDamagedError for a dropped batch after a change of %s, until it is mended",
+      async (_, assignment) => {
+        const batch = intact[3];
+        expect(await store.dropEvents(group, batch === undefined ? [] : [batch])).toHaveLength(1);
+        await change(sql`update batches set ${assignment} where ${row}`);
+        await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
+        expect(await mendAll()).toBe(1);
+        expect(await read()).toEqual(intact);
+      },
+    );
 
-    it("a missing batch at any place of a read", async () => {
+    it("detects a missing batch at the start, in the middle and at the end of a range", async () => {
       await change(sql`delete from batches where ${row}`);
       const ranges: readonly Partial<BatchRange>[] = [
         {},
@@ -148,7 +151,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await read()).toEqual(intact);
     });
 
-    it("a missing newest batch", async () => {
+    it("detects that the newest batch is missing", async () => {
       await change(sql`delete from batches where first_sequence = 8`);
       await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.findBatch(group, { topic: alpha, sequence: 8 })).rejects.toBeInstanceOf(IndexDamagedError);
@@ -156,20 +159,20 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await read()).toEqual(intact);
     });
 
-    it("skipped and future sequences are no damage", async () => {
+    it("returns undefined for skipped and future sequences", async () => {
       expect(await store.findBatch(group, { topic: alpha, sequence: 6 })).toBeUndefined();
       expect(await store.findBatch(group, { topic: alpha, sequence: 7 })).toBeUndefined();
       expect(await store.findBatch(group, { topic: alpha, sequence: 9 })).toBeUndefined();
     });
 
     it.each([
-      ["a cursor", sql`cursor = cursor + 1024`],
-      ["a count", sql`notified_count = notified_count + 2`],
-      ["a time", sql`notified_at = notified_at - 4`],
-      ["a filter", sql`filter = 'alpha/+'`],
-      ["a url", sql`url = 'http://127.0.0.1:9/other'`],
-      ["a state", sql`state = 'suspended'`],
-    ])("%s of a subscription", async (_, assignment) => {
+      ["cursor", sql`cursor = cursor + 1024`],
+      ["notified_count", sql`notified_count = notified_count + 2`],
+      ["notified_at", sql`notified_at = notified_at - 4`],
+      ["filter", sql`filter = 'alpha/+'`],
+      ["url", sql`url = 'http://127.0.0.1:9/other'`],
+      ["state", sql`state = 'suspended'`],
+    ])("returns a subscription in the state damaged after a change of its %s", async (_, assignment) => {
       await store.insertSubscription(subscriptionOf(1), 0);
       await store.insertSubscription(subscriptionOf(2), 0);
       await change(sql`update subscriptions set ${assignment} where id = ${subscriptionOf(1).id}`);
@@ -184,7 +187,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await store.deleteSubscription(subscriptionOf(1))).toBe(true);
     });
 
-    it("every change of a subscription keeps its row intact", async () => {
+    it("keeps a subscription's row intact through every kind of update", async () => {
       const { id } = subscriptionOf(1);
       await store.insertSubscription(subscriptionOf(1, { cursor: toPosition(1, 0) }), 0);
       await store.saveProgress([
@@ -218,11 +221,11 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["a topic's name", sql`update topics set name = 'alphb' where name = 'alpha'`],
       ["a topic's address", sql`update topics set address = replace(address, '1', '3') where name = 'alpha'`],
       ["a topic's sequence", sql`update topics set sequence = sequence + 4 where name = 'alpha'`],
-      ["a head", sql`update groups set block_number = block_number + 1`],
+      ["the head", sql`update groups set block_number = block_number + 1`],
       ["a block", sql`update blocks set hash = replace(hash, '4', '5') where number = 4`],
       ["a retained event's topic", sql`update retained set name = 'betb'`],
       ["a retained event's sequence", sql`update retained set sequence = sequence - 1`],
-    ])("%s: the index is built anew from the chain at the next start, and subscriptions stay", async (_, statement) => {
+    ])("empties the index at the start after a change of %s, and keeps subscriptions", async (_, statement) => {
       await store.insertSubscription(subscriptionOf(1), 0);
       const place = { sequence: 3, position: toPosition(4, 0) };
       await store.applyBlocks(group, [blockOf(7, { retained: [{ name: beta, retained: place }] })]);

@@ -9,7 +9,7 @@ import { fromLetterRow, isIntactLetter, toLetterRow } from "./dead-letter-rows.t
 import type { DeadLetterTable } from "./dead-letter-table.ts";
 import type { Schema, SqlDatabase } from "./schema.ts";
 
-/** Dead letters. `saveProgress` of the database inserts them. */
+/** Reads and removes dead letters. `SqlDatabase.saveProgress` inserts them. */
 export class SqlDeadLetters implements DeadLetters {
   readonly #database: SqlDatabase;
 
@@ -17,7 +17,7 @@ export class SqlDeadLetters implements DeadLetters {
     this.#database = database;
   }
 
-  /** Before every event lies a position above -1. */
+  /** The default of `after` comes before every position. */
   async list(id: SubscriptionId, { after = -1 as Position, limit }: DeadLetterPage): Promise<readonly DeadLetter[]> {
     const rows = await this.#of(id).where("position", ">", after).orderBy("position").limit(limit).execute();
     return rows.map((row) => this.#checked(row));
@@ -79,7 +79,7 @@ export class SqlDeadLetters implements DeadLetters {
   }
 }
 
-/** Deletes those after a cursor that moves back. */
+/** Deletes a subscription's letters after a cursor that moved back. */
 export async function dropLettersAfter(
   transaction: Transaction<Schema>,
   id: SubscriptionId,
@@ -92,7 +92,7 @@ export async function dropLettersAfter(
     .execute();
 }
 
-/** Deletes those of events that a rollback removed; cursors of their subscriptions moved back to its end. */
+/** Deletes a group's letters after `end`, to which a rollback moved the cursors back. */
 export async function cutBackLetters(
   transaction: Transaction<Schema>,
   { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
@@ -104,7 +104,7 @@ export async function cutBackLetters(
   );
 }
 
-/** The dead letters of a store that may be opened later, or again. */
+/** Passes calls on to the dead letters of a store that may be opened later, or again. */
 export function passOnLetters(letters: () => DeadLetters): DeadLetters {
   return {
     list: async (id, page) => letters().list(id, page),

@@ -20,8 +20,8 @@ export class SqlGroupRecords implements GroupRecords {
     if (row === undefined) return undefined;
     return {
       chainId: row.chain_id,
-      genesisHash: row.genesis_hash as Hash, // Written below.
-      registryAddress: row.registry_address as Address, // Written below.
+      genesisHash: row.genesis_hash as Hash, // Unchanged since `saveGroupRecord` stored it.
+      registryAddress: row.registry_address as Address, // Unchanged since `saveGroupRecord` stored it.
       ...toWriters(row),
     };
   }

@@ -42,10 +42,10 @@ import { findVanished, SqlRollBack } from "./sql-rollback.ts";
 import { TopicCache } from "./topic-cache.ts";
 import { toIndexError } from "./unfit-block.ts";
 
-/** Topics cached in memory, the last written ones: about 500 bytes each, 25 MB in all. */
+/** Maximum number of topics in the cache, which keeps those written last: about 500 bytes each, 25 MB in all. */
 const topicsCachedMax = 50_000;
 
-/** Topics that one query looks up. */
+/** Maximum number of topics that one query looks up. */
 const topicsFoundMax = 500;
 
 interface Planned {
@@ -56,7 +56,7 @@ interface Planned {
   readonly generation: number;
 }
 
-/** The index's half of the store: heads, topics and batches. */
+/** The index's part of the store: heads, topics and batches. */
 export class SqlIndex {
   readonly #shared: SqlDatabase;
   readonly #database: Kysely<Schema>;
@@ -65,7 +65,7 @@ export class SqlIndex {
   readonly #batches: SqlBatches;
   readonly #mending: SqlMending;
   readonly #cache: TopicCache;
-  readonly #applying = new Mutex(); // From the first read of a plan until the cache holds the committed state.
+  readonly #applying = new Mutex(); // Held from the first read of a plan until the cache has the committed state.
 
   constructor(database: SqlDatabase) {
     this.#shared = database;
@@ -116,7 +116,7 @@ export class SqlIndex {
   async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     await this.#applying.acquire();
     try {
-      // Before the transaction: after its commit the cached topics may no longer exist.
+      // Clear it before the transaction: after the commit, cached topics may no longer exist.
       this.#cache.clear();
       return await this.#change(this.#shared.migrating, { groupId, lease }, async (transaction) =>
         this.#rollBack.rollBack(transaction, groupId, { to, lease }),
@@ -154,7 +154,7 @@ export class SqlIndex {
     return this.#topicsOf(await this.#read(this.#queries.findTopicsByDigest.bind({ groupId, digest })));
   }
 
-  /** Topics are only deleted from the newest back, so that the newest ordinal is their number. */
+  /** Rollbacks delete the newest topics, so the newest ordinal is the number of topics. */
   async listTopics(groupId: GroupId, { ranges, ...page }: TopicQuery): Promise<TopicPage> {
     if (ranges !== undefined) return this.#listTopicsIn(groupId, { ...page, ranges });
     const rows = await this.#read(this.#queries.listTopics.bind({ groupId, ...page }));
@@ -162,7 +162,7 @@ export class SqlIndex {
     return { total, topics: this.#topicsOf(rows) };
   }
 
-  /** No character comes between a slash and "0". */
+  /** The prefix ends with a slash. "0" is the next character, so the range contains exactly the names with the prefix. */
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
     const name = this.#shared.byBytes("name");
     const counting = this.#database

@@ -10,7 +10,7 @@ const lengthBytes = 4;
 
 type Owner = Pick<JournalTable, "group_id" | "sender">;
 
-/** The journal's half of the store. */
+/** The journal's part of the store. */
 export class SqlJournal implements Journal {
   readonly #database: SqlDatabase;
   readonly #queries: ReturnType<typeof createQueries>;
@@ -83,7 +83,7 @@ function toRow({ groupId, sender, nonce, recordedAt, variants }: JournalEntry): 
   return { group_id: groupId, sender, nonce, recorded_at: recordedAt, variants: joinVariants(variants) };
 }
 
-/** One after the other: hash, length, bytes. */
+/** The signed versions one after the other, each as hash, length and bytes. */
 function joinVariants(variants: readonly SignedVariant[]): Uint8Array {
   return Buffer.concat(
     variants.flatMap(({ hash, raw }) => {

@@ -13,7 +13,7 @@ export interface ApiKeyTable {
   readonly checksum: number;
 }
 
-/** One row for each role. Any column may hold anything: another hand may have changed it. */
+/** One row for each role. Any column may have any value: another program may have changed it. */
 export interface RoleTable {
   readonly name: string;
   /** A JSON list. */
@@ -22,12 +22,12 @@ export interface RoleTable {
   readonly checksum: number;
 }
 
-/** The tables of keys and roles. They are no part of the store's schema: the command line opens them while a broker has the store. */
+/** The tables of keys and roles. They are not part of the store's schema: the command line opens them while a broker uses the store. */
 export interface ApiKeySchema {
   readonly api_keys: ApiKeyTable;
-  /** One row, whose update comes first in each change, so that changes come one after the other. */
+  /** One row. Each change updates it first, so that changes happen one after the other. */
   readonly api_key_revisions: { readonly only: number; readonly revision: number };
   readonly access_roles: RoleTable;
-  /** As that of keys. */
+  /** The same for roles. */
   readonly access_role_revisions: { readonly only: number; readonly revision: number };
 }

@@ -35,7 +35,7 @@ export class SqlMending {
     return damaged;
   }
 
-  /** The row as it was first written; its counters continue those of the batches before it. */
+  /** The row as it was first written. Its counters continue those of the batches before it. */
   async #toRow(
     transaction: Transaction<Schema>,
     groupId: GroupId,

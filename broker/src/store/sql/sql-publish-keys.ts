@@ -18,7 +18,7 @@ import {
 import { pagesOf } from "./pages.ts";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
-import { goingBack } from "./sql-subscriptions.ts";
+import { rollbackLock } from "./sql-subscriptions.ts";
 
 /** The publish keys' part of the store. */
 export class SqlPublishKeys implements PublishKeys {
@@ -28,7 +28,7 @@ export class SqlPublishKeys implements PublishKeys {
     this.#database = database;
   }
 
-  /** In the order of the keys, so that two nodes that record the same keys cannot deadlock. */
+  /** Inserts in the order of the keys, so that two nodes that record the same keys cannot deadlock. */
   async recordPublishKeys(claims: readonly KeyClaim[]): Promise<readonly TakenKey[]> {
     if (claims.length === 0) return [];
     const { fenced, held } = await this.#database.durable.transaction().execute(async (transaction) => {
@@ -115,18 +115,18 @@ export class SqlPublishKeys implements PublishKeys {
   }
 
   /**
-   * Parts the keys by whether their fences hold. They do to the end of the transaction: nobody takes a session meanwhile. As every change of several
-   * sessions, it waits for a rollback of their groups, and goes by their identifiers.
+   * Separates the keys whose session still has the epoch of their fence from the others, and locks these sessions until the transaction ends. Like
+   * every change of several sessions, it waits for a rollback of their groups, and locks in the order of identifiers.
    */
   async #fence<Key extends PublishKey & Fenced>(
     transaction: Transaction<Schema>,
     keys: readonly Key[],
   ): Promise<{ readonly own: readonly Key[]; readonly fenced: readonly Key[] }> {
-    const behind = keys.filter(({ fence }) => fence !== undefined);
-    if (behind.length === 0) return { own: keys, fenced: [] };
-    for (const groupId of new Set(behind.map((key) => key.groupId)))
-      await this.#database.lock(transaction, goingBack(groupId), "shared");
-    const ids = [...new Set(behind.flatMap(({ fence }) => fence?.id ?? []))].toSorted();
+    const withFence = keys.filter(({ fence }) => fence !== undefined);
+    if (withFence.length === 0) return { own: keys, fenced: [] };
+    for (const groupId of new Set(withFence.map((key) => key.groupId)))
+      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
+    const ids = [...new Set(withFence.flatMap(({ fence }) => fence?.id ?? []))].toSorted();
     const finding = transaction
       .selectFrom("sessions")
       .select(["session_id", "epoch"])
@@ -161,10 +161,10 @@ async function recordPage(
   }
   const found = new Set(rows.map(idOf));
   const free = held.filter((row) => !found.has(idOf(row)));
-  return free.length === 0 ? rows : [...rows, ...(await recordPage(transaction, free))]; // another node released them in between
+  return free.length === 0 ? rows : [...rows, ...(await recordPage(transaction, free))]; // Another node released them in between.
 }
 
-/** SQLite compares a row with a list of rows only in this form. */
+/** Uses the only form in which SQLite compares a row with a list of rows. */
 function keyIn(keys: readonly KeyColumns[]): RawBuilder<boolean> {
   const rows = keys.map(({ group_id, scope, key }) => sql`(${group_id}, ${scope}, ${key})`);
   return sql<boolean>`(group_id, scope, key) in (values ${sql.join(rows)})`;

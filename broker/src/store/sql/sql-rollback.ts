@@ -19,9 +19,9 @@ import { restoreRetained } from "./retained-rows.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
 import { cutBackShares } from "./sql-shares.ts";
-import { goingBack } from "./sql-subscriptions.ts";
+import { rollbackLock } from "./sql-subscriptions.ts";
 
-/** The columns of a block's row beside its number and hash. */
+/** The content of a block's column `undo`, which is JSON. */
 type StoredUndo = Omit<BlockUndo, "number" | "hash" | "topicsTotal"> & { readonly topicsTotal?: number | undefined };
 
 /** Stores undo records of blocks, and rolls blocks back. Every method runs in the given transaction. */
@@ -36,7 +36,7 @@ export class SqlRollBack {
     );
   }
 
-  /** Stores the blocks just applied, and deletes those outside the window, except the newest of them. */
+  /** Stores the blocks just applied, and deletes the blocks before the window, except the newest of those. */
   async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
     for (const { number, hash, topicsTotal, images, retained } of blocks) {
       const undo = JSON.stringify({ topicsTotal, images, retained } satisfies StoredUndo);
@@ -51,7 +51,7 @@ export class SqlRollBack {
     await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", "<", anchor).execute();
   }
 
-  /** See the port: the kept blocks, and the head where none is kept. */
+  /** See the port: the stored blocks, or the head if none is stored. */
   async listBlocks(
     database: Kysely<Schema>,
     groupId: GroupId,
@@ -67,11 +67,11 @@ export class SqlRollBack {
       .limit(atMost)
       .execute();
     const intact = rows.map((row) => checkRow(this.#database, "blocks", row));
-    if (intact.length > 0) return intact.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // As it was given.
+    if (intact.length > 0) return intact.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // Unchanged since it was stored.
     const head = await database.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
     if (head === undefined) return [];
     const { block_number: number, block_hash: hash } = checkRow(this.#database, "groups", head);
-    return number >= 0 && number < below ? [{ number, hash: hash as BlockRef["hash"] }] : []; // As it was given.
+    return number >= 0 && number < below ? [{ number, hash: hash as BlockRef["hash"] }] : []; // Unchanged since it was stored.
   }
 
   /** @throws Error if the index cannot roll back to that block. */
@@ -80,7 +80,7 @@ export class SqlRollBack {
     groupId: GroupId,
     { to, lease }: { readonly to: BlockRef | undefined; readonly lease: GroupLease | undefined },
   ): Promise<RollBack> {
-    await this.#database.lock(transaction, goingBack(groupId));
+    await this.#database.lock(transaction, rollbackLock(groupId));
     const plan = await this.#plan(transaction, groupId, to);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
@@ -175,7 +175,7 @@ export async function findVanished(
 
 function toUndo(row: BlockTable): BlockUndo {
   const { topicsTotal, images, retained } = JSON.parse(row.undo) as StoredUndo; // This file wrote it.
-  return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // As it was given.
+  return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // Unchanged since it was stored.
 }
 
 async function dropBatches(

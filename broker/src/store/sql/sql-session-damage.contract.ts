@@ -16,9 +16,9 @@ const flipped = (column: string, bit: number) =>
 const shared = parseTopicFilter("$share/s/a");
 const changed = (column: string) => sql.raw(`${column} = ${column} || 'x'`);
 
-/** The answers about sessions, their filters and publish keys of a database with changed rows: none is served. */
+/** Tests that a store returns no session, filter or publish key whose row was changed. */
 export function testSqlSessionDamage(name: string, create: () => Promise<SqlBackend>): void {
-  describe(`${name} serves no damaged session, filter or publish key`, () => {
+  describe(`${name} with damaged sessions, shares, publish keys and batches`, () => {
     let store: SqlStore;
     let database: SqlDatabase;
     beforeEach(async () => {
@@ -61,7 +61,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       ["will_delay_ms", flipped("will_delay_ms", 5)],
       ["will", sql`will = null`],
       ["in_flight_check", flipped("in_flight_check", 3)],
-    ])("a session with a change of %s", async (_, change) => {
+    ])("does not find a session after a change of %s", async (_, change) => {
       expect(await store.sessions.findSession(claimOf().newId)).toBeDefined();
       await sql`update sessions set ${change}`.execute(database.relaxed);
       expect(await store.sessions.findSession(claimOf().newId)).toBeUndefined();
@@ -72,7 +72,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       ["filter", changed("filter")],
       ["options", flipped("options", 0)],
       ["identifier", flipped("identifier", 9)],
-    ])("a session with a filter with a change of %s, also after a rollback", async (_, change) => {
+    ])("reports a session as damaged after a change of %s of one of its filters", async (_, change) => {
       await sql`update session_subscriptions set ${change} where subscription_id = ${filterOf(2).id}`.execute(
         database.relaxed,
       );
@@ -80,7 +80,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       expect(await store.sessions.claimSession(claimOf())).toMatchObject({ status: "damaged" });
     });
 
-    it("a filter that a rollback moved is intact, and a damaged one stays damaged", async () => {
+    it("a rollback that moves the starts of filters keeps intact filters intact, and damaged ones damaged", async () => {
       await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
       expect((await store.sessions.findSession(claimOf().newId))?.filters).toHaveLength(2);
       await sql`update session_subscriptions set ${flipped("starts_after", 33)}`.execute(database.relaxed);
@@ -95,7 +95,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       ["filter", changed("filter")],
       ["cursor_check", flipped("cursor_check", 3)],
       ["checksum", flipped("checksum", 3)],
-    ])("a share with a change of %s goes on for its members, and loses nothing", async (_, change) => {
+    ])("continues a share for its members after a change of %s, and loses no event", async (_, change) => {
       const { share, places } = await startShare();
       await sql`update shares set ${change}`.execute(database.relaxed);
       const again = await store.sessions.findShare(group, shared);
@@ -103,7 +103,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       expect(await store.sessions.findShare(group, shared)).toEqual(again);
       const late = { ...share, gifts: [], dropped: [] };
       expect(await store.sessions.takeShared(late)).toBe("refused");
-      await store.sessions.claimSession(claimOf()); // what the member had is returned
+      await store.sessions.claimSession(claimOf()); // This returns the member's events.
       const returned = await store.sessions.listReturned(again?.id ?? share.id, 9);
       const known = new Set(returned.map(({ position }) => position));
       expect(again?.cursor).toBeLessThanOrEqual(places[1] ?? 0);
@@ -111,7 +111,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
     });
 
     it.each(["position = -5", "position = 0", "position = 1", "position = 2.5", "topic = 'b'", "checksum = 1"])(
-      "the place of a share whose oldest event has a change to %s is its cursor",
+      "returns a share's cursor as its place after its oldest event was changed to %s",
       async (change) => {
         const { places } = await startShare();
         const findPlaces = () => store.sessions.findShareCursors(group, [shared]);
@@ -121,7 +121,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       },
     );
 
-    it("a share without its row goes on for its members", async () => {
+    it("continues a share for its members after its row was lost", async () => {
       const { places } = await startShare();
       await sql`delete from shares`.execute(database.relaxed);
       expect(await store.sessions.findShare(group, shared)).toMatchObject({ cursor: places[1] });
@@ -134,13 +134,13 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       ["digest", changed("digest")],
       ["sender", changed("sender")],
       ["recorded_at", flipped("recorded_at", 12)],
-    ])("a publish key with a change of %s", async (_, change) => {
+    ])("reports a publish key as damaged after a change of %s", async (_, change) => {
       await sql`update publish_keys set ${change}`.execute(database.relaxed);
       expect(await store.findPublishKey(keyRowOf(1))).toMatchObject({ isDamaged: true });
     });
 
     it.each(["first_position", "last_position"].flatMap((column) => bits.map((bit) => [bit, column] as const)))(
-      "bit %i of %s of a batch is mended",
+      "mends a batch after a flip of bit %i of its %s",
       async (bit, column) => {
         await sql`update batches set ${flipped(column, bit)} where first_sequence = 4`.execute(database.relaxed);
         let mended = 0;

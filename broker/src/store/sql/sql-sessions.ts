@@ -46,7 +46,7 @@ import {
 } from "./session-rows.ts";
 import { keepShared, settle, SqlShares } from "./sql-shares.ts";
 import { findExceededSession } from "./stored-quotas.ts";
-import { goingBack } from "./sql-subscriptions.ts";
+import { rollbackLock } from "./sql-subscriptions.ts";
 
 /** The sessions' part of the store. */
 export class SqlSessions implements SessionStore, ShareStore {
@@ -61,7 +61,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
     const { groupId, protocol, key, isClean } = claim;
     return this.#change(async (transaction) => {
-      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       await this.#database.lock(transaction, `session ${JSON.stringify([groupId, protocol, key])}`);
       const finding = transaction
         .selectFrom("sessions")
@@ -199,7 +199,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       .orderBy("due_at")
       .limit(atMost)
       .execute();
-    return rows.map(({ session_id, epoch }) => ({ id: session_id as SessionId, epoch })); // As it was given.
+    return rows.map(({ session_id, epoch }) => ({ id: session_id as SessionId, epoch })); // Unchanged since it was stored.
   }
 
   async listSessions(page: { readonly after: SessionId | undefined; readonly limit: number }) {
@@ -247,14 +247,14 @@ export class SqlSessions implements SessionStore, ShareStore {
       await transaction.deleteFrom("session_subscriptions").where("subscription_id", "=", id).execute();
       if (row !== undefined) await this.#shares.leave(transaction, row.group_id, [found.filter]);
       await keepShared(transaction, [found.session_id]);
-      await this.#database.notify(transaction, { kind: "session", id: found.session_id as SessionId }); // As it was given.
+      await this.#database.notify(transaction, { kind: "session", id: found.session_id as SessionId }); // Unchanged since it was stored.
       return true;
     });
   }
 
   async listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]> {
     const rows = await findDetached(this.#database.relaxed, groupId, atMost).execute();
-    return rows.map(({ session_id, epoch }) => ({ id: session_id as SessionId, epoch })); // As it was given.
+    return rows.map(({ session_id, epoch }) => ({ id: session_id as SessionId, epoch })); // Unchanged since it was stored.
   }
 
   async countDetached(groupId: GroupId): Promise<number> {
@@ -348,7 +348,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     return { status: "begun", former, current };
   }
 
-  /** Undefined for a session of which a row is damaged. */
+  /** Undefined if the row of the session or of a filter is damaged. */
   async #read(
     database: Pick<Transaction<Schema>, "selectFrom">,
     row: SessionTable,
@@ -369,19 +369,19 @@ export class SqlSessions implements SessionStore, ShareStore {
     return (await finding.executeTakeFirst())?.generation ?? 0;
   }
 
-  /** The row of a session under that epoch, which nobody else changes to the end of the transaction; nor does its group roll back. */
+  /** Locks a session's row, and its group against rollbacks, until the transaction ends. Undefined if the session has another epoch. */
   async #lockRow(transaction: Transaction<Schema>, { id, epoch }: SessionKey): Promise<SessionTable | undefined> {
     const groups = transaction.selectFrom("sessions").select("group_id").where("session_id", "=", id);
     const groupId = (await groups.executeTakeFirst())?.group_id;
     if (groupId === undefined) return undefined;
-    await this.#database.lock(transaction, goingBack(groupId), "shared");
+    await this.#database.lock(transaction, rollbackLock(groupId), "shared");
     const rows = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id).where("epoch", "=", epoch);
     return this.#database.locking(rows).executeTakeFirst();
   }
 
   async #sessionOf(database: Pick<Transaction<Schema>, "selectFrom">, id: string): Promise<SessionId | undefined> {
     const rows = database.selectFrom("session_subscriptions").select("session_id").where("subscription_id", "=", id);
-    return (await rows.executeTakeFirst())?.session_id as SessionId | undefined; // As it was given.
+    return (await rows.executeTakeFirst())?.session_id as SessionId | undefined; // Unchanged since it was stored.
   }
 
   async #remove(

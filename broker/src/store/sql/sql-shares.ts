@@ -16,16 +16,16 @@ import {
   ofShare,
   toShareEventRow,
 } from "./share-rows.ts";
-import { goingBack } from "./sql-subscriptions.ts";
+import { rollbackLock } from "./sql-subscriptions.ts";
 
-/** A share with columns of the oldest event that a member has: all of them null if there is none. */
+/** A share with columns of its oldest event in `share_events`: all of them null if there is none. */
 interface PlaceRow extends ShareTable {
   readonly event_position: number | null;
   readonly event_topic: string | null;
   readonly event_checksum: number | null;
 }
 
-/** No session has this epoch, so that an event under it is returned. */
+/** No session has this epoch, so an event with it counts as returned. */
 const noEpoch = -1;
 
 /** The shares' part of the store. */
@@ -42,7 +42,7 @@ export class SqlShares implements ShareStore {
     const share = row && fromShareRow(row);
     if (share !== undefined) return share;
     return relaxed.transaction().execute(async (transaction) => {
-      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       return this.#begin(transaction, { groupId, filter });
     });
   }
@@ -62,7 +62,7 @@ export class SqlShares implements ShareStore {
     const places = rows.map(fromShareEventRow);
     const damaged = rows.filter((_, index) => places[index] === undefined);
     if (damaged.length > 0) {
-      this.#database.damaged(`returned events of share ${id} (${damaged.length}) do not match their checksums`); // reports it
+      this.#database.damaged(`returned events of share ${id} (${damaged.length}) do not match their checksums`); // This reports it.
       await relaxed
         .deleteFrom("share_events")
         .where("share_id", "=", id)
@@ -79,7 +79,7 @@ export class SqlShares implements ShareStore {
   async findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]> {
     if (ids.length === 0) return [];
     const rows = await findReturning(this.#database, ids).execute();
-    return rows.map(({ share_id }) => share_id as ShareId); // As it was given.
+    return rows.map(({ share_id }) => share_id as ShareId); // Unchanged since it was stored.
   }
 
   async takeShared({ id, epoch, cursor, gifts, dropped }: ShareTake): Promise<"taken" | "refused" | "member-refused"> {
@@ -115,20 +115,20 @@ export class SqlShares implements ShareStore {
           .where("share_id", "=", id)
           .where("position", "=", position)
           .where("session_id", "=", to.id)
-          .where("given_epoch", "=", to.epoch) // it may have another one now
+          .where("given_epoch", "=", to.epoch) // `session_epoch` may have changed since.
           .execute();
       }
     });
   }
 
-  /** A session's new filters: begins their shares. */
+  /** Begins the shares of a session's new filters, if they do not exist. */
   async join(transaction: Transaction<Schema>, groupId: string, filters: readonly StoredFilter[]): Promise<void> {
     for (const { filter } of filters.filter(({ filter: text }) => isShared(text)).toSorted(byText)) {
       await this.#begin(transaction, { groupId, filter });
     }
   }
 
-  /** Filters that a session no longer has: ends those of their shares that have no member left. */
+  /** Removes the shares of a session's former filters that have no member left. */
   async leave(transaction: Transaction<Schema>, groupId: string, filters: readonly string[]): Promise<void> {
     for (const filter of filters.filter(isShared).toSorted()) {
       await this.#lock(transaction, groupId, filter);
@@ -153,7 +153,7 @@ export class SqlShares implements ShareStore {
     return (await finding.execute()).map(({ filter }) => filter).filter(isShared);
   }
 
-  /** Locks the members' sessions, so that their epochs stay. Answers whether they have the given ones. */
+  /** Locks the members' sessions, so that their epochs stay. Returns whether all have the given epochs. */
   async #holdMembers(transaction: Transaction<Schema>, gifts: readonly ShareGift[]): Promise<boolean> {
     const members = new Map(gifts.map(({ to }) => [to.id, to.epoch]));
     if (members.size === 0) return true;
@@ -171,18 +171,18 @@ export class SqlShares implements ShareStore {
     return this.#database.lock(transaction, `share ${JSON.stringify([groupId, filter])}`);
   }
 
-  /** The share as it is, or begun if its row is missing or damaged. Undefined where no session is a member. */
+  /** Returns the share; begins it if its row is missing or damaged. Undefined if no session is a member. */
   async #begin(transaction: Transaction<Schema>, { groupId, filter }: NamedShare): Promise<StoredShare | undefined> {
     await this.#lock(transaction, groupId, filter);
     const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
     const share = row && fromShareRow(row);
     if (share !== undefined) return share;
-    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // reports it
+    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // This reports it.
     return beginShare(transaction, { groupId, filter }, row);
   }
 }
 
-/** A session has done with events of shares. Call it in a transaction in which the session has its epoch. */
+/** Deletes events that a session has settled. The transaction has checked the session's epoch. */
 export async function settle(
   transaction: Transaction<Schema>,
   id: SessionId,
@@ -193,7 +193,7 @@ export async function settle(
   for (const [share, positions] of byShare) await deleteEvents(transaction, { share, positions, holder: id });
 }
 
-/** A session goes on under the next epoch, with what it has of shares. */
+/** Moves the events of sessions to their next epoch, so that they do not count as returned. */
 export async function keepShared(transaction: Transaction<Schema>, ids: readonly string[]): Promise<void> {
   for (const page of pagesOf(ids)) {
     await transaction
@@ -204,7 +204,7 @@ export async function keepShared(transaction: Transaction<Schema>, ids: readonly
   }
 }
 
-/** Moves the shares of a group back that are beyond the end, and gives all of them a new epoch. */
+/** Moves the cursors of a group's shares beyond `end` back to it, deletes events after it, and gives every share a new epoch. */
 export async function cutBackShares(
   transaction: Transaction<Schema>,
   { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
@@ -219,13 +219,13 @@ export async function cutBackShares(
   await transaction.deleteFrom("share_events").where("position", ">", end).where("share_id", "in", ids).execute();
 }
 
-/** The check of a share under its next epoch. What is damaged stays damaged. */
+/** The `cursor_check` of a share with its next epoch; -1 for a damaged row, so that it stays damaged. */
 function checkAfter(cursor: RawBuilder<number>): RawBuilder<number> {
   const isIntact = sql`cursor_check = ${cursorCheckSql(sql`cursor`, sql`epoch`)}`;
   return sql<number>`case when ${isIntact} then ${cursorCheckSql(cursor, sql`epoch + 1`)} else -1 end`;
 }
 
-/** Whether nobody has the event any more: a session's epoch ends with its connection. */
+/** Whether no session has the event any more: a session's epoch changes when its connection ends. */
 const isReturned = sql<boolean>`not exists (
   select 1 from sessions
   where sessions.session_id = share_events.session_id and sessions.epoch = share_events.session_epoch)`;
@@ -259,13 +259,13 @@ export function findPlaces({ relaxed, column }: SqlDatabase, groupId: GroupId, f
     .where("filter", "in", column(filters));
 }
 
-/** A damaged event counts as none: whoever takes returned events reports it. */
+/** Ignores a damaged event; `listReturned` reports it. */
 function toPlace(row: PlaceRow): readonly (readonly [TopicFilter, Position])[] {
   const share = fromShareRow(row);
   if (share === undefined) return [];
   const oldest = oldestOf(row);
   const place = oldest === undefined ? share.cursor : minOf(share.cursor, before(oldest.position));
-  return [[row.filter as TopicFilter, place]]; // As it was given.
+  return [[row.filter as TopicFilter, place]]; // Unchanged since it was stored.
 }
 
 function oldestOf({ share_id, event_position: position, event_topic: topic, event_checksum: checksum }: PlaceRow) {

@@ -31,9 +31,9 @@ const ages = blocks.slice(1).map(({ number }) => number);
 
 type IndexRow = InsertObject<Schema, IndexTable>;
 
-/** A table of an earlier time than the others, as where a disk loses the last writes of its pages. The checksums of its rows are right. */
+/** Tests starts with one table that is older than the others, as if the disk had lost its last writes. The checksums of its rows match. */
 export function testStaleRows(name: string, create: () => Promise<SqlBackend>): void {
-  describe(`${name} whose tables are of different times`, () => {
+  describe(`${name} with a table that is older than the others`, () => {
     let store: SqlStore;
     let database: SqlDatabase;
     let warnings: (LogFields | undefined)[];
@@ -67,7 +67,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       head: (await store.findHead(group))?.blockNumber,
       subscriptions: await store.listSubscriptions(),
     });
-    /** Makes the table as it was before the block, starts on that, and follows the chain. */
+    /** Restores the table's content from before a block, starts, and applies the missing blocks. Returns what the store answered before. */
     const startOn = async (table: IndexTable, { before, isFinal }: { before: number; isFinal: boolean }) => {
       await store.insertSubscription(subscriptionOf(1), 0);
       await apply(
@@ -91,7 +91,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
     };
 
     it.each(tables.flatMap((table) => ages.map((before) => [table, before] as const)))(
-      "has the same index after a start with the table %s as before block %i",
+      "rebuilds the same index after a start with the table %s from before block %i",
       async (table, before) => {
         const whole = await startOn(table, { before, isFinal: true });
         expect(await readAll()).toEqual(whole);
@@ -100,7 +100,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       },
     );
 
-    it.each(ages)("can roll back after a start with the table blocks as before block %i", async (before) => {
+    it.each(ages)("can roll back after a start with the table blocks from before block %i", async (before) => {
       const whole = await startOn("blocks", { before, isFinal: false });
       expect(await readAll()).toEqual(whole);
       expect(warnings).toMatchObject([{ table: "blocks" }]);
@@ -110,29 +110,22 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
     });
 
     it.each([
-      ["a gap", blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] }), /stands before 5/],
-      [
-        "a topic that it does not have",
-        blockOf(10, { closed: [{ name: parseTopicName("delta"), closed: true }] }),
-        /never/,
-      ],
-      ["a topic that it has", blockOf(10, { opened: [topicOf(gamma, 3)] }), /opened twice/],
-    ])(
-      "a block of the own chain that shows %s is damage, and the next start builds the index anew",
-      async (_, block, says) => {
-        await apply(blocks, true);
-        const applying = store.applyBlocks(group, [block], { isFinal: true });
-        await expect(applying).rejects.toMatchObject({ fault: "corrupt", message: expect.stringMatching(says) });
-        await restart();
-        expect(warnings).toMatchObject([{ table: "groups" }]);
-        expect(await store.findHead(group)).toBeUndefined();
-      },
-    );
+      ["a gap", blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] }), /with sequence 5/],
+      ["an unknown topic", blockOf(10, { closed: [{ name: parseTopicName("delta"), closed: true }] }), /never/],
+      ["a second opening of a topic", blockOf(10, { opened: [topicOf(gamma, 3)] }), /opened twice/],
+    ])("reports damage for a final block with %s, and empties the index at the next start", async (_, block, says) => {
+      await apply(blocks, true);
+      const applying = store.applyBlocks(group, [block], { isFinal: true });
+      await expect(applying).rejects.toMatchObject({ fault: "corrupt", message: expect.stringMatching(says) });
+      await restart();
+      expect(warnings).toMatchObject([{ table: "groups" }]);
+      expect(await store.findHead(group)).toBeUndefined();
+    });
 
-    it("a block of another chain that shows a gap is refused, and the index stays: the chain's node may have left out logs", async () => {
+    it("refuses a block with a gap that is not final, and keeps the index: the chain node may have left out logs", async () => {
       await apply(blocks, false);
       const gap = blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] });
-      const refusal = { name: "UnfitBlockError", message: expect.stringMatching(/stands before 5.*left out logs/) };
+      const refusal = { name: "UnfitBlockError", message: expect.stringMatching(/with sequence 5.*left out logs/) };
       await expect(store.applyBlocks(group, [gap])).rejects.toMatchObject(refusal);
       await restart();
       expect(warnings).toEqual([]);

@@ -8,13 +8,13 @@ import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
 const topicCount = 1000;
-/** Without begin and commit, and without the statements that an in-process database runs for each row. */
+/** Maximum number of statements for a block, without begin and commit, and without those that an in-process database runs for each row. */
 const statementsMax = 20;
 /** Additional statements for as many retained events: two look-ups and six inserts. A block without retained events needs none. */
 const retainedStatementsMax = 8;
 const names = Array.from({ length: topicCount }, (_, index) => parseTopicName(`topic/${index}`));
 
-/** The database, which counts every statement that waits for an answer. */
+/** A backend that calls `count` for every statement that waits for an answer. */
 function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
   const plugin: KyselyPlugin = {
     transformQuery: ({ node }) => node,
@@ -71,7 +71,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     const marked = await statementsOf(() => publishIn(4, names));
     await store.stop();
     await store.start();
-    expect(marked).toBeGreaterThan(plain); // counted at all
+    expect(marked).toBeGreaterThan(plain); // The counter works.
     expect(marked - plain).toBeLessThanOrEqual(retainedStatementsMax);
     const withoutMemory = await statementsOf(() => publishIn(5));
     expect(withoutMemory).toBeGreaterThan(1);

@@ -112,7 +112,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it.each([300, 3_000])("gives the space of dropped events of %i bytes to the next batches", async (bytes) => {
+  it.each([300, 3_000])("reuses the space of dropped events of %i bytes for the next batches", async (bytes) => {
     const store = createSqlStore({ file });
     await store.start();
     await store.applyBlocks(group, history.slice(0, 1), { isFinal: true });
@@ -131,7 +131,7 @@ describe("the SQLite store", () => {
       await store.start();
     }
     await store.stop();
-    // The rows that stay take 214 bytes; with an update in place it would be 557 and 4,148.
+    // The remaining rows take 214 bytes each; after an update in place they would take 557 and 4,148.
     expect((Math.max(...sizes) - Math.min(...sizes)) / 3 / perRound).toBeLessThan(250);
   });
 
@@ -149,7 +149,7 @@ describe("the SQLite store", () => {
     await second.stop();
   });
 
-  it("refuses another process", async () => {
+  it("keeps another process from reading its file", async () => {
     const store = createSqlStore({ file });
     await store.start();
     const script = `const { DatabaseSync } = await import("@photostructure/sqlite");
@@ -189,7 +189,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("reports a file that is no database and leaves it unchanged", async () => {
+  it("reports a file that is not a database, and leaves it unchanged", async () => {
     writeFileSync(file, "no database ".repeat(1000));
     await expect(createSqlStore({ file }).start()).rejects.toMatchObject({ fault: "corrupt" });
     expect(readdirSync(join(file, ".."))).toEqual(["store.db"]);

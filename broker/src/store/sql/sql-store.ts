@@ -109,10 +109,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     this.#beforeEmptying = beforeEmptying;
   }
 
-  readonly sessions: Store["sessions"] = passOnSessions(() => this.#parts().sessions);
-  readonly deadLetters: Store["deadLetters"] = passOnLetters(() => this.#parts().deadLetters);
+  readonly sessions: Store["sessions"] = passOnSessions(() => this.#opened().sessions);
+  readonly deadLetters: Store["deadLetters"] = passOnLetters(() => this.#opened().deadLetters);
 
-  /** Undefined where the store is not open, or on a database server. */
+  /** Undefined if the store is not open, or is on a database server. */
   get file(): HeldFile | undefined {
     return this.#open?.database.file;
   }
@@ -165,7 +165,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     }
   }
 
-  /** Waits for the call in progress. Without effect on a store that was not started or is stopped. */
+  /** Waits for the call in progress. Does nothing if the store is not started. */
   async stop(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
@@ -173,122 +173,122 @@ export class SqlStore implements Store, Journal, GroupRecords {
   }
 
   async findHead(groupId: GroupId): Promise<IndexHead | undefined> {
-    return this.#parts().index.findHead(groupId);
+    return this.#opened().index.findHead(groupId);
   }
 
   async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void> {
-    return this.#parts().index.applyBlocks(groupId, blocks, options);
+    return this.#opened().index.applyBlocks(groupId, blocks, options);
   }
 
   async listBlocks(
     groupId: GroupId,
     page: { readonly atMost: number; readonly below?: number },
   ): Promise<readonly BlockRef[]> {
-    return this.#parts().index.listBlocks(groupId, page);
+    return this.#opened().index.listBlocks(groupId, page);
   }
 
   async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
-    return this.#parts().index.rollBack(groupId, to, lease);
+    return this.#opened().index.rollBack(groupId, to, lease);
   }
 
   async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
-    return this.#parts().index.findVanished(groupId, place);
+    return this.#opened().index.findVanished(groupId, place);
   }
 
   async listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]> {
-    return this.#parts().index.listSkippedEntries(groupId, atMost);
+    return this.#opened().index.listSkippedEntries(groupId, atMost);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {
-    return this.#parts().index.findTopic(groupId, name);
+    return this.#opened().index.findTopic(groupId, name);
   }
 
   async findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]> {
-    return this.#parts().index.findTopics(groupId, names);
+    return this.#opened().index.findTopics(groupId, names);
   }
 
   async findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]> {
-    return this.#parts().index.findTopicsByAddress(groupId, addresses);
+    return this.#opened().index.findTopicsByAddress(groupId, addresses);
   }
 
   async listTopics(groupId: GroupId, query: TopicQuery): Promise<TopicPage> {
-    return this.#parts().index.listTopics(groupId, query);
+    return this.#opened().index.listTopics(groupId, query);
   }
 
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
-    return this.#parts().index.countTopics(groupId, prefix, except);
+    return this.#opened().index.countTopics(groupId, prefix, except);
   }
 
   async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
-    return this.#parts().index.findTopicsByDigest(groupId, digest);
+    return this.#opened().index.findTopicsByDigest(groupId, digest);
   }
 
   async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
-    return this.#parts().index.findBatch(groupId, event);
+    return this.#opened().index.findBatch(groupId, event);
   }
 
   async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
-    return this.#parts().index.readBatches(groupId, range);
+    return this.#opened().index.readBatches(groupId, range);
   }
 
   async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
-    return this.#parts().index.mendBatches(groupId, batches);
+    return this.#opened().index.mendBatches(groupId, batches);
   }
 
   async dropEvents(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
-    return this.#parts().index.dropEvents(groupId, batches);
+    return this.#opened().index.dropEvents(groupId, batches);
   }
 
   async listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]> {
-    return this.#parts().index.listRetained(groupId, page);
+    return this.#opened().index.listRetained(groupId, page);
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
-    return this.#parts().index.countEventsAfter(groupId, { topic, after });
+    return this.#opened().index.countEventsAfter(groupId, { topic, after });
   }
 
   async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
-    return this.#parts().index.countEventsAfterEach(groupId, places);
+    return this.#opened().index.countEventsAfterEach(groupId, places);
   }
 
   async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
-    return this.#parts().index.countStretch(groupId, stretch);
+    return this.#opened().index.countStretch(groupId, stretch);
   }
 
   async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
-    return this.#parts().index.measureTopic(groupId, stretch);
+    return this.#opened().index.measureTopic(groupId, stretch);
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {
-    return this.#parts().subscriptions.find(id);
+    return this.#opened().subscriptions.find(id);
   }
 
   async findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]> {
-    return this.#parts().subscriptions.findAll(ids);
+    return this.#opened().subscriptions.findAll(ids);
   }
 
   async countSubscriptions(): Promise<number> {
-    return this.#parts().subscriptions.count();
+    return this.#opened().subscriptions.count();
   }
 
   async countHeld(): Promise<readonly HeldCount[]> {
-    return this.#parts().subscriptions.countHeld();
+    return this.#opened().subscriptions.countHeld();
   }
 
   async countOwned(): Promise<readonly OwnedCount[]> {
-    return countOwned(this.#parts().database.relaxed);
+    return countOwned(this.#opened().database.relaxed);
   }
 
   async countSubscriptionsTo(receiver: string): Promise<number> {
-    return this.#parts().subscriptions.countTo(receiver);
+    return this.#opened().subscriptions.countTo(receiver);
   }
 
   async listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]> {
-    return this.#parts().subscriptions.list(page);
+    return this.#opened().subscriptions.list(page);
   }
 
   async searchSubscriptions(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]> {
-    return this.#parts().subscriptions.search(search, page);
+    return this.#opened().subscriptions.search(search, page);
   }
 
   async insertSubscription(
@@ -296,7 +296,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     generation: number,
     quotas: readonly StoredQuota[] = [],
   ): Promise<InsertOutcome> {
-    return this.#parts().subscriptions.insert({ subscription, generation, quotas });
+    return this.#opened().subscriptions.insert({ subscription, generation, quotas });
   }
 
   async updateSubscription(
@@ -304,7 +304,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     change: CallbackChange,
     quotas: readonly StoredQuota[] = [],
   ): Promise<boolean | OverQuota> {
-    return this.#parts().subscriptions.update(key, change, quotas);
+    return this.#opened().subscriptions.update(key, change, quotas);
   }
 
   async moveSubscription(
@@ -312,81 +312,81 @@ export class SqlStore implements Store, Journal, GroupRecords {
     move: SubscriptionMove,
     generation: number,
   ): ReturnType<Store["moveSubscription"]> {
-    return this.#parts().subscriptions.move(key, move, generation);
+    return this.#opened().subscriptions.move(key, move, generation);
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
-    return this.#parts().subscriptions.replaceSecrets(changes);
+    return this.#opened().subscriptions.replaceSecrets(changes);
   }
 
   async setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {
-    return this.#parts().subscriptions.setState(key, state);
+    return this.#opened().subscriptions.setState(key, state);
   }
 
   async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
-    return this.#parts().subscriptions.delete(key);
+    return this.#opened().subscriptions.delete(key);
   }
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
-    return this.#parts().subscriptions.saveProgress(rows);
+    return this.#opened().subscriptions.saveProgress(rows);
   }
 
   async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {
-    return this.#parts().groupRecords.findGroupRecord(groupId);
+    return this.#opened().groupRecords.findGroupRecord(groupId);
   }
 
   async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord> {
-    return this.#parts().groupRecords.saveGroupRecord(groupId, record);
+    return this.#opened().groupRecords.saveGroupRecord(groupId, record);
   }
 
   async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
-    return this.#parts().groupRecords.saveWriters(groupId, writers, gone);
+    return this.#opened().groupRecords.saveWriters(groupId, writers, gone);
   }
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {
-    return this.#parts().journal.recordTransactions(entries);
+    return this.#opened().journal.recordTransactions(entries);
   }
 
   async listTransactions(groupId: GroupId, sender: Address): Promise<readonly JournalEntry[]> {
-    return this.#parts().journal.listTransactions(groupId, sender);
+    return this.#opened().journal.listTransactions(groupId, sender);
   }
 
   async removeTransactions(groupId: GroupId, sender: Address, nonces: readonly number[]): Promise<void> {
-    return this.#parts().journal.removeTransactions(groupId, sender, nonces);
+    return this.#opened().journal.removeTransactions(groupId, sender, nonces);
   }
 
   async recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]> {
-    return this.#parts().publishKeys.recordPublishKeys(rows);
+    return this.#opened().publishKeys.recordPublishKeys(rows);
   }
 
   async findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined> {
-    return this.#parts().publishKeys.findPublishKey(key);
+    return this.#opened().publishKeys.findPublishKey(key);
   }
 
   async movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean> {
-    return this.#parts().publishKeys.movePublishKey(row, sender);
+    return this.#opened().publishKeys.movePublishKey(row, sender);
   }
 
   async releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]> {
-    return this.#parts().publishKeys.releasePublishKeys(rows);
+    return this.#opened().publishKeys.releasePublishKeys(rows);
   }
 
   async expirePublishKeys(
     groupId: GroupId,
     page: { readonly before: number; readonly atMost: number },
   ): Promise<number> {
-    return this.#parts().publishKeys.expirePublishKeys(groupId, page);
+    return this.#opened().publishKeys.expirePublishKeys(groupId, page);
   }
 
   async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
-    return this.#parts().publishKeys.countPublishKeys(groupId, scopeMin);
+    return this.#opened().publishKeys.countPublishKeys(groupId, scopeMin);
   }
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
-    return this.#parts().publishKeys.dropPublishKeys(groupId, scope);
+    return this.#opened().publishKeys.dropPublishKeys(groupId, scope);
   }
 
-  #parts(): OpenDependencies {
+  #opened(): OpenDependencies {
     if (this.#open === undefined) throw new Error("the store is not started");
     return this.#open;
   }

@@ -28,7 +28,7 @@ export async function createRoleTables(database: Kysely<ApiKeySchema>): Promise<
     .execute();
 }
 
-/** As `ApiKeys.putRole` says. */
+/** See `ApiKeys.putRole`. */
 export async function putRole(
   transaction: Transaction<ApiKeySchema>,
   { name, rules }: { readonly name: string; readonly rules: readonly AccessRule[] },
@@ -50,7 +50,7 @@ export async function putRole(
   return true;
 }
 
-/** As `ApiKeys.deleteRole` says. */
+/** See `ApiKeys.deleteRole`. */
 export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: string): Promise<boolean> {
   await nextRevision(transaction);
   const { numDeletedRows } = await transaction
@@ -60,7 +60,7 @@ export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: s
   return numDeletedRows > 0n;
 }
 
-/** As `ApiKeys.readRoles` says. The revision is read first: a change that comes meanwhile is read again. */
+/** See `ApiKeys.readRoles`. Reads the revision first, so that the next call returns changes made during this one. */
 export async function readRoles(database: Kysely<ApiKeySchema>, after: number): Promise<RoleChanges | undefined> {
   const { revision } = await database.selectFrom("access_role_revisions").select("revision").executeTakeFirstOrThrow();
   if (revision === after) return undefined;
@@ -87,7 +87,7 @@ async function nextRevision(transaction: Transaction<ApiKeySchema>): Promise<num
   return revision;
 }
 
-/** A row without a name is nobody's: whoever has its role has none then. */
+/** Whether a row has a valid name. A row without one is ignored, so its former role grants nothing. */
 function hasName({ name }: { readonly name: unknown }): boolean {
   return typeof name === "string" && isRoleName(name);
 }
@@ -97,7 +97,7 @@ function fromRow(row: RoleTable): StoredRole {
   return { name: row.name, rules: isWhole ? parseRules(row.rules) : undefined };
 }
 
-/** Checked also where the checksum is right: whoever writes to the table can make one. */
+/** Validates the rules although the checksum matches: anyone who can write to the table can compute a checksum. */
 function parseRules(text: string): readonly AccessRule[] | undefined {
   try {
     return readRules(JSON.parse(text));

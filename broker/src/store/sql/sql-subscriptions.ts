@@ -29,7 +29,7 @@ import {
 
 interface NewSubscription {
   readonly subscription: Subscription;
-  /** Of the index in which its cursor lies. */
+  /** Generation of the index from which the cursor comes. */
   readonly generation: number;
   readonly quotas: readonly StoredQuota[];
 }
@@ -38,19 +38,19 @@ type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTa
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
 
-/** Subscriptions that one transaction inserts. */
+/** Maximum number of subscriptions that one transaction inserts. */
 const insertedTogetherMax = 256;
 
-/** Lock that a rollback holds exclusively, and that a transaction shares if it writes a position that must stay valid until its commit. */
-export function goingBack(groupId: string): string {
-  return `going back ${groupId}`;
+/** Name of the lock that a rollback holds exclusively. A transaction shares it if it writes a position that must stay valid until its commit. */
+export function rollbackLock(groupId: string): string {
+  return `going back ${groupId}`; // Nodes of earlier versions use the same text.
 }
 
-/** The subscriptions' half of the store. A call that returns true is on disk, except for progress. */
+/** The subscriptions' part of the store. A change is on disk when its call returns, except for progress. */
 export class SqlSubscriptions {
   readonly #database: SqlDatabase;
   readonly #queries: SubscriptionQueries;
-  /** By group: a rollback holds up the inserts of its group alone. */
+  /** By group, so that a rollback delays only the inserts of its own group. */
   readonly #inserts = new Map<GroupId, GroupCommit<NewSubscription, InsertOutcome>>();
 
   constructor(database: SqlDatabase) {
@@ -88,7 +88,7 @@ export class SqlSubscriptions {
   async countHeld(): Promise<readonly HeldCount[]> {
     const { rows } = await this.#database.relaxed.executeQuery(this.#queries.countHeld.bind({}));
     return rows.map(({ group_id, state, count }) => {
-      return { groupId: group_id as GroupId, state: state as SubscriptionState, count }; // As they were written.
+      return { groupId: group_id as GroupId, state: state as SubscriptionState, count }; // Unchanged since they were stored.
     });
   }
 
@@ -116,7 +116,7 @@ export class SqlSubscriptions {
 
   async #insertAll(groupId: GroupId, items: readonly NewSubscription[]): Promise<readonly InsertOutcome[]> {
     return this.#database.durable.transaction().execute(async (transaction) => {
-      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
       const current = heads[0]?.generation ?? 0;
       const isValid = ({ subscription: { cursor }, generation }: NewSubscription): boolean =>
@@ -125,7 +125,7 @@ export class SqlSubscriptions {
       const refused = await this.#findOverQuota(transaction, due);
       const admitted = due.filter((item) => !refused.has(item));
       const rows = new Map(admitted.map(({ subscription }) => [subscription.id, subscription]));
-      // In the order of identifiers: transactions of two nodes that insert the same ones must not deadlock.
+      // In the order of identifiers, so that transactions of two nodes that insert the same ones cannot deadlock.
       const ordered = [...rows.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
       const made = await this.#database.rowWriter.insertSubscriptions(transaction, ordered.map(toSubscriptionRow));
       const inserted = new Set(made.map(({ id }) => id));
@@ -176,7 +176,7 @@ export class SqlSubscriptions {
     generation: number,
   ): ReturnType<Store["moveSubscription"]> {
     return this.#database.durable.transaction().execute(async (transaction) => {
-      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
       const current = heads[0]?.generation ?? 0;
       if (cursor !== undefined && !isInIndex(cursor, { generation, current })) return "went-back";
@@ -232,7 +232,7 @@ export class SqlSubscriptions {
       }),
       rows.flatMap(({ skipped = [] }) => skipped.map(toLetterRow)),
     );
-    return refused as readonly SubscriptionId[]; // Some of those given.
+    return refused as readonly SubscriptionId[]; // Identifiers of the given rows.
   }
 
   async #change(isDue: (row: SubscriptionTable) => boolean, change: SubscriptionChange): Promise<boolean> {
@@ -256,7 +256,7 @@ export class SqlSubscriptions {
   }
 }
 
-/** A cursor before every event cannot point to an event that a rollback removed. */
+/** Whether a cursor is valid in the current index. A cursor before every event always is: no rollback can remove its event. */
 function isInIndex(
   cursor: Position,
   { generation, current }: { readonly generation: number; readonly current: number },

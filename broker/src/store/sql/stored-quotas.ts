@@ -5,17 +5,15 @@ import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 /** A row that is about to be written. */
 type NewRow = Pick<SubscriptionTable, "id" | "receiver">;
 
-/** What one quota counts by now, with the rows that were admitted since. */
+/** What one quota counts: stored rows, and rows that were admitted since. */
 interface Tally {
   readonly quota: StoredQuota;
   count: number;
-  /** Of callbacks; undefined where rows are counted. */
+  /** Receivers of callbacks, if the quota counts these; undefined if it counts rows. */
   readonly hosts: Set<string | null> | undefined;
 }
 
-/**
- * Counts rows against quotas in the transaction that writes them. It holds a lock of each quota until then, so that the counts are exact over all nodes.
- */
+/** Counts rows against quotas in the transaction that writes them. It holds a lock of each quota, so that the counts are exact across all nodes. */
 export class QuotaTallies {
   readonly #database: SqlDatabase;
   readonly #transaction: Transaction<Schema>;
@@ -26,7 +24,7 @@ export class QuotaTallies {
     this.#transaction = transaction;
   }
 
-  /** Reads what the quotas count. Rows that are about to change do not count: give their identifiers. */
+  /** Reads what the quotas count. `except` is a subscription that is about to change: its receiver does not count. */
   static async read(
     database: SqlDatabase,
     transaction: Transaction<Schema>,
@@ -34,7 +32,7 @@ export class QuotaTallies {
   ): Promise<QuotaTallies> {
     const tallies = new QuotaTallies(database, transaction);
     const byName = new Map(quotas.map((quota) => [nameOf(quota), quota]));
-    // In one order: transactions of two nodes must not deadlock.
+    // Always in the same order, so that transactions of two nodes cannot deadlock.
     for (const name of [...byName.keys()].toSorted()) {
       const quota = byName.get(name);
       if (quota === undefined) continue;
@@ -79,7 +77,7 @@ export class QuotaTallies {
   }
 }
 
-/** How many sessions a quota counts, with nothing else in the transaction to be admitted. */
+/** The first quota that one more session would exceed; undefined if there is none. */
 export async function findExceededSession(
   database: SqlDatabase,
   transaction: Transaction<Schema>,
@@ -101,7 +99,7 @@ function isFull({ quota, count, hosts }: Tally, receiver: string | null): boolea
   return hosts === undefined ? count >= quota.max : !hosts.has(receiver) && hosts.size >= quota.max;
 }
 
-/** A limit that two nodes have set differently is of two quotas. */
+/** The name of a quota's tally and lock. It contains the limit: nodes with different limits have different quotas. */
 function nameOf({ of, name, what, max }: StoredQuota): string {
   return `${what} ${of} ${name} ${max}`;
 }

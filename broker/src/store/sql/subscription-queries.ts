@@ -16,7 +16,7 @@ type Change = Identified &
 type Identified = Pick<SubscriptionTable, "id">;
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
-/** The conditions of indexes, written as their definitions have them. */
+/** The conditions of partial indexes, exactly as the migrations define them. */
 export const isHeld = sql<boolean>`state <> 'active'`;
 export const isFailing = sql<boolean>`failing_since > 0`;
 
@@ -98,12 +98,12 @@ function prepareUpdate(database: Kysely<Schema>) {
   });
 }
 
-/** The given ids that exist. */
+/** The subscriptions with the given ids, as far as they exist. */
 export function findSubscriptions({ relaxed, column }: SqlDatabase, ids: readonly string[]) {
   return relaxed.selectFrom("subscriptions").selectAll().where("id", "in", column(ids));
 }
 
-/** The subscriptions that match, after an identifier; the empty text sorts before all. */
+/** The matching subscriptions after an identifier. The empty text sorts before every identifier. */
 export function searchSubscriptions(
   { relaxed }: SqlDatabase,
   search: SubscriptionSearch,
@@ -122,13 +122,13 @@ export function searchSubscriptions(
   return query.orderBy(key).limit(limit);
 }
 
-/** At whatever port. */
+/** Whether the receiver is at a host, at any port. */
 function isAtHost(host: string) {
   const start = `${host}:`;
   return sql<boolean>`(receiver = ${host} or substr(receiver, 1, ${start.length}) = ${start})`;
 }
 
-/** The identifier, but no database can use its index: to follow that order through 100,000 rows that do not match takes a second, to scan them 30 ms. */
+/** The identifier in a form that keeps databases from using its index: 100,000 rows that do not match take a second through the index, 30 ms in a scan. */
 const plainId = sql<string>`id || ''`;
 
 function equalities({ groupId, state, format, filter, principal, owner }: SubscriptionSearch) {

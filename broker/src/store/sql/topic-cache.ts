@@ -3,7 +3,7 @@ import type { Address } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { KeyedTopic } from "./rows.ts";
 
-interface GroupRecords {
+interface CachedGroup {
   /** In the order in which they were written. */
   readonly byName: Map<TopicName, KeyedTopic>;
   readonly byAddress: Map<Address, KeyedTopic>;
@@ -14,7 +14,7 @@ interface GroupRecords {
  * gets in. That holds only while this process alone writes the index; with a shared database the cache is off (`topicsMax` 0).
  */
 export class TopicCache {
-  readonly #groups = new Map<GroupId, GroupRecords>();
+  readonly #groups = new Map<GroupId, CachedGroup>();
   readonly #topicsMax: number;
   #size = 0;
 
@@ -46,7 +46,7 @@ export class TopicCache {
     this.#size = 0;
   }
 
-  #groupOf(groupId: GroupId): GroupRecords {
+  #groupOf(groupId: GroupId): CachedGroup {
     const known = this.#groups.get(groupId);
     if (known !== undefined) return known;
     const group = { byName: new Map(), byAddress: new Map() };
@@ -54,7 +54,7 @@ export class TopicCache {
     return group;
   }
 
-  #dropOldest({ byName, byAddress }: GroupRecords): void {
+  #dropOldest({ byName, byAddress }: CachedGroup): void {
     const [oldest] = byName.values();
     if (oldest === undefined) return;
     byName.delete(oldest.topic.name);

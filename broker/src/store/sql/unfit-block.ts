@@ -4,9 +4,9 @@ import { UnfitBlockError } from "../index-plan.ts";
 import type { SqlDatabase } from "./schema.ts";
 
 /**
- * Blocks that are final come from the own chain, whose hashes were checked: one that does not fit meets an index that is damaged. Returns the error that
- * says so; the next start builds the index anew, whatever its checks find. Any other error stays as it is: another chain's node may have left out logs,
- * which it or another node gives at the next read.
+ * Converts the error for a final block that does not fit the index. Such blocks come from the embedded chain, whose hashes were checked, so the index is
+ * damaged: it marks the index, so that the next start empties it, and returns an error that says so. It returns other errors unchanged: a node of
+ * another chain may have left out logs that the next read returns.
  */
 export async function toIndexError(
   { durable, damaged }: Pick<SqlDatabase, "durable" | "damaged">,
@@ -18,7 +18,7 @@ export async function toIndexError(
   return damaged(error.message);
 }
 
-/** The next start finds a head that does not match its checksum. */
+/** Makes the head's checksum wrong, so that the next start empties the index. */
 async function spoilHead({ durable }: Pick<SqlDatabase, "durable">, groupId: GroupId): Promise<void> {
   const checksum = sql<number>`-1 - abs(checksum)`;
   await durable.updateTable("groups").set({ checksum }).where("group_id", "=", groupId).execute();

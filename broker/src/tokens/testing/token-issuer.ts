@@ -21,7 +21,7 @@ export class TestIssuer {
     return new TestIssuer(name, { ...(await exportJWK(publicKey)), kid, use: "sig" }, privateKey);
   }
 
-  /** `expiresAt` in seconds since the epoch. */
+  /** Signs a token with these claims and header fields, which override the defaults. */
   sign(claims: JWTPayload, header: Readonly<Record<string, unknown>> = {}): Promise<string> {
     return new SignJWT({ iss: this.name, aud: "stele", sub: "somebody", ...claims })
       .setProtectedHeader({ alg: "ES256", kid: this.kid, ...header })
@@ -29,7 +29,7 @@ export class TestIssuer {
   }
 }
 
-/** The document of keys that issuers publish. */
+/** A JWK set with the keys of these issuers. */
 export function toKeySet(...issuers: readonly TestIssuer[]): string {
   return JSON.stringify({ keys: issuers.map(({ jwk }) => jwk) });
 }

@@ -23,7 +23,7 @@ export async function serveNode(
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer); // A request without an encoding gives buffers.
-      const call = JSON.parse(Buffer.concat(chunks).toString()) as Call; // Sent by the command.
+      const call = JSON.parse(Buffer.concat(chunks).toString()) as Call; // The command sends only calls.
       const error = refuse(call);
       const answer =
         error === undefined ? { result: change(call.method, await chain.provider.request(call)) } : { error };

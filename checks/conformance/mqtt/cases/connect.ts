@@ -5,7 +5,7 @@ import { textsOf } from "../context.ts";
 
 export const connectCases: readonly Case[] = [
   {
-    name: "an unknown protocol level is refused with its return code, and the connection closes",
+    name: "an unknown protocol level is refused with return code 1, and the connection closes",
     v4: ["3.1.2-2", "3.2.2-4", "3.2.2-5"],
     v5: ["3.1.2-2"],
     run: async (context) => {
@@ -17,7 +17,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "the first answer is one CONNACK with success",
+    name: "a CONNECT is answered by one CONNACK with success",
     v4: ["3.1.4-4", "3.2.0-1", "3.2.2-1"],
     v5: ["3.1.4-5", "3.2.0-1", "3.2.0-2", "3.2.2-1", "3.2.2-2", "3.2.2-8", "4.12.0-6"],
     run: async (context) => {
@@ -30,7 +30,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "client identifiers of 1 to 23 letters and digits are taken",
+    name: "client identifiers of 1 to 23 letters and digits are accepted",
     v4: ["3.1.3-5"],
     v5: ["3.1.3-5"],
     run: async (context) => {
@@ -44,7 +44,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a client without an identifier gets one of its own",
+    name: "a client without an identifier gets a unique one",
     v4: ["3.1.3-6"],
     v5: ["3.1.3-6", "3.1.3-7", "3.2.2-16"],
     run: async (context) => {
@@ -63,7 +63,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a session that is kept needs an identifier",
+    name: "a client without an identifier that wants to keep its session is refused",
     v4: ["3.1.3-7", "3.1.3-8", "3.1.3-9"],
     run: async (context) => {
       const peer = await context.open();
@@ -73,7 +73,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "an identifier that is too long is refused, and what follows is not served",
+    name: "a client identifier that is too long is refused, and packets after it are not served",
     v4: ["3.1.3-9", "3.1.4-5", "3.2.2-4", "3.2.2-5"],
     v5: ["3.1.3-8", "3.1.4-6", "3.2.2-6", "3.2.2-7", "4.13.2-1"],
     run: async (context) => {
@@ -86,7 +86,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a will whose topic nobody may publish to is refused, without a CONNACK where no return code fits",
+    name: "a will with an invalid topic name is refused: by reason code in 5.0, by a close without CONNACK in 3.1.1",
     v4: ["3.2.2-6"],
     v5: ["3.2.2-6", "3.2.2-7"],
     run: async (context) => {
@@ -98,7 +98,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "the reason in words of a CONNACK stays within Maximum Packet Size",
+    name: "a CONNACK leaves out a Reason String that would exceed Maximum Packet Size",
     v5: ["3.2.2-19", "3.2.2-20"],
     run: async (context) => {
       const peer = await context.open();
@@ -110,7 +110,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "an authentication method is refused, since none is offered",
+    name: "a CONNECT with an authentication method is refused, since the broker offers none",
     v5: ["3.1.4-2", "4.12.0-1", "4.12.0-4"],
     run: async (context) => {
       const peer = await context.open();
@@ -120,7 +120,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "another connection of the client ends the first",
+    name: "a second connection with the same client identifier ends the first",
     v4: ["3.1.4-2", "3.1.3-2"],
     v5: ["3.1.4-3", "3.1.3-2"],
     run: async (context) => {
@@ -130,7 +130,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a silent client is closed after one and a half times its keep-alive",
+    name: "the connection of a silent client ends after one and a half times its keep-alive",
     v4: ["3.1.2-24"],
     v5: ["3.1.2-22", "3.2.2-22"],
     run: async (context) => {
@@ -147,7 +147,7 @@ export const connectCases: readonly Case[] = [
     run: async (context) => (await context.connect()).isQuiet(),
   },
   {
-    name: "response information is not sent unasked",
+    name: "Response Information is not sent unless requested",
     v5: ["3.1.2-28"],
     run: async (context) => {
       const peer = await context.open();
@@ -156,7 +156,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "without request problem information, an answer has no reason in words",
+    name: "with Request Problem Information 0, a PUBACK has no Reason String",
     v5: ["3.1.2-29"],
     run: async (context) => {
       const peer = await context.connect("client", { properties: { requestProblemInformation: false } });
@@ -170,7 +170,7 @@ export const connectCases: readonly Case[] = [
     v4: ["1.5.3-3"],
     v5: ["1.5.4-3"],
     run: async (context) => {
-      // Topic names of the broker are ASCII, so the identifier shows it: the two clients are two.
+      // Topic names of the broker are ASCII, so compare client identifiers: these are two clients.
       const plain = await context.connect("bom");
       const other = await context.open();
       await context.greet(other, "bom\ufeff");
@@ -178,7 +178,7 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "DISCONNECT ends the connection, and what follows it is not served",
+    name: "DISCONNECT ends the connection, and packets after it are not served",
     v4: ["3.14.4-1", "3.14.4-2"],
     v5: ["3.14.4-1", "3.14.4-2"],
     run: async (context) => {

@@ -5,11 +5,12 @@ const MALFORMED = 0x81;
 const PROTOCOL_ERROR = 0x82;
 
 interface Wrong {
+  /** What is wrong. */
   readonly name: string;
   readonly v4?: readonly string[];
   readonly v5?: readonly string[];
   readonly bytes: (version: 4 | 5) => Uint8Array;
-  /** 0x81 where it is left out. */
+  /** 0x81 if left out. */
   readonly reasonCode?: number;
 }
 
@@ -18,7 +19,7 @@ const surrogate = binary(Buffer.of(0xed, 0xa0, 0x80));
 const nul = binary(Buffer.of(0x61, 0));
 const options = Buffer.of(0);
 
-/** After its CONNECT a client sends bytes that the standard forbids, and is disconnected. */
+/** Bytes that the standard forbids after CONNECT. */
 const afterConnect: readonly Wrong[] = [
   {
     name: "ill-formed UTF-8 in a topic name",
@@ -45,24 +46,24 @@ const afterConnect: readonly Wrong[] = [
     bytes: (v) => subscribe(v, Buffer.concat([nul, options])),
   },
   {
-    name: "a filter that is no UTF-8",
+    name: "a filter that is not UTF-8",
     v4: ["3.8.3-1"],
     v5: ["3.8.3-1"],
     bytes: (v) => subscribe(v, Buffer.concat([noUtf8, options])),
   },
   {
-    name: "an UNSUBSCRIBE of a filter that is no UTF-8",
+    name: "an UNSUBSCRIBE of a filter that is not UTF-8",
     v4: ["3.10.3-1"],
     v5: ["3.10.3-1"],
     bytes: (v) => unsubscribe(v, noUtf8),
   },
   {
-    name: "a user property that is no UTF-8",
+    name: "a user property that is not UTF-8",
     v5: ["1.5.7-1"],
     bytes: (v) => publish(v, { properties: [Buffer.of(38), utf8("a"), noUtf8] }),
   },
   {
-    name: "a response topic that is no UTF-8",
+    name: "a response topic that is not UTF-8",
     v5: ["3.3.2-13"],
     bytes: (v) => publish(v, { properties: [Buffer.of(8), noUtf8] }),
   },
@@ -73,7 +74,7 @@ const afterConnect: readonly Wrong[] = [
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a content type that is no UTF-8",
+    name: "a content type that is not UTF-8",
     v5: ["3.3.2-19"],
     bytes: (v) => publish(v, { properties: [Buffer.of(3), noUtf8] }),
   },
@@ -109,7 +110,7 @@ const afterConnect: readonly Wrong[] = [
   },
   { name: "packet type 0", v4: ["4.8.0-1"], v5: ["4.13.1-1"], bytes: () => Buffer.of(0, 0) },
   {
-    name: "a packet of servers",
+    name: "a packet that only servers send",
     v4: ["4.8.0-1"],
     v5: ["4.13.1-1", "4.13.2-1"],
     bytes: () => Buffer.of(0xd0, 0),
@@ -117,7 +118,7 @@ const afterConnect: readonly Wrong[] = [
   },
   { name: "a PUBLISH of QoS 3", v4: ["3.3.1-4"], v5: ["3.3.1-4"], bytes: (v) => publish(v, { first: 0x36 }) },
   {
-    name: "a duplicate of QoS 0",
+    name: "a PUBLISH of QoS 0 with the DUP flag",
     v4: ["3.3.1-2"],
     v5: ["3.3.1-2"],
     bytes: (v) => packet(0x38, utf8("a"), properties(v)),
@@ -158,46 +159,51 @@ const afterConnect: readonly Wrong[] = [
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a topic name that ends within its length",
+    name: "a topic name that is shorter than its length says",
     v4: ["4.7.3-3"],
     v5: ["4.7.3-3"],
     bytes: () => packet(0x30, uint16(65_535), Buffer.from("short")),
   },
   {
-    name: "wrong flags of PUBREL",
+    name: "a PUBREL with wrong flags",
     v4: ["2.2.2-2", "3.6.1-1"],
     v5: ["2.1.3-1", "3.6.1-1"],
     bytes: () => Buffer.of(0x60, 2, 0, 1),
   },
-  { name: "wrong flags of PUBACK", v4: ["2.2.2-1", "2.2.2-2"], v5: ["2.1.3-1"], bytes: () => Buffer.of(0x41, 2, 0, 1) },
   {
-    name: "wrong flags of SUBSCRIBE",
+    name: "a PUBACK with wrong flags",
+    v4: ["2.2.2-1", "2.2.2-2"],
+    v5: ["2.1.3-1"],
+    bytes: () => Buffer.of(0x41, 2, 0, 1),
+  },
+  {
+    name: "a SUBSCRIBE with wrong flags",
     v4: ["2.2.2-2", "3.8.1-1"],
     v5: ["2.1.3-1", "3.8.1-1"],
     bytes: (v) => subscribe(v, Buffer.concat([utf8("a"), options]), 0x80),
   },
   {
-    name: "wrong flags of UNSUBSCRIBE",
+    name: "an UNSUBSCRIBE with wrong flags",
     v4: ["2.2.2-2", "3.10.1-1"],
     v5: ["2.1.3-1", "3.10.1-1"],
     bytes: (v) => unsubscribe(v, utf8("a"), 0xa0),
   },
-  { name: "wrong flags of PINGREQ", v4: ["2.2.2-2"], v5: ["2.1.3-1"], bytes: () => Buffer.of(0xc1, 0) },
+  { name: "a PINGREQ with wrong flags", v4: ["2.2.2-2"], v5: ["2.1.3-1"], bytes: () => Buffer.of(0xc1, 0) },
   {
-    name: "wrong flags of DISCONNECT",
+    name: "a DISCONNECT with wrong flags",
     v4: ["2.2.2-2", "3.14.1-1"],
     v5: ["2.1.3-1", "3.14.1-1"],
     bytes: () => Buffer.of(0xe1, 0),
   },
-  { name: "wrong flags of AUTH", v5: ["3.15.1-1"], bytes: () => Buffer.of(0xf1, 0) },
+  { name: "an AUTH with wrong flags", v5: ["3.15.1-1"], bytes: () => Buffer.of(0xf1, 0) },
   {
-    name: "AUTH without an authentication method in CONNECT",
+    name: "an AUTH after a CONNECT without an authentication method",
     v5: ["4.12.0-7"],
     bytes: () => packet(0xf0, Buffer.of(0x18, 0)),
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "AUTH with an unknown reason code",
+    name: "an AUTH with an undefined reason code",
     v5: ["3.15.2-1"],
     bytes: () => packet(0xf0, Buffer.of(0x01, 0)),
     reasonCode: PROTOCOL_ERROR,
@@ -227,7 +233,7 @@ const afterConnect: readonly Wrong[] = [
     bytes: (v) => subscribe(v, Buffer.concat([utf8("a"), Buffer.of(0xc0)])),
   },
   {
-    name: "no local on a shared subscription",
+    name: "No Local on a shared subscription",
     v5: ["3.8.3-4"],
     bytes: (v) => subscribe(v, Buffer.concat([utf8("$share/s/a"), Buffer.of(4)])),
     reasonCode: PROTOCOL_ERROR,
@@ -240,31 +246,31 @@ const afterConnect: readonly Wrong[] = [
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a DISCONNECT with a reason code that is none",
+    name: "a DISCONNECT with an undefined reason code",
     v5: ["3.14.2-1"],
     bytes: () => packet(0xe0, Buffer.of(0x03, 0)),
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a PUBACK with a reason code that is none",
+    name: "a PUBACK with an undefined reason code",
     v5: ["3.4.2-1"],
     bytes: () => packet(0x40, uint16(1), Buffer.of(0x01, 0)),
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a PUBREC with a reason code that is none",
+    name: "a PUBREC with an undefined reason code",
     v5: ["3.5.2-1"],
     bytes: () => packet(0x50, uint16(1), Buffer.of(0x01, 0)),
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a PUBREL with a reason code that is none",
+    name: "a PUBREL with an undefined reason code",
     v5: ["3.6.2-1"],
     bytes: () => packet(0x62, uint16(1), Buffer.of(0x80, 0)),
     reasonCode: PROTOCOL_ERROR,
   },
   {
-    name: "a PUBCOMP with a reason code that is none",
+    name: "a PUBCOMP with an undefined reason code",
     v5: ["3.7.2-1"],
     bytes: () => packet(0x70, uint16(1), Buffer.of(0x80, 0)),
     reasonCode: PROTOCOL_ERROR,
@@ -277,9 +283,9 @@ const afterConnect: readonly Wrong[] = [
   },
 ];
 
-/** The first packet is one that the standard forbids: the broker closes without an answer. */
+/** First packets that the standard forbids. */
 const inConnect: readonly Wrong[] = [
-  { name: "something else before CONNECT", v4: ["3.1.0-1"], v5: ["3.1.0-1", "3.14.0-1"], bytes: (v) => publish(v) },
+  { name: "a PUBLISH before CONNECT", v4: ["3.1.0-1"], v5: ["3.1.0-1", "3.14.0-1"], bytes: (v) => publish(v) },
   {
     name: "a wrong protocol name",
     v4: ["3.1.2-1", "3.1.4-1"],
@@ -330,36 +336,42 @@ const inConnect: readonly Wrong[] = [
     v4: ["3.1.2-22"],
     bytes: (v) => connect(v, { flags: 0x42, payload: [utf8("c"), utf8("word")] }),
   },
-  { name: "no client identifier", v4: ["3.1.3-3"], v5: ["3.1.3-3"], bytes: (v) => connect(v, { payload: [] }) },
   {
-    name: "a client identifier that is no UTF-8",
+    name: "a CONNECT without a client identifier",
+    v4: ["3.1.3-3"],
+    v5: ["3.1.3-3"],
+    bytes: (v) => connect(v, { payload: [] }),
+  },
+  {
+    name: "a client identifier that is not UTF-8",
     v4: ["3.1.3-4"],
     v5: ["3.1.3-4"],
     bytes: (v) => connect(v, { payload: [noUtf8] }),
   },
   {
-    name: "a will topic that is no UTF-8",
+    name: "a will topic that is not UTF-8",
     v4: ["3.1.3-10"],
     v5: ["3.1.3-11"],
     bytes: (v) => connect(v, { flags: 0x06, payload: [utf8("c"), properties(v), noUtf8, utf8("x")] }),
   },
   {
-    name: "a user name that is no UTF-8",
+    name: "a user name that is not UTF-8",
     v4: ["3.1.3-11"],
     v5: ["3.1.3-12"],
     bytes: (v) => connect(v, { flags: 0x82, payload: [utf8("c"), noUtf8] }),
   },
   {
-    name: "payload fields in another order",
+    name: "a CONNECT with payload fields in another order",
     v4: ["3.1.3-1"],
     v5: ["3.1.3-1"],
     bytes: (v) => connect(v, { flags: 0x06, payload: [utf8("topic"), Buffer.from("x")] }),
   },
 ];
 
-function toCase({ bytes, reasonCode = MALFORMED, ...rest }: Wrong): Case {
+function toCase({ name, bytes, reasonCode = MALFORMED, ...rest }: Wrong): Case {
   return {
     ...rest,
+    name: `${name} ends the connection`,
     run: async (context) => {
       const peer = await context.connect();
       peer.sendBytes(bytes(context.version));
@@ -368,9 +380,10 @@ function toCase({ bytes, reasonCode = MALFORMED, ...rest }: Wrong): Case {
   };
 }
 
-function toConnectCase({ bytes, ...rest }: Wrong): Case {
+function toConnectCase({ name, bytes, ...rest }: Wrong): Case {
   return {
     ...rest,
+    name: `${name} closes the connection without an answer`,
     run: async (context) => {
       const peer = await context.open();
       peer.sendBytes(bytes(context.version));

@@ -5,7 +5,7 @@ import { textsOf } from "../context.ts";
 
 export const publishCases: readonly Case[] = [
   {
-    name: "each QoS is answered as the standard says, with the identifier of the publish",
+    name: "a PUBLISH of each QoS is answered as the standard says, with its packet identifier",
     v4: ["2.3.1-6", "3.3.4-1", "4.3.2-2", "4.3.3-2"],
     v5: ["2.2.1-5", "3.3.4-1", "4.3.2-4", "4.3.3-8", "4.3.3-11"],
     run: async (context) => {
@@ -34,7 +34,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "an event goes out with the lower QoS of publish and subscription, and not as a duplicate",
+    name: "an event is delivered with the lower QoS of publish and subscription, and without the DUP flag",
     v4: ["3.8.4-6", "3.3.1-2", "3.3.1-3", "4.3.1-1", "2.3.1-4", "3.3.2-3", "4.3.2-1"],
     v5: ["3.8.4-8", "3.3.1-2", "3.3.1-3", "4.3.1-1", "2.2.1-4", "3.3.2-3", "4.3.2-1", "4.3.2-2", "4.3.3-1", "4.3.3-2"],
     run: async (context) => {
@@ -48,7 +48,7 @@ export const publishCases: readonly Case[] = [
       const writer = await context.connect("writer");
       const topic = `${context.topic}/a`;
       writer.send({ cmd: "publish", topic, payload: "0", qos: 0 });
-      writer.sendBytes(publish(context.version, { first: 0x3a, topic: utf8(topic), packetId: 1 })); // marked as a duplicate
+      writer.sendBytes(publish(context.version, { first: 0x3a, topic: utf8(topic), packetId: 1 })); // with the DUP flag
       writer.send({ cmd: "publish", topic, payload: "2", qos: 2, messageId: 2 });
       for (const [granted, reader] of readers.entries()) {
         for (const [published, event] of (await context.receive(reader, 3)).entries()) {
@@ -83,7 +83,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "a QoS 2 publish is one event until its release, and its identifier a new event after it",
+    name: "a repeated QoS 2 PUBLISH is one event until PUBREL, and a new event after it",
     v4: ["4.3.3-2"],
     v5: ["4.3.3-10", "4.3.3-12", "4.3.3-11"],
     run: async (context) => {
@@ -104,7 +104,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "after PUBACK and after a refusing PUBREC, the identifier names a new event",
+    name: "after PUBACK or a refusing PUBREC, the same packet identifier means a new event",
     v5: ["4.3.2-5", "4.3.3-9"],
     run: async (context) => {
       const writer = await context.connect("writer");
@@ -124,7 +124,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "a refused publish is never acknowledged",
+    name: "a refused publish gets a reason code in 5.0, and in 3.1.1 ends the connection",
     v4: ["3.3.5-2", "4.8.0-2"],
     v5: ["3.4.2-1", "3.4.2-2", "3.5.2-1"],
     run: async (context) => {
@@ -147,7 +147,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "names are compared as they are written",
+    name: "topic names are compared character by character",
     v4: ["4.7.3-4"],
     v5: ["4.7.3-4"],
     run: async (context) => {
@@ -183,7 +183,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "a message that has expired is not delivered, and another one says how long it has left",
+    name: "an expired message is not delivered, and another one carries the rest of its expiry interval",
     v5: ["3.3.2-5", "3.3.2-6", "4.3.3-13"],
     run: async (context) => {
       const first = await context.connect("reader", context.kept);
@@ -213,7 +213,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "topic aliases of the client stand for its topics, on one connection",
+    name: "a topic alias of the client replaces the topic name, on one connection only",
     v5: ["3.3.2-7", "3.3.2-12"],
     run: async (context) => {
       const reader = await context.connect("reader");
@@ -228,7 +228,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "topic aliases for the client stay within what it takes",
+    name: "topic aliases of the broker stay within the client's Topic Alias Maximum",
     v5: ["3.1.2-26", "3.1.2-27", "3.3.2-11"],
     run: async (context) => {
       const some = await context.connect("some", { properties: { topicAliasMaximum: 1 } });
@@ -256,7 +256,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "no more than Receive Maximum events are under way, and all else goes on",
+    name: "at most Receive Maximum events are in flight, and pings are still answered",
     v5: ["3.3.4-9", "3.3.4-10", "4.9.0-1", "4.9.0-2", "4.9.0-3"],
     run: async (context) => {
       const reader = await context.connect("reader", { properties: { receiveMaximum: 2 } });
@@ -270,7 +270,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "more publishes under way than Receive Maximum end the connection",
+    name: "more publishes in flight than Receive Maximum end the connection",
     v5: ["3.3.4-7"],
     run: async (context) => {
       const peer = await context.open();

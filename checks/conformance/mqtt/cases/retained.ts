@@ -3,7 +3,7 @@ import type { Case } from "../case.ts";
 import { type Context, textsOf } from "../context.ts";
 import type { Peer } from "../peer.ts";
 
-/** What a new subscriber of the topic is sent at once, as texts with their retain flag. */
+/** The messages that a new subscriber of the topic gets at once, each as its text and retain flag. */
 async function retainedAt(context: Context, topic = context.topic): Promise<readonly string[]> {
   const reader = await context.connect(`reader-${context.newId()}`);
   await context.subscribe(reader, `${context.topic}/end`);
@@ -22,7 +22,7 @@ function subscribeWith(context: Context, peer: Peer, rh: 0 | 1 | 2): Promise<voi
 
 export const retainedCases: readonly Case[] = [
   {
-    name: "the last retained message of a topic is sent to a new subscriber, with the flag",
+    name: "a new subscriber gets the last retained message of the topic, with the retain flag",
     v4: ["3.3.1-5", "3.3.1-6", "3.3.1-8"],
     v5: ["3.3.1-5", "3.3.1-9"],
     run: async (context) => {
@@ -32,7 +32,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "a message that is not retained changes nothing of what is retained",
+    name: "a message without the retain flag does not change the retained message",
     v4: ["3.3.1-12"],
     v5: ["3.3.1-8"],
     run: async (context) => {
@@ -43,7 +43,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "a retained message of QoS 0 takes the place of the one before",
+    name: "a retained message of QoS 0 replaces the former one",
     v4: ["3.3.1-7"],
     v5: ["3.3.1-5"],
     run: async (context) => {
@@ -55,7 +55,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "an empty retained message is delivered, takes the retained one away, and is not retained itself",
+    name: "an empty retained message is delivered, removes the retained message, and is not retained itself",
     v4: ["3.3.1-10", "3.3.1-11"],
     v5: ["3.3.1-6", "3.3.1-7"],
     run: async (context) => {
@@ -69,7 +69,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "an established subscriber gets the message without the flag",
+    name: "an existing subscriber gets a retained message without the retain flag",
     v4: ["3.3.1-9"],
     v5: ["3.3.1-12"],
     run: async (context) => {
@@ -80,7 +80,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "retain as published keeps the flag as it was",
+    name: "with Retain As Published, a message keeps its retain flag",
     v5: ["3.3.1-13"],
     run: async (context) => {
       const reader = await context.connect("reader");
@@ -91,7 +91,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "retain handling says when retained messages are sent",
+    name: "Retain Handling decides at which SUBSCRIBE retained messages are sent",
     v5: ["3.3.1-9", "3.3.1-10", "3.3.1-11", "3.8.4-4"],
     run: async (context) => {
       await context.publish("kept", { retain: true });
@@ -99,7 +99,7 @@ export const retainedCases: readonly Case[] = [
       await subscribeWith(context, reader, 2);
       await context.publish("live 1");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["live 1"]);
-      await subscribeWith(context, reader, 1); // the subscription is there already
+      await subscribeWith(context, reader, 1); // the subscription exists already
       await context.publish("live 2");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["live 2"]);
       await subscribeWith(context, reader, 0);
@@ -110,7 +110,7 @@ export const retainedCases: readonly Case[] = [
     },
   },
   {
-    name: "retained messages are no part of a session",
+    name: "retained messages are not part of a session, and remain when it ends",
     v4: ["3.1.2-7"],
     run: async (context) => {
       await context.publish("kept", { retain: true });

@@ -20,7 +20,7 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "a clean start drops the session before it",
+    name: "a clean start drops the client's former session",
     v4: ["3.1.2-6", "3.2.2-1", "3.1.4-3"],
     v5: ["3.1.2-4", "3.2.2-2", "3.1.4-4"],
     run: async (context) => {
@@ -34,7 +34,7 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "a session ends with its connection where it is not to be kept",
+    name: "without a Session Expiry Interval, a session ends with its connection",
     v5: ["4.1.0-2"],
     run: async (context) => {
       const first = await context.connect("short");
@@ -46,7 +46,7 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "what was not acknowledged comes again as a duplicate, with its identifier and in order",
+    name: "after a reconnect, unacknowledged events are sent again in order, with DUP and their packet identifiers",
     v4: ["3.3.1-1", "4.4.0-1", "4.6.0-1", "2.3.1-3"],
     v5: ["3.3.1-1", "4.4.0-1", "4.3.2-3", "4.3.3-3"],
     run: async (context) => {
@@ -66,7 +66,7 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "after PUBREC only PUBREL comes again, until PUBCOMP",
+    name: "after PUBREC only PUBREL is sent again, until PUBCOMP",
     v4: ["4.3.3-1", "4.4.0-1"],
     v5: ["4.3.3-4", "4.3.3-5", "4.3.3-6", "4.4.0-1"],
     run: async (context) => {
@@ -87,13 +87,13 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "what was sent and not acknowledged comes again, also where it has expired since",
+    name: "an unacknowledged event is sent again, also if it has expired since",
     v5: ["4.3.3-7", "4.4.0-1"],
     run: async (context) => {
       const first = await context.connect("kept", context.kept);
       await context.subscribe(first, context.topic);
       const writer = await context.connect("writer");
-      const properties = { messageExpiryInterval: 8 }; // on a busy machine too, it is first sent before that
+      const properties = { messageExpiryInterval: 8 }; // long enough for the first delivery on a busy machine
       writer.send({ cmd: "publish", topic: context.topic, payload: "old", qos: 2, messageId: 1, properties });
       const { messageId } = await first.next("publish");
       first.drop();
@@ -171,7 +171,7 @@ export const sessionCases: readonly Case[] = [
     },
   },
   {
-    name: "a client that comes back within the will delay publishes no will",
+    name: "if a client reconnects within its Will Delay Interval, its will is not published",
     v5: ["3.1.3-9", "3.1.2-10"],
     run: async (context) => {
       const reader = await context.connect("reader");

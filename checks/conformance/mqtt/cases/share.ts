@@ -2,14 +2,14 @@ import { expect } from "vitest";
 import type { Case } from "../case.ts";
 import { type Context, textsOf } from "../context.ts";
 
-/** The filter of a share that only this run has. */
+/** The filter of a share that only this run uses. */
 function shareOf({ topic }: Context): string {
   return `$share/name/${topic}`;
 }
 
 export const shareCases: readonly Case[] = [
   {
-    name: "a shared filter without a name, or whose name has a wildcard, or without a filter is refused",
+    name: "a shared filter is refused without a share name, with a wildcard in its share name, and without a topic filter",
     v5: ["4.8.2-1", "4.8.2-2"],
     run: async (context) => {
       const peer = await context.connect();
@@ -37,7 +37,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "an event of QoS 2 is completed with its member when that one connects again",
+    name: "an event of QoS 2 is completed with its member when the member reconnects",
     v5: ["4.8.2-4"],
     run: async (context) => {
       const first = await context.connect("first", context.kept);

@@ -20,7 +20,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "the same filter again replaces the subscription, and loses no event",
+    name: "a SUBSCRIBE with the same filter replaces the subscription, and no event is lost",
     v4: ["3.8.4-3"],
     v5: ["3.8.4-3", "3.8.4-4"],
     run: async (context) => {
@@ -54,7 +54,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "no local keeps a client's own events from it",
+    name: "with No Local, a client does not get its own events",
     v5: ["3.8.3-3"],
     run: async (context) => {
       const peer = await context.connect();

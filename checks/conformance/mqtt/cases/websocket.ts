@@ -12,7 +12,7 @@ async function openWebSocket(address: string): Promise<WebSocket> {
 
 export const webSocketCases: readonly Case[] = [
   {
-    name: "the broker chooses the subprotocol mqtt, and closes for text",
+    name: "the broker chooses the subprotocol mqtt, and closes after a text frame",
     v4: ["6.0.0-1", "6.0.0-4"],
     v5: ["6.0.0-1", "6.0.0-4"],
     run: async (context) => {
@@ -23,7 +23,7 @@ export const webSocketCases: readonly Case[] = [
     },
   },
   {
-    name: "packets may begin and end anywhere in frames",
+    name: "packets may begin and end anywhere in WebSocket frames",
     v4: ["6.0.0-2"],
     v5: ["6.0.0-2"],
     run: async (context) => {
@@ -44,7 +44,7 @@ export const webSocketCases: readonly Case[] = [
     },
   },
   {
-    name: "one message may carry packets that exceed Maximum Packet Size together",
+    name: "one WebSocket message may carry packets that together exceed Maximum Packet Size",
     v4: ["6.0.0-2"],
     v5: ["6.0.0-2"],
     run: async (context) => {

@@ -1,11 +1,11 @@
-// The suites speak plain TCP. A bridge takes their connections and passes them on over TLS or WebSocket.
+// The suites speak plain TCP. A bridge accepts their connections and forwards them over TLS or WebSocket.
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { pipeline } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { createWebSocketStream, WebSocket } from "ws";
 
-/** Answers the port at which plain TCP reaches `open`, which answers a stream to the broker. */
+/** Listens on a port for plain TCP, and forwards each connection to a stream that `open` opens to the broker. */
 export async function startBridge(open) {
   const server = createServer((socket) => {
     const onward = open();

@@ -1,5 +1,5 @@
-// `npm run test:paho -- FOLDER`: runs the Eclipse Paho interoperability suites, of which FOLDER (interoperability of eclipse/paho.mqtt.testing)
-// is a copy, against the bundle. One process and a time limit for each test, one broker for each worker. `--help` prints the flags.
+// `npm run test:paho -- FOLDER`: runs the Eclipse Paho interoperability suites against the bundle. FOLDER is a copy of the folder interoperability
+// of eclipse/paho.mqtt.testing. Each test has its own process and a time limit, each worker its own broker. `--help` prints the flags.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ const startLimitMs = 60_000;
 const transports = ["tcp", "tls", "websocket"];
 const suites = ["client_test", "client_test5"];
 
-/** What the suites take for granted; see docs/mqtt.md. */
+/** Settings that the suites expect; see docs/mqtt.md. */
 const settings = {
   STELE_PORT: "0",
   STELE_MQTT_PORT: "0",
@@ -32,7 +32,7 @@ function print(line) {
   process.stdout.write(`${line}\n`);
 }
 
-/** Brokers and tests that run; none outlasts this process. */
+/** Running brokers and tests. They end with this process. */
 const running = new Set();
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
@@ -49,9 +49,9 @@ function run(file, args, options) {
 const usage = `Usage: npm run test:paho -- FOLDER [flags]
 
   FOLDER            the folder interoperability of eclipse/paho.mqtt.testing; without it, nothing runs
-  --transport NAME  ${transports.join(", ")} or all; tcp where it is left out
+  --transport NAME  ${transports.join(", ")} or all; default tcp
   --only NAME       tests whose name contains this
-  --workers N       tests at once, 4 where it is left out
+  --workers N       tests at once, default 4
   --help, -h        print this text
 `;
 
@@ -70,7 +70,7 @@ function readTests(folder, only) {
   });
 }
 
-/** A certificate for localhost that is its own authority. */
+/** Creates a self-signed certificate for localhost. */
 function createCertificate(folder) {
   const files = { key: join(folder, "key.pem"), certificate: join(folder, "certificate.pem") };
   const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
@@ -79,7 +79,7 @@ function createCertificate(folder) {
   return files;
 }
 
-/** A broker with the transport; its port is the one that plain TCP reaches. */
+/** Starts a broker. Returns the port that plain TCP reaches: the broker's, or that of a bridge over `transport`. */
 async function startBroker(transport) {
   const folder = mkdtempSync(join(tmpdir(), "stele-paho-"));
   const env = { PATH: process.env.PATH, ...settings, STELE_DATA_DIR: join(folder, "data") };
@@ -133,7 +133,7 @@ function readBanner(child) {
   });
 }
 
-/** Undefined when the test passes, else what it printed. */
+/** Returns undefined if the test passes, otherwise its output. */
 function runTest(folder, { suite, name }, port) {
   return new Promise((done) => {
     const child = run("python3", ["-B", join(here, "run-one.py"), folder, suite, name, String(port)]);
@@ -150,7 +150,7 @@ function runTest(folder, { suite, name }, port) {
   });
 }
 
-/** Runs the tests that are left, one after the other, against one broker. */
+/** Runs tests of `waiting` one after the other against one broker, until none is left. */
 async function work(transport, { folder, waiting, results }) {
   const broker = await startBroker(transport);
   for (let test = waiting.shift(); test !== undefined; test = waiting.shift()) {

@@ -4,8 +4,8 @@ import { type Case, only, since11 } from "../case.ts";
 
 export const connectCases: readonly Case[] = [
   {
-    name: "CONNECT is answered by CONNECTED with the version, a name and a session of its own",
-    holds: { "1.0": ["connect-1", "connect-2", "frame-1"], ...since11("connected-1", "connected-2") },
+    name: "CONNECT is answered by CONNECTED with the version, a server name and a unique session",
+    covers: { "1.0": ["connect-1", "connect-2", "frame-1"], ...since11("connected-1", "connected-2") },
     run: async (context) => {
       const sessions: (string | undefined)[] = [];
       for (let count = 0; count < 2; count += 1) {
@@ -23,8 +23,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a STOMP frame is a CONNECT",
-    holds: since11("connect-3"),
+    name: "a STOMP frame is handled as CONNECT",
+    covers: since11("connect-3"),
     run: async (context) => {
       const peer = await context.open();
       peer.send("STOMP", context.hello);
@@ -32,8 +32,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a CONNECT without accept-version is of 1.0",
-    holds: { "1.0": ["connect-1"], ...since11("negotiation-1") },
+    name: "a CONNECT without accept-version gets version 1.0",
+    covers: { "1.0": ["connect-1"], ...since11("negotiation-1") },
     run: async (context) => {
       const peer = await context.open();
       peer.send("CONNECT", { login: "a", passcode: "b" });
@@ -42,7 +42,7 @@ export const connectCases: readonly Case[] = [
   },
   {
     name: "the highest version in common is used",
-    holds: since11("negotiation-2"),
+    covers: since11("negotiation-2"),
     run: async (context) => {
       const peer = await context.open();
       const list = context.version === "1.1" ? "1.0,1.1,2.0" : "1.0,1.1,1.2,2.0";
@@ -51,8 +51,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "no version in common is an ERROR that names those of the server",
-    holds: since11("negotiation-3", "error-1"),
+    name: "a CONNECT without a common version gets an ERROR with the server's versions",
+    covers: since11("negotiation-3", "error-1"),
     run: async (context) => {
       const peer = await context.open();
       peer.send("CONNECT", { "accept-version": "2.0,2.1", host: "localhost" });
@@ -60,8 +60,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "something else before CONNECT is an ERROR",
-    holds: { "1.0": ["connect-1"], ...since11("error-1") },
+    name: "a SEND before CONNECT gets an ERROR",
+    covers: { "1.0": ["connect-1"], ...since11("error-1") },
     run: async (context) => {
       const peer = await context.open();
       peer.send("SEND", { destination: context.topic }, "early");
@@ -70,7 +70,7 @@ export const connectCases: readonly Case[] = [
   },
   {
     name: "a CONNECT may name any host, or none",
-    holds: since11("connect-2"),
+    covers: since11("connect-2"),
     run: async (context) => {
       for (const host of [{ host: "elsewhere" }, { host: "" }, {}]) {
         const peer = await context.open();
@@ -80,15 +80,15 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a second CONNECT is an ERROR",
-    holds: { "1.0": ["connect-1"], ...since11("error-1") },
+    name: "a second CONNECT gets an ERROR",
+    covers: { "1.0": ["connect-1"], ...since11("error-1") },
     run: async (context) => {
       await context.refuses((peer) => peer.send("CONNECT", context.hello));
     },
   },
   {
     name: "CONNECT has no escapes: a backslash is a backslash",
-    holds: since11("encoding-4"),
+    covers: since11("encoding-4"),
     run: async (context) => {
       for (const command of ["CONNECT", "STOMP"]) {
         const peer = await context.open();
@@ -99,8 +99,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "clients come and go, each with its answer",
-    holds: since11("connect-1"),
+    name: "clients that connect and disconnect rapidly are all answered",
+    covers: since11("connect-1"),
     run: async (context) => {
       for (let count = 0; count < 10; count += 1) {
         const peer = await context.connect();
@@ -114,8 +114,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a STOMP frame of 1.2 may end its lines by a carriage return too",
-    holds: only("1.2", "frame-1"),
+    name: "lines of a 1.2 frame may end with a carriage return and a line feed",
+    covers: only("1.2", "frame-1"),
     run: async (context) => {
       const peer = await context.open();
       peer.sendBytes("CONNECT\r\naccept-version:1.2\r\nhost:localhost\r\n\r\n\0\r\n\r\n");
@@ -128,8 +128,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "a heart-beat that is not two numbers is an ERROR",
-    holds: since11("beat-1"),
+    name: "a heart-beat that is not two numbers gets an ERROR",
+    covers: since11("beat-1"),
     run: async (context) => {
       for (const value of ["1000", "a,b", "-1,0", "1,2,3", ""]) {
         const peer = await context.open();
@@ -139,8 +139,8 @@ export const connectCases: readonly Case[] = [
     },
   },
   {
-    name: "without heart-beat nothing is promised and nobody is cut for silence",
-    holds: since11("beat-2"),
+    name: "without a heart-beat header, the broker sends no heart-beats and does not close a silent connection",
+    covers: since11("beat-2"),
     run: async (context) => {
       const peer = await context.connect();
       await new Promise((resolve) => setTimeout(resolve, 1_200));
@@ -150,7 +150,7 @@ export const connectCases: readonly Case[] = [
   },
   {
     name: "a client that wants heart-beats gets a newline in each interval",
-    holds: since11("beat-3", "beat-4"),
+    covers: since11("beat-3", "beat-4"),
     run: async (context) => {
       const peer = await context.open();
       peer.send("CONNECT", { ...context.hello, "heart-beat": "0,300" });

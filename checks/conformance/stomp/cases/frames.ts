@@ -3,12 +3,12 @@ import { type Case, inAll, only, since11 } from "../case.ts";
 import type { Context } from "../context.ts";
 import type { Peer } from "../peer.ts";
 
-/** More than the broker takes of the headers of one frame. */
+/** Longer than the broker accepts for the headers of one frame. */
 const longHeader = "x".repeat(1024 * 1024);
 
 /**
- * A client that writes each byte for itself does so around the place where the frame is too long, and goes no further: a million writes show nothing
- * more. The others send all of it, in pieces that are shorter than a WebSocket message may be.
+ * Sends a frame of which the broker accepts at most `takenMax` bytes. A client that writes byte by byte does so only around this limit, and then stops:
+ * a million writes would show nothing more. Other clients send the whole frame, in pieces that fit into a WebSocket message.
  */
 function sendTooLong(context: Context, peer: Peer, { text, takenMax }: { text: string; takenMax: number }): void {
   if (context.isSlow) {
@@ -21,8 +21,8 @@ function sendTooLong(context: Context, peer: Peer, { text, takenMax }: { text: s
 
 export const frameCases: readonly Case[] = [
   {
-    name: "a body with NULs comes whole, with its length",
-    holds: { "1.0": ["length-1", "length-3", "message-3"], ...since11("length-1", "length-2", "length-3") },
+    name: "a body with NULs is delivered whole, with its content-length",
+    covers: { "1.0": ["length-1", "length-3", "message-3"], ...since11("length-1", "length-2", "length-3") },
     run: async (context) => {
       const peer = await context.subscribed();
       const body = Buffer.from([0, 1, 0, 255, 10, 0]);
@@ -34,7 +34,7 @@ export const frameCases: readonly Case[] = [
   },
   {
     name: "without content-length the first NUL ends the frame",
-    holds: { "1.0": ["length-2", "frame-2"], ...since11("length-3") },
+    covers: { "1.0": ["length-2", "frame-2"], ...since11("length-3") },
     run: async (context) => {
       const peer = await context.subscribed();
       await peer.ask("SEND", { destination: context.topic }, "one");
@@ -45,8 +45,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "no NUL where content-length says is an ERROR",
-    holds: { "1.0": ["length-3"], ...since11("length-3", "error-1", "error-2") },
+    name: "a frame without a NUL after its content-length gets an ERROR",
+    covers: { "1.0": ["length-3"], ...since11("length-3", "error-1", "error-2") },
     run: async (context) => {
       const head = `SEND\ndestination:${context.topic}\ncontent-length:2\nreceipt:7\n\n`;
       const error = await context.refuses((peer) => peer.sendBytes(`${head}long\0`));
@@ -54,8 +54,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "a frame without body may say so by content-length",
-    holds: { "1.0": ["length-1"], ...since11("length-2") },
+    name: "a frame without a body may have content-length 0",
+    covers: { "1.0": ["length-1"], ...since11("length-2") },
     run: async (context) => {
       const peer = await context.connect({ "content-length": "0" });
       await peer.ask("BEGIN", { transaction: "t", "content-length": "0" });
@@ -63,8 +63,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "a content-length that is no number is an ERROR",
-    holds: { "1.0": ["length-1"], ...since11("length-2") },
+    name: "a content-length that is not a number gets an ERROR",
+    covers: { "1.0": ["length-1"], ...since11("length-2") },
     run: async (context) => {
       for (const length of ["-1", "1e1", "0x1", "a", "99999999999999999999"]) {
         await context.refuses((peer) => peer.send("SEND", { destination: context.topic, "content-length": length }));
@@ -73,7 +73,7 @@ export const frameCases: readonly Case[] = [
   },
   {
     name: "headers keep colons, line feeds, backslashes and text of any language",
-    holds: since11("encoding-1", "encoding-3", "type-1", "send-2"),
+    covers: since11("encoding-1", "encoding-3", "type-1", "send-2"),
     run: async (context) => {
       const peer = await context.subscribed();
       const headers: Record<string, string> = { "svc-a:b": "x:y\nz\\c\\", user: "größer: 🙂\n日本" };
@@ -83,8 +83,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "headers are decoded and encoded again: a client without escapes writes and reads what others mean",
-    holds: since11("encoding-1", "encoding-3"),
+    name: "headers are encoded for the version of each receiver: a 1.0 client without escapes gets the same values",
+    covers: since11("encoding-1", "encoding-3"),
     run: async (context) => {
       const plain = await context.connectPlainly();
       await plain.ask("SUBSCRIBE", { destination: context.topic });
@@ -100,7 +100,7 @@ export const frameCases: readonly Case[] = [
   },
   {
     name: "a header of 1.0 has no escapes: a backslash is a backslash",
-    holds: only("1.0", "message-3"),
+    covers: only("1.0", "message-3"),
     run: async (context) => {
       const peer = await context.subscribed();
       await context.publish("x", { "svc-path": "C:\\new\\t" });
@@ -108,8 +108,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "an undefined escape is an ERROR",
-    holds: since11("encoding-2", "error-1"),
+    name: "an undefined escape gets an ERROR",
+    covers: since11("encoding-2", "error-1"),
     run: async (context) => {
       const undefinedEscapes = ["\\t", "\\x", "\\N", "\\", ...(context.version === "1.1" ? ["\\r"] : [])];
       for (const escape of undefinedEscapes) {
@@ -121,7 +121,7 @@ export const frameCases: readonly Case[] = [
   },
   {
     name: "spaces around a header belong to it",
-    holds: since11("padding-1"),
+    covers: since11("padding-1"),
     run: async (context) => {
       const peer = await context.subscribed();
       await context.publish("x", { "svc-padded": "  value ", "svc-name ": "v" });
@@ -131,8 +131,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "padded headers of 1.0 are taken",
-    holds: only("1.0", "send-1"),
+    name: "spaces around a header of 1.0 are ignored",
+    covers: only("1.0", "send-1"),
     run: async (context) => {
       const peer = await context.subscribed();
       peer.sendBytes(`SEND\ndestination: ${context.topic} \nreceipt: padded\n\nx\0`);
@@ -142,7 +142,7 @@ export const frameCases: readonly Case[] = [
   },
   {
     name: "of repeated headers the first wins",
-    holds: since11("repeated-1"),
+    covers: since11("repeated-1"),
     run: async (context) => {
       const peer = await context.subscribed();
       const { topic } = context;
@@ -163,8 +163,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "a body where none may be is an ERROR",
-    holds: since11("body-1"),
+    name: "a body in a frame that may not have one gets an ERROR",
+    covers: since11("body-1"),
     run: async (context) => {
       const commands = ["SUBSCRIBE", "UNSUBSCRIBE", "ACK", "NACK", "BEGIN", "COMMIT", "ABORT", "DISCONNECT"];
       for (const command of commands) {
@@ -181,7 +181,7 @@ export const frameCases: readonly Case[] = [
   },
   {
     name: "the body of a SUBSCRIBE of 1.0 is ignored",
-    holds: only("1.0", "subscribe-5"),
+    covers: only("1.0", "subscribe-5"),
     run: async (context) => {
       const peer = await context.connect();
       await peer.ask("SUBSCRIBE", { destination: context.topic, id: "1" }, "body");
@@ -190,8 +190,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "an unknown command is an ERROR",
-    holds: inAll("error-1"),
+    name: "an unknown command gets an ERROR",
+    covers: inAll("error-1"),
     run: async (context) => {
       for (const command of ["send", "MESSAGE", "RECEIPT", "PUBLISH", ""]) {
         await context.refuses((peer) => peer.sendBytes(`${command}\ndestination:${context.topic}\n\n\0`));
@@ -199,8 +199,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "headers that are no headers are an ERROR",
-    holds: inAll("error-1"),
+    name: "malformed headers get an ERROR",
+    covers: inAll("error-1"),
     run: async (context) => {
       for (const line of ["destination", ":value", "a\0b:c"]) {
         await context.refuses((peer) => peer.sendBytes(`SEND\n${line}\n\n\0`));
@@ -209,8 +209,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "1 MB of headers are an ERROR, also while they come",
-    holds: { "1.0": ["error-1"], ...since11("limits-1") },
+    name: "headers over a limit get an ERROR, also before the frame ends",
+    covers: { "1.0": ["error-1"], ...since11("limits-1") },
     run: async (context) => {
       const receipt = "receipt:long\n";
       const tooLong = [
@@ -225,8 +225,8 @@ export const frameCases: readonly Case[] = [
     },
   },
   {
-    name: "a body that is too long is an ERROR before it has come",
-    holds: { "1.0": ["error-1"], ...since11("limits-1", "send-3") },
+    name: "a body that is too long gets an ERROR before it arrives",
+    covers: { "1.0": ["error-1"], ...since11("limits-1", "send-3") },
     run: async (context) => {
       const head = `SEND\ndestination:${context.topic}\ncontent-length:999999999\nreceipt:1\n\n`;
       const error = await context.refuses((peer) => peer.sendBytes(head));

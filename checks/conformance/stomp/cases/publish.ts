@@ -3,8 +3,8 @@ import { type Case, inAll, since11 } from "../case.ts";
 
 export const publishCases: readonly Case[] = [
   {
-    name: "a SEND is answered by its RECEIPT, and comes as MESSAGE with the same body, destination and identifier",
-    holds: {
+    name: "a SEND is answered by its RECEIPT, and delivered as a MESSAGE with the same body, destination and eventId",
+    covers: {
       "1.0": ["receipt-1", "receipt-2", "message-1", "message-2", "message-3", "subscribe-2", "subscribe-6"],
       ...since11("receipt-1", "message-1"),
     },
@@ -33,7 +33,7 @@ export const publishCases: readonly Case[] = [
   },
   {
     name: "user defined headers are passed through",
-    holds: { "1.0": ["message-3"], ...since11("send-2") },
+    covers: { "1.0": ["message-3"], ...since11("send-2") },
     run: async (context) => {
       const peer = await context.subscribed();
       await context.publish("x", { "svc-format": "json", priority: "5", "x-trace": "a b" });
@@ -45,8 +45,8 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "an empty body is a message",
-    holds: { "1.0": ["message-3"], ...since11("message-1") },
+    name: "a SEND with an empty body is delivered",
+    covers: { "1.0": ["message-3"], ...since11("message-1") },
     run: async (context) => {
       const peer = await context.subscribed();
       await context.publish("");
@@ -54,8 +54,8 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "a SEND without destination is an ERROR with its receipt-id",
-    holds: { "1.0": ["send-1", "error-1"], ...since11("send-1", "send-3", "error-1", "error-2") },
+    name: "a SEND without destination gets an ERROR with its receipt-id",
+    covers: { "1.0": ["send-1", "error-1"], ...since11("send-1", "send-3", "error-1", "error-2") },
     run: async (context) => {
       for (const other of [{}, { Destination: context.topic }]) {
         const error = await context.refuses((peer) => peer.send("SEND", { receipt: "none", ...other }, "x"));
@@ -66,7 +66,7 @@ export const publishCases: readonly Case[] = [
   },
   {
     name: "the body of an ERROR has its length and type",
-    holds: { "1.0": ["error-1"], "1.2": ["type-2"] },
+    covers: { "1.0": ["error-1"], "1.2": ["type-2"] },
     run: async (context) => {
       const { headers, body } = await context.refuses((peer) => peer.send("SEND", {}, "x"));
       expect(headers).toMatchObject({ "content-type": "text/plain", "content-length": String(body.length) });
@@ -74,8 +74,8 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "a SEND that cannot be published is an ERROR with the code of the catalogue",
-    holds: { "1.0": ["error-1"], ...since11("send-3", "error-2") },
+    name: "a SEND that cannot be published gets an ERROR with the code of the catalogue",
+    covers: { "1.0": ["error-1"], ...since11("send-3", "error-2") },
     run: async (context) => {
       const refused = [
         [{ destination: "a/+" }, "100106"],
@@ -89,8 +89,8 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "every frame that asks gets a RECEIPT, but CONNECT",
-    holds: inAll("receipt-1"),
+    name: "every frame except CONNECT gets a RECEIPT if it has a receipt header",
+    covers: inAll("receipt-1"),
     run: async (context) => {
       const peer = await context.connect({ receipt: "none" });
       const id = await context.subscribe(peer, { ack: "client" });
@@ -109,7 +109,7 @@ export const publishCases: readonly Case[] = [
   },
   {
     name: "the receipts of a connection come in the order of its frames",
-    holds: inAll("receipt-1"),
+    covers: inAll("receipt-1"),
     run: async (context) => {
       const peer = await context.connect();
       const receipts = Array.from({ length: 10 }, (_, index) => `order-${index}`);
@@ -124,7 +124,7 @@ export const publishCases: readonly Case[] = [
   },
   {
     name: "the SENDs of a connection keep their order, with frames of any size between",
-    holds: { "1.0": ["subscribe-2"], ...since11("message-1") },
+    covers: { "1.0": ["subscribe-2"], ...since11("message-1") },
     run: async (context) => {
       const peer = await context.subscribed();
       const texts = Array.from({ length: 20 }, (_, index) => `${index}${"x".repeat((index % 5) * 200)}`);
@@ -133,8 +133,8 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "svc-publish-key makes a SEND happen once",
-    holds: { "1.0": ["receipt-1"], ...since11("receipt-1") },
+    name: "two SENDs with the same svc-publish-key are one event",
+    covers: { "1.0": ["receipt-1"], ...since11("receipt-1") },
     run: async (context) => {
       const peer = await context.subscribed();
       const key = { "svc-publish-key": `key-${context.topic}` };
@@ -143,13 +143,13 @@ export const publishCases: readonly Case[] = [
       await context.publish("other");
       const { headers, body } = await peer.next("MESSAGE");
       expect(body.toString()).toBe("once");
-      expect(headers).not.toHaveProperty("svc-publish-key"); // an order to the broker, and no extension
+      expect(headers).not.toHaveProperty("svc-publish-key"); // an instruction to the broker, not an extension
       expect(await context.take(peer, 1)).toEqual(["other"]);
     },
   },
   {
     name: "DISCONNECT is answered after all frames before it, and then the broker closes",
-    holds: { "1.0": ["disconnect-1"], ...since11("disconnect-1") },
+    covers: { "1.0": ["disconnect-1"], ...since11("disconnect-1") },
     run: async (context) => {
       const subscriber = await context.subscribed();
       const peer = await context.connect();
@@ -161,7 +161,7 @@ export const publishCases: readonly Case[] = [
   },
   {
     name: "frames after DISCONNECT are not served",
-    holds: { "1.0": ["disconnect-1"], ...since11("disconnect-2") },
+    covers: { "1.0": ["disconnect-1"], ...since11("disconnect-2") },
     run: async (context) => {
       const subscriber = await context.subscribed();
       const peer = await context.connect();

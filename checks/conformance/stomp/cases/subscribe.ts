@@ -6,7 +6,7 @@ import { expectLeft } from "../context.ts";
 export const subscribeCases: readonly Case[] = [
   {
     name: "a subscription without ack needs no ACK",
-    holds: { "1.0": ["subscribe-3", "subscribe-2"], ...since11("subscribe-3") },
+    covers: { "1.0": ["subscribe-3", "subscribe-2"], ...since11("subscribe-3") },
     run: async (context) => {
       const id = randomUUID();
       const peer = await context.connect();
@@ -22,23 +22,23 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "a SUBSCRIBE without destination is an ERROR",
-    holds: { "1.0": ["subscribe-1"], ...since11("subscribe-1", "error-2") },
+    name: "a SUBSCRIBE without destination gets an ERROR",
+    covers: { "1.0": ["subscribe-1"], ...since11("subscribe-1", "error-2") },
     run: async (context) => {
       const error = await context.refuses((peer) => peer.send("SUBSCRIBE", { id: "1", receipt: "r" }));
       expect(error.headers["receipt-id"]).toBe("r");
     },
   },
   {
-    name: "a SUBSCRIBE without id is an ERROR",
-    holds: since11("subscribe-2", "subscribe-1"),
+    name: "a SUBSCRIBE without id gets an ERROR",
+    covers: since11("subscribe-2", "subscribe-1"),
     run: async (context) => {
       await context.refuses((peer) => peer.send("SUBSCRIBE", { destination: context.topic }));
     },
   },
   {
-    name: "a SUBSCRIBE of 1.0 may go without id, and is named by its destination",
-    holds: only("1.0", "unsubscribe-1", "subscribe-1"),
+    name: "a SUBSCRIBE of 1.0 may have no id: UNSUBSCRIBE then names the destination",
+    covers: only("1.0", "unsubscribe-1", "subscribe-1"),
     run: async (context) => {
       const peer = await context.connect();
       await peer.ask("SUBSCRIBE", { destination: context.topic });
@@ -51,7 +51,7 @@ export const subscribeCases: readonly Case[] = [
   },
   {
     name: "UNSUBSCRIBE of 1.0 may give the destination of a subscription that has an id",
-    holds: only("1.0", "unsubscribe-1", "unsubscribe-2"),
+    covers: only("1.0", "unsubscribe-1", "unsubscribe-2"),
     run: async (context) => {
       const peer = await context.subscribed();
       await peer.ask("UNSUBSCRIBE", { destination: context.topic });
@@ -60,8 +60,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "an id that is in use is an ERROR",
-    holds: { "1.2": ["subscribe-4", "subscribe-1"], "1.1": ["subscribe-1", "subscribe-2"] },
+    name: "a SUBSCRIBE with an id that is in use gets an ERROR",
+    covers: { "1.2": ["subscribe-4", "subscribe-1"], "1.1": ["subscribe-1", "subscribe-2"] },
     run: async (context) => {
       const peer = await context.connect();
       await peer.ask("SUBSCRIBE", { id: "same", destination: context.topic });
@@ -70,8 +70,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "a SUBSCRIBE that cannot be created is an ERROR with the code of the catalogue",
-    holds: { "1.0": ["error-1"], ...since11("subscribe-1") },
+    name: "a SUBSCRIBE that cannot be created gets an ERROR with the code of the catalogue",
+    covers: { "1.0": ["error-1"], ...since11("subscribe-1") },
     run: async (context) => {
       const refused = [
         [{ destination: "a/#/b" }, "100109"],
@@ -89,8 +89,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "SUBSCRIBE's RECEIPT has the subscription-id, which is that of each MESSAGE",
-    holds: { "1.0": ["receipt-1"], ...since11("receipt-1") },
+    name: "the RECEIPT of a SUBSCRIBE has the same subscription-id as each MESSAGE",
+    covers: { "1.0": ["receipt-1"], ...since11("receipt-1") },
     run: async (context) => {
       const peer = await context.connect();
       const { headers } = await peer.ask("SUBSCRIBE", { id: "1", destination: context.topic });
@@ -101,7 +101,7 @@ export const subscribeCases: readonly Case[] = [
   },
   {
     name: "a subscription begins where eventId says",
-    holds: { "1.0": ["subscribe-2"], ...since11("message-1") },
+    covers: { "1.0": ["subscribe-2"], ...since11("message-1") },
     run: async (context) => {
       const ids = [await context.publish("1"), await context.publish("2"), await context.publish("3")];
       const expected = [
@@ -118,8 +118,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "a list of filters is one subscription, and an event that several match comes once",
-    holds: { "1.0": ["message-1"], ...since11("message-1") },
+    name: "a list of filters is one subscription, and an event that matches several filters is delivered once",
+    covers: { "1.0": ["message-1"], ...since11("message-1") },
     run: async (context) => {
       const { topic } = context;
       const peer = await context.connect();
@@ -137,8 +137,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "an event goes to each subscription of a connection that matches, with its id",
-    holds: { "1.0": ["subscribe-6"], ...since11("message-1") },
+    name: "an event goes to each matching subscription of a connection, with the id of that subscription",
+    covers: { "1.0": ["subscribe-6"], ...since11("message-1") },
     run: async (context) => {
       const peer = await context.connect();
       const ids = [await context.subscribe(peer), await context.subscribe(peer, { destination: "#" })];
@@ -152,8 +152,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "after UNSUBSCRIBE nothing comes, and its id is free",
-    holds: { "1.0": ["unsubscribe-1", "unsubscribe-2"], ...since11("unsubscribe-1", "unsubscribe-2") },
+    name: "after UNSUBSCRIBE no event comes, and the id is free",
+    covers: { "1.0": ["unsubscribe-1", "unsubscribe-2"], ...since11("unsubscribe-1", "unsubscribe-2") },
     run: async (context) => {
       const peer = await context.connect();
       const id = await context.subscribe(peer);
@@ -168,8 +168,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "UNSUBSCRIBE without id, or with one that is not in use, is an ERROR",
-    holds: { "1.0": ["unsubscribe-1"], ...since11("unsubscribe-1", "error-2") },
+    name: "UNSUBSCRIBE without id, or with one that is not in use, gets an ERROR",
+    covers: { "1.0": ["unsubscribe-1"], ...since11("unsubscribe-1", "error-2") },
     run: async (context) => {
       await context.refuses((peer) => peer.send("UNSUBSCRIBE", { receipt: "r" }));
       const error = await context.refuses((peer) => peer.send("UNSUBSCRIBE", { id: "none", receipt: "r" }));
@@ -177,8 +177,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "with ack client an ACK is cumulative, and what is not acknowledged comes again",
-    holds: { "1.0": ["subscribe-4", "ack-1"], ...since11("ack-mode-1", "ack-mode-2", "ack-1", "ack-2") },
+    name: "with ack client an ACK is cumulative, and unacknowledged messages come again",
+    covers: { "1.0": ["subscribe-4", "ack-1"], ...since11("ack-mode-1", "ack-mode-2", "ack-1", "ack-2") },
     run: async (context) => {
       const id = randomUUID();
       const peer = await context.connect();
@@ -197,7 +197,7 @@ export const subscribeCases: readonly Case[] = [
   },
   {
     name: "with ack client-individual an ACK or NACK is for one message, and the others come again",
-    holds: since11("ack-mode-3", "ack-1", "ack-2"),
+    covers: since11("ack-mode-3", "ack-1", "ack-2"),
     run: async (context) => {
       const id = randomUUID();
       const peer = await context.connect();
@@ -213,8 +213,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "a NACK gives the message again, before anything newer",
-    holds: since11("nack-1", "ack-mode-3"),
+    name: "after a NACK the message comes again, before newer ones",
+    covers: since11("nack-1", "ack-mode-3"),
     run: async (context) => {
       const peer = await context.subscribed({ ack: "client-individual", "prefetch-count": "1" });
       await context.publish("1");
@@ -228,8 +228,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "with ack client a NACK is for all messages before it",
-    holds: since11("nack-1", "ack-mode-2"),
+    name: "with ack client a NACK is for all earlier messages too",
+    covers: since11("nack-1", "ack-mode-2"),
     run: async (context) => {
       const peer = await context.subscribed({ ack: "client" });
       for (const text of ["1", "2", "3"]) await context.publish(text);
@@ -240,8 +240,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "an ACK of what was never delivered is an ERROR",
-    holds: { "1.0": ["ack-1"], ...since11("ack-1", "ack-2", "error-1", "error-2") },
+    name: "an ACK of a message that was never delivered gets an ERROR",
+    covers: { "1.0": ["ack-1"], ...since11("ack-1", "ack-2", "error-1", "error-2") },
     run: async (context) => {
       const foreign = { id: "9-nothing", "message-id": "nothing", subscription: "1", receipt: "r" };
       const error = await context.refuses((peer) => {
@@ -252,8 +252,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "an ACK without its headers is an ERROR",
-    holds: { "1.0": ["ack-1"], ...since11("ack-1", "ack-2", "nack-1") },
+    name: "an ACK or NACK without one of its headers gets an ERROR",
+    covers: { "1.0": ["ack-1"], ...since11("ack-1", "ack-2", "nack-1") },
     run: async (context) => {
       const commands = context.version === "1.0" ? ["ACK"] : ["ACK", "NACK"];
       for (const command of commands) {
@@ -268,8 +268,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "an ACK whose subscription is another one is an ERROR",
-    holds: only("1.1", "ack-1", "ack-2"),
+    name: "an ACK that names another subscription gets an ERROR",
+    covers: only("1.1", "ack-1", "ack-2"),
     run: async (context) => {
       for (const subscription of ["other", "none"]) {
         const peer = await context.subscribed({ ack: "client" });
@@ -282,8 +282,8 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "prefetch-count bounds what is not acknowledged",
-    holds: { "1.0": ["subscribe-4"], ...since11("ack-mode-1") },
+    name: "prefetch-count limits the unacknowledged messages",
+    covers: { "1.0": ["subscribe-4"], ...since11("ack-mode-1") },
     run: async (context) => {
       const peer = await context.subscribed({ ack: "client", "prefetch-count": "2" });
       for (const text of ["1", "2", "3"]) await context.publish(text);

@@ -7,8 +7,8 @@ const atomic = { "1.0": ["begin-2", "send-2"], ...since11("begin-2") };
 
 export const transactionCases: readonly Case[] = [
   {
-    name: "the SENDs of a transaction come at its COMMIT, together and in order",
-    holds: {
+    name: "the SENDs of a transaction are published at its COMMIT, together and in order",
+    covers: {
       ...atomic,
       "1.0": ["begin-1", "begin-2", "send-2", "commit-1"],
       ...since11("begin-1", "begin-2", "commit-1"),
@@ -34,7 +34,7 @@ export const transactionCases: readonly Case[] = [
   },
   {
     name: "a COMMIT publishes nothing if one of its SENDs is refused",
-    holds: { ...atomic, ...since11("begin-2", "send-3", "error-2") },
+    covers: { ...atomic, ...since11("begin-2", "send-3", "error-2") },
     run: async (context) => {
       const subscriber = await context.subscribed();
       const peer = await context.connect();
@@ -49,7 +49,7 @@ export const transactionCases: readonly Case[] = [
   },
   {
     name: "ABORT drops the SENDs of its transaction",
-    holds: { "1.0": ["abort-1", "begin-2"], ...since11("abort-1", "begin-2") },
+    covers: { "1.0": ["abort-1", "begin-2"], ...since11("abort-1", "begin-2") },
     run: async (context) => {
       const subscriber = await context.subscribed();
       const peer = await context.connect();
@@ -64,7 +64,7 @@ export const transactionCases: readonly Case[] = [
   },
   {
     name: "a transaction that is open when its connection ends is aborted",
-    holds: { "1.0": ["begin-2"], ...since11("begin-3") },
+    covers: { "1.0": ["begin-2"], ...since11("begin-3") },
     run: async (context) => {
       const subscriber = await context.subscribed();
       for (const isRegular of [true, false]) {
@@ -79,8 +79,8 @@ export const transactionCases: readonly Case[] = [
     },
   },
   {
-    name: "ACK counts at the COMMIT of its transaction",
-    holds: { "1.0": ["ack-2", "begin-2"], ...since11("ack-3", "begin-2") },
+    name: "an ACK in a transaction takes effect at COMMIT",
+    covers: { "1.0": ["ack-2", "begin-2"], ...since11("ack-3", "begin-2") },
     run: async (context) => {
       const id = randomUUID();
       const peer = await context.connect();
@@ -97,8 +97,8 @@ export const transactionCases: readonly Case[] = [
     },
   },
   {
-    name: "NACK counts at the COMMIT of its transaction",
-    holds: since11("nack-1", "begin-2"),
+    name: "a NACK in a transaction takes effect at COMMIT",
+    covers: since11("nack-1", "begin-2"),
     run: async (context) => {
       const peer = await context.subscribed({ ack: "client-individual" });
       await context.publish("1");
@@ -112,8 +112,8 @@ export const transactionCases: readonly Case[] = [
     },
   },
   {
-    name: "BEGIN of a transaction that is open is an ERROR",
-    holds: { "1.0": ["begin-1"], "1.1": ["begin-1"], "1.2": ["begin-4"] },
+    name: "a BEGIN of a transaction that is open gets an ERROR",
+    covers: { "1.0": ["begin-1"], "1.1": ["begin-1"], "1.2": ["begin-4"] },
     run: async (context) => {
       const peer = await context.connect();
       await peer.ask("BEGIN", { transaction: "t" });
@@ -122,8 +122,8 @@ export const transactionCases: readonly Case[] = [
     },
   },
   {
-    name: "a frame of a transaction that is not open is an ERROR",
-    holds: {
+    name: "a frame of a transaction that is not open gets an ERROR",
+    covers: {
       "1.0": ["begin-1", "commit-1", "abort-1"],
       ...since11("begin-1", "commit-1", "abort-1", "error-2"),
     },
@@ -143,8 +143,8 @@ export const transactionCases: readonly Case[] = [
     },
   },
   {
-    name: "an ACK or NACK in a transaction that is not open is an ERROR",
-    holds: { "1.0": ["ack-2"], ...since11("ack-3", "nack-1", "error-2") },
+    name: "an ACK or NACK in a transaction that is not open gets an ERROR",
+    covers: { "1.0": ["ack-2"], ...since11("ack-3", "nack-1", "error-2") },
     run: async (context) => {
       const commands = context.version === "1.0" ? ["ACK"] : ["ACK", "NACK"];
       for (const command of commands) {

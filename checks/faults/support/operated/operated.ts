@@ -4,16 +4,16 @@ import { until } from "../../../harness/until.ts";
 import { operatedTopic, Orders, type Send, sequenceOf, sideTopic } from "./orders.ts";
 import { createSubjects, type Subject } from "./subjects.ts";
 
-/** Ten times what it takes beside other tests. */
+/** Timeout in milliseconds: ten times what such a wait takes beside other tests. */
 const doneMs = 240_000;
-/** They share a transaction, since orders keep the broker busy. */
+/** Concurrent publishes: they share a transaction, since orders keep the broker busy. */
 const publishesAtOnce = 4;
 
 /** Subscriptions that operators move, change and empty while events are published and brokers die. */
 export class Operated implements AsyncDisposable {
   readonly #orders: Orders;
   readonly #subjects: readonly Subject[];
-  /** Of acknowledged events. */
+  /** Identifiers of acknowledged events. */
   readonly #eventIds: string[];
   #isStopped = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -24,7 +24,7 @@ export class Operated implements AsyncDisposable {
     this.#eventIds = rest.eventIds;
   }
 
-  /** Sends each request to a broker that runs, as far as the caller knows. */
+  /** `send` sends a request to a broker, which may have died. */
   static async create(send: Send, random: Random): Promise<Operated> {
     const orders = new Orders(send, random);
     const eventIds: string[] = [];
@@ -32,7 +32,7 @@ export class Operated implements AsyncDisposable {
     return new Operated(orders, { subjects, eventIds });
   }
 
-  /** Publishes that were acknowledged. */
+  /** Number of acknowledged publishes. */
   get published(): number {
     return this.#eventIds.length;
   }
@@ -67,7 +67,7 @@ export class Operated implements AsyncDisposable {
     }
   }
 
-  /** Ends all, publishes once more, and checks what each receiver got. */
+  /** Waits until no event waits, publishes once more, and checks what each receiver got. */
   async check(): Promise<void> {
     await this.#untilDone();
     const published = await this.#orders.publish(operatedTopic, "last");

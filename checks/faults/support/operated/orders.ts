@@ -4,15 +4,15 @@ import type { Random } from "../../../harness/random.ts";
 export type Send = (request: HttpRequest) => Promise<HttpAnswer>;
 
 export const operatedTopic = "operated";
-/** Matches the pattern that orders choose now and then, and belongs to no subscription for long. */
+/** Matches the pattern `operated/#`, which an order gives a subscription as its filter for a while. */
 export const sideTopic = "operated/side";
 
 const json = { "content-type": "application/json" };
 
-/** Gives orders to brokers that may die meanwhile, and knows which of them were carried out. */
+/** Sends operator orders to brokers that may die meanwhile, and counts those that were carried out. */
 export class Orders {
   readonly random: Random;
-  /** Numbers of orders that were carried out, by what they are. */
+  /** How often each order was carried out, by its `what`. */
   readonly carriedOut = new Map<string, number>();
   readonly #send: Send;
 
@@ -21,7 +21,7 @@ export class Orders {
     this.random = random;
   }
 
-  /** Undefined where the broker died. `what` is the name of the order with its kind of place. */
+  /** Returns undefined if the broker died. `name` is the order's last path segment; `what` also tells apart orders of one name. */
   async give(id: string, order: { readonly name: string; readonly what?: string; readonly body?: object }) {
     const { name, what = name, body } = order;
     const answer = await this.post(`/admin/v1/subscriptions/${id}/${name}`, body).catch(() => undefined);
@@ -30,7 +30,7 @@ export class Orders {
   }
 
   async get<Body>(path: string): Promise<Body> {
-    return (await this.#send({ method: "GET", path })).json() as Body; // As OpenAPI has it.
+    return (await this.#send({ method: "GET", path })).json() as Body; // Documented in OpenAPI.
   }
 
   post(path: string, body: object = {}): Promise<HttpAnswer> {
@@ -39,13 +39,13 @@ export class Orders {
 
   async subscribe(parameters: object): Promise<string> {
     const answer = await this.post("/rest/subscribe", { topic: operatedTopic, ...parameters });
-    return JSON.parse(answer.text) as string; // The identifier.
+    return JSON.parse(answer.text) as string; // REST returns the identifier.
   }
 
   async publish(topic: string, content: string): Promise<string | undefined> {
     const answer = await this.post("/rest/publish", { topic, content }).catch(() => undefined);
     if (answer?.text.includes('"SUCCESS"') !== true) return undefined;
-    return (answer.json() as { readonly eventId: string }).eventId; // As REST has it.
+    return (answer.json() as { readonly eventId: string }).eventId; // A SendResult.
   }
 
   /** Identifiers of all events of the operated topic, in order. */

@@ -7,16 +7,16 @@ import { operatedTopic, type Orders, sequenceOf } from "./orders.ts";
 export interface Load {
   /** Identifiers of acknowledged events. */
   readonly eventIds: readonly string[];
-  /** When the first was published. */
+  /** When publishing began, in milliseconds since the epoch. */
   readonly startedAt: number;
 }
 
-/** A subscription to which orders are given, and what must be true of its receiver in the end. */
+/** A subscription that is given operator orders, and the check of what its receiver got. */
 export abstract class Subject implements AsyncDisposable {
   protected readonly orders: Orders;
   protected readonly load: Load;
   protected readonly receiver: Receiver;
-  /** Of the orders that it is given. */
+  /** Every `what` of an order that it is given. */
   abstract readonly orderNames: readonly string[];
   #id = "";
   #turn = 0;
@@ -29,13 +29,13 @@ export abstract class Subject implements AsyncDisposable {
     return this.#id;
   }
 
-  /** Orders in the turns in which they are given. */
+  /** The orders, one a turn. `next` takes turns over and over. */
   abstract readonly turns: readonly (() => Promise<unknown>)[];
   protected abstract readonly parameters: object;
   /** Every event of the topic, in order. */
   abstract check(eventIds: readonly string[]): void;
 
-  /** Brings it to where nothing waits any more. */
+  /** Ends pauses, so that no event stays waiting. Returns whether it succeeded. */
   async end(): Promise<boolean> {
     return (await this.give("resume"))?.status === 200;
   }
@@ -61,18 +61,18 @@ export abstract class Subject implements AsyncDisposable {
     await this.give("resume");
   }
 
-  /** Matching events that wait. */
+  /** Number of matching events that wait. */
   async findLag(): Promise<number> {
     return (await this.orders.get<{ lag: number }>(`/admin/v1/subscriptions/${this.id}`)).lag;
   }
 
-  /** Sequences of the operated topic as they came. A ping has none. */
+  /** Sequences of the operated topic's events in order of arrival. A ping has none. */
   get arrived(): readonly number[] {
     const own = this.load.eventIds[0]?.split("-")[0];
     return this.receiver.attempts.map(idOf).flatMap((id) => (id.split("-")[0] === own ? [sequenceOf(id)] : []));
   }
 
-  /** None came before all earlier ones had: repeats go back, and nothing is passed over. */
+  /** Checks that no event arrived before all earlier ones. Repeats may go back, but no event is passed over. */
   protected expectNothingPassed(eventIds: readonly string[]): void {
     let newest = 0;
     for (const sequence of this.arrived) {
@@ -83,7 +83,7 @@ export abstract class Subject implements AsyncDisposable {
   }
 }
 
-/** Held, resumed, tried again, tested, and moved back to each kind of place. */
+/** Is paused, resumed, retried, tested, and replayed from each kind of place. */
 export class Moved extends Subject {
   readonly orderNames = ["first", "eventId", "sequence", "time"]
     .map((place) => `replay from ${place}`)
@@ -104,8 +104,8 @@ export class Moved extends Subject {
   }
 
   /**
-   * An acknowledged event up to the one that came last: a replay only goes back. Any event would mostly lie ahead once a broker publishes faster than
-   * it delivers again.
+   * A random acknowledged event up to the one that arrived last, since a replay only goes back. A random choice of all would mostly lie ahead, because
+   * the broker publishes faster than it redelivers.
    */
   #pickPast(): string {
     const newest = this.arrived.at(-1) ?? 0;
@@ -113,7 +113,7 @@ export class Moved extends Subject {
     return past.length === 0 ? "OFFSET_FIRST" : this.orders.random.pick(past);
   }
 
-  /** About up to when the event was published that came last: events come at an even pace. */
+  /** A random time up to about when the event that arrived last was published, as if events were published at an even pace. */
   #pickTime(): string {
     const { startedAt, eventIds } = this.load;
     const share = Math.min(1, (this.arrived.at(-1) ?? 0) / Math.max(1, eventIds.length));
@@ -122,11 +122,11 @@ export class Moved extends Subject {
   }
 }
 
-/** Skips one event, or to one of the next few places after the newest that has come. */
+/** Skips one event, or all events up to one of the next few after the newest that arrived. */
 export class Skipped extends Subject {
   readonly orderNames = ["skip one", "skip to sequence", "skip to eventId"];
   protected readonly parameters = {};
-  /** Events that an order may have skipped: all before the newest that had come had their fate by then. */
+  /** Sequences that an order may have skipped. Those up to the newest arrived event were already delivered or skipped. */
   readonly #permitted = new Set<number>();
   #single = 0;
   readonly turns = [
@@ -149,7 +149,7 @@ export class Skipped extends Subject {
   async #skipOne(): Promise<void> {
     const answer = await this.give("skip", undefined, "skip one");
     if (answer === undefined) this.#single += 1;
-    else if (answer.status === 200) this.#single += Math.min(1, (answer.json() as { events: number }).events); // As OpenAPI has it.
+    else if (answer.status === 200) this.#single += Math.min(1, (answer.json() as { events: number }).events); // Documented in OpenAPI.
   }
 
   async #skipTo(toPlace: (sequence: number) => string | number | undefined, what: string): Promise<void> {
@@ -203,7 +203,7 @@ export class Changed extends Subject {
   }
 }
 
-/** Skips what its receiver refuses, delivers it again, and discards some of it. */
+/** Makes dead letters of events that its receiver refuses, redelivers them, and discards some. */
 export class Letters extends Subject {
   readonly orderNames = ["redeliver all", "redeliver one", "discard one"];
   protected readonly parameters = { onFailure: "skip", attemptsMax: 2 };
@@ -227,12 +227,12 @@ export class Letters extends Subject {
     await super.subscribe();
   }
 
-  /** Delivers every dead letter. */
+  /** Also redelivers every dead letter. */
   override async end(): Promise<boolean> {
     this.#isMended = true;
     if (!(await super.end()) || (await this.findLag()) > 0) return false;
     const answer = await this.give("redeliver", { all: true }, "redeliver all");
-    return answer?.status === 200 && (answer.json() as { letters: { left: number } }).letters.left === 0; // As OpenAPI has it.
+    return answer?.status === 200 && (answer.json() as { letters: { left: number } }).letters.left === 0; // Documented in OpenAPI.
   }
 
   check(eventIds: readonly string[]): void {
@@ -257,9 +257,9 @@ export async function createSubjects(orders: Orders, load: Load): Promise<readon
   return Promise.all(kinds.map(async (kind) => new kind({ orders, load, receiver: await startReceiver() })));
 }
 
-/** A CloudEvent has its identifier where the interface has none. */
+/** The eventId of a callback. A CloudEvent has it in `id`. */
 function idOf({ event, body }: Attempt): string {
-  // The harness has no place for the form of a CloudEvent.
+  // The type of the harness has no CloudEvents.
   const given = event as Attempt["event"] | undefined;
   return given?.eventId ?? (JSON.parse(body.toString()) as { id: string }).id;
 }

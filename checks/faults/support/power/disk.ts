@@ -12,7 +12,7 @@ interface File {
   readonly syncs: Call[];
 }
 
-/** Of a change of the folder: the file that it is about. */
+/** A change of a folder, and the file that it concerns. */
 interface Named {
   readonly call: Naming;
   readonly file: File;
@@ -33,8 +33,9 @@ export interface Loss {
 }
 
 /**
- * What a folder's disk may hold, by the calls of those who wrote to it. Of each file everything is kept that began before a sync of it which had
- * ended; a later change may be kept, dropped, torn between sectors, or leave zeros; names of files are kept by a sync of the folder alone.
+ * What a disk may hold of a folder after a power loss, given the calls that wrote to the folder. A change of a file is durable if it began before a
+ * sync of the file that has ended. A later change may be kept, dropped, torn between sectors, or leave zeros. Only a sync of the folder makes the
+ * names of its files durable.
  */
 export class Disk {
   readonly #namings: Named[] = [];
@@ -50,7 +51,7 @@ export class Disk {
     }
   }
 
-  /** Makes `folder` as the disk may be after the loss. */
+  /** Writes to `folder` what the disk may hold after the loss. */
   rebuild(folder: string, { at, random, disk = "honest" }: Loss): void {
     mkdirSync(folder, { recursive: true });
     const choose = chooser(random);
@@ -95,12 +96,12 @@ function rename(names: Map<string, File>, { call, file }: Named): void {
   if (call.kind === "link" || call.kind === "rename") names.set(call.to, file);
 }
 
-/** What began before this is on the disk. */
+/** Start of the newest sync that ended by `at`. Changes that began earlier are on the disk. */
 function syncedUpTo(syncs: readonly Call[], at: number): number {
   return syncs.reduce((newest, { startedAt, endedAt }) => (endedAt <= at ? Math.max(newest, startedAt) : newest), 0);
 }
 
-/** How a disk that loses power treats one file: in one of these ways, or every change in a way of its own. */
+/** Chooses the fate of each unsynced change of a file: the same for all, kept up to some change and lost after it, or random for each. */
 function chooser(random: Random): () => Fate {
   const [fate, keptFirst] = [
     random.pick<Fate | "cut" | "mixed">(["kept", "dropped", "zeroed", "cut", "cut", "mixed", "mixed"]),
@@ -134,7 +135,7 @@ function contentOf(
   return content.bytes();
 }
 
-/** Some of its sectors are written, and others are not. */
+/** Writes each sector of the change with a chance of one half. */
 function writeTorn(
   content: Content,
   {

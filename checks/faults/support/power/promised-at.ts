@@ -3,7 +3,7 @@ import type { Call } from "./trace.ts";
 
 /** What a load knows after it has ended. */
 export interface Loaded {
-  /** In the order in which they were opened, one after another, before the subscription was made. */
+  /** In the order in which they were opened, one after another, before the subscription was created. */
   readonly topics: readonly string[];
   readonly subscriptionId: string;
   readonly acknowledged: ReadonlyMap<string, Acknowledged>;
@@ -14,7 +14,7 @@ const answer = /HTTP\/1\.1 200 /;
 const callback = /"subscriptionId":/;
 const eventIds = /"eventId":"([^"]+)"/g;
 
-/** What the broker had told clients at a moment, by the bytes that it had sent; the rest of the load may be there, or not. */
+/** What the broker had promised clients by `at`, judged by the bytes that it had sent. Other events of the load may exist or not. */
 export function promisedAt(at: number, calls: readonly Call[], loaded: Loaded): Promised {
   const texts = calls.flatMap((call) =>
     call.kind === "send" && call.startedAt < at ? [call.data.toString("latin1")] : [],

@@ -9,7 +9,7 @@ import { type Call, isComplete, parseTrace, tracedCalls } from "./trace.ts";
 
 const isInstalled = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
 
-/** Whether the tests that need strace run: also where it is required and missing, so that they fail. */
+/** Whether the tests that need strace run. Where strace is required but missing, they run and fail. */
 export const hasStrace = isInstalled || process.env["CHECKS_STRACE"] === "required";
 
 export const straceTitle = hasStrace ? "" : " (left out: strace is not installed)";
@@ -24,7 +24,7 @@ export class Recorder implements Disposable {
     return join(this.#root.path, "data");
   }
 
-  /** Of all runs that have ended. */
+  /** The calls of all runs that have ended. */
   get calls(): readonly Call[] {
     return this.#calls;
   }
@@ -40,7 +40,7 @@ export class Recorder implements Disposable {
       await use(broker);
     }
     await until("strace has written everything", () => isComplete(folder));
-    // One at a time: an argument list of so many would be too long.
+    // One at a time: there are too many calls for the arguments of one push.
     for (const call of parseTrace(folder, this.dataDir)) this.#calls.push(call);
   }
 
@@ -49,10 +49,10 @@ export class Recorder implements Disposable {
   }
 }
 
-/** What goes through the ring of io_uring, strace does not see. */
+/** io_uring is off, because strace does not see what goes through it. */
 const env = { STELE_LOG_LEVEL: "warn", UV_USE_IO_URING: "0", STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax) };
 
-/** -D leaves the broker the process that is started, so that it gets its signals; -ff writes a file for each thread, whole lines alone. */
+/** With -D the started process stays the broker, so that it gets the signals. With -ff each thread has its own file, so that every line is whole. */
 function commandOf(folder: string): string {
   const form = "-ff -y -xx -s 33554432 --timestamps=unix,ns --syscall-times=ns -e signal=SIGKILL";
   return `exec strace -D --seccomp-bpf -f ${form} -e trace=${tracedCalls} -o '${join(folder, "thread")}' "$@"`;

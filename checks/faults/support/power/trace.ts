@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** A call of the system that changes files or makes them durable, or sends to a socket. Times are nanoseconds since the trace began. */
+/** A system call that changes files, makes them durable, or sends to a socket. Times are nanoseconds, see epochSeconds. */
 export type Call = Readonly<{ startedAt: number; endedAt: number }> &
   (
     | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
@@ -9,16 +9,16 @@ export type Call = Readonly<{ startedAt: number; endedAt: number }> &
     | { readonly kind: "create"; readonly path: string }
     | { readonly kind: "unlink"; readonly path: string }
     | { readonly kind: "link" | "rename"; readonly path: string; readonly to: string }
-    /** Of a file or of a folder. */
+    /** Of a file or a folder. */
     | { readonly kind: "sync"; readonly path: string }
     | { readonly kind: "send"; readonly data: Buffer }
   );
 
-/** What strace has to record, for `parseTrace`. Others that could change a file are recorded too, and refused there. */
+/** The system calls that strace records. Some could change a file, but `parseTrace` does not know them and throws. */
 export const tracedCalls = `openat,creat,link,linkat,rename,renameat,renameat2,unlink,unlinkat,truncate,ftruncate,fallocate,\
 write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile,fsync,fdatasync,sync_file_range,sendto,sendmsg`;
 
-/** Of a thread that has ended, in whatever way. */
+/** The last line of a thread that exited or was killed. */
 const endLine = /\n?\S+ \+\+\+ [^\n]*\n$/;
 const endBytes = 200;
 
@@ -43,7 +43,7 @@ function endOf(file: string): string {
 export function parseTrace(folder: string, root: string): Call[] {
   const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "latin1").split("\n"));
   const parser = new TraceParser(root);
-  // All times have as many digits, so their order is that of the text.
+  // All times have the same number of digits, so the order of the text is the order of time.
   for (const line of lines.toSorted()) parser.read(line);
   return parser.calls;
 }
@@ -62,7 +62,7 @@ interface Line {
 class TraceParser {
   readonly calls: Call[] = [];
   readonly #root: string;
-  /** Where the next plain write goes, by descriptor. */
+  /** Offset of the next `write` in its file, by descriptor. */
   readonly #offsets = new Map<number, number>();
 
   constructor(root: string) {
@@ -144,10 +144,12 @@ function parseLine(text: string): Line | undefined {
   return { name, args, result: Number(result), times: { startedAt, endedAt: startedAt + Number(seconds) * 1e9 } };
 }
 
-/** Within a day, so that the number is exact. */
+/** Times count from a minute before this module was loaded, so that they are small enough to be exact. In seconds since 1970. */
+const epochSeconds = Math.floor(Date.now() / 1000) - 60;
+
 function nanoseconds(time: string): number {
   const [seconds = "", fraction = ""] = time.split(".");
-  return (Number(seconds) % 86_400) * 1e9 + Number(fraction);
+  return (Number(seconds) - epochSeconds) * 1e9 + Number(fraction);
 }
 
 function textsOf(args: string): Buffer[] {

@@ -54,7 +54,7 @@ afterAll(async () => {
   await engine.stop();
 });
 
-/** Calls, and checks the answer against the document. */
+/** Calls an operation, and checks the answer against the document. */
 async function call(method: string, path: string, body?: unknown): Promise<Answer> {
   const init =
     body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
@@ -69,7 +69,7 @@ async function call(method: string, path: string, body?: unknown): Promise<Answe
   return answer;
 }
 
-/** Orders wait on the virtual clock. */
+/** Advances the virtual clock, on which orders wait. */
 async function untilAnswered(answering: Promise<Response>): Promise<Response> {
   const state = { isDone: false };
   const done = answering.finally(() => void (state.isDone = true));
@@ -122,7 +122,7 @@ describe("reads", () => {
     expect(failing).not.toHaveProperty("notifiedAt");
   });
 
-  it("shows one with its attempts, and no secret", async () => {
+  it("shows a subscription with its attempts, and no secret", async () => {
     const { body } = await call("GET", `/subscriptions/${ids[1]}`);
     expect(body).toMatchObject({ attempts: [{ outcome: "failed", reason: "answered 500" }, {}, {}] });
     expect(body["nextAttemptAt"]).toMatch(/Z$/);
@@ -130,7 +130,7 @@ describe("reads", () => {
     expect(body).not.toHaveProperty("secret");
   });
 
-  it("finds topics, their events with places, and one event with its proof or without", async () => {
+  it("finds topics, their events by sequence and time, and one event", async () => {
     expect((await call("GET", "/topics?prefix=orders/")).body["items"]).toMatchObject([
       { name: "orders/eu", sequence: 2 },
     ]);
@@ -161,7 +161,7 @@ describe("reads", () => {
     expect((await call("GET", "/topics/orders%2Feu/events?before=2")).body).toEqual({ items: [one] });
   });
 
-  it("says where an event is in its batch", async () => {
+  it("shows the index of an event in its batch", async () => {
     await engine.broker.open({ topic: "together", groupId: undefined });
     await Promise.all(["1", "2", "3"].map((text) => engine.publish("together", text)));
     const { body } = await call("GET", "/topics/together/events?before=4&from=2");
@@ -205,7 +205,7 @@ describe("reads", () => {
 });
 
 describe("orders", () => {
-  it("each says beforehand what it concerns, and then does it", async () => {
+  it("replay after a dry run, pause, resume, retry and skip", async () => {
     const path = `/subscriptions/${ids[0]}`;
     const dry = await call("POST", `${path}/replay?dryRun=true`, { from: 1 });
     expect(dry.body).toEqual({ id: ids[0], events: 2, dryRun: true });
@@ -219,7 +219,7 @@ describe("orders", () => {
     }
   });
 
-  it("changes a subscription, and sends a test event", async () => {
+  it("change a subscription, and send a test event", async () => {
     const path = `/subscriptions/${ids[0]}`;
     const change = { secret: secretNamed("one"), kind: "JsonRPC" };
     expect((await call("POST", `${path}/change?dryRun=true`, change)).body).toMatchObject({ dryRun: true });
@@ -238,7 +238,7 @@ describe("orders", () => {
     expect((await call("POST", "/subscriptions/test?host=down.example")).body["items"]).toHaveLength(1);
   });
 
-  it("shows what a subscription skipped, and delivers or discards it", async () => {
+  it("redeliver or discard the events that a subscription skipped", async () => {
     const path = `/subscriptions/${ids[1]}`;
     const { failing } = (await call("GET", path)).body as { failing: { attempts: number } };
     await call("POST", `${path}/change`, { onFailure: "skip", attemptsMax: 1 });
@@ -264,7 +264,7 @@ describe("orders", () => {
     expect((await call("GET", path)).body).not.toHaveProperty("onFailure");
   });
 
-  it("for all that a search finds, but not for all by mistake", async () => {
+  it("apply to all subscriptions that a search finds, but not to all by mistake", async () => {
     for (const query of ["", "?prefix=", "?lagMin=0&failingMsMin=0"]) {
       expect((await call("POST", `/subscriptions/pause${query}`)).status).toBe(400);
     }
@@ -276,7 +276,7 @@ describe("orders", () => {
     expect(body["items"]).toHaveLength(2);
   });
 
-  it("one that is refused tells why, and does not keep the others from being carried out", async () => {
+  it("report why one subscription is refused, and still apply to the others", async () => {
     const { body } = await call("POST", "/subscriptions/replay?all=true&dryRun=true", { from: 1 });
     expect(body["items"]).toMatchObject([{ events: 2 }, { error: { code: 200001 } }]);
   });
@@ -340,13 +340,13 @@ describe("failures", () => {
     expect([response.status, await response.json()]).toEqual([status, expect.objectContaining(body)]);
   });
 
-  it("the listener of clients does not serve it where operators have their own", async () => {
+  it("the clients' listener does not serve the admin API", async () => {
     await using clients = await serve({}, { operator: engine.running.operator, audience: "clients" });
     expect((await fetch(`${clients.url}${adminPath}/subscriptions`)).status).toBe(404);
   });
 });
 
-it("every operation has answered, and is in the document", () => {
+it("every operation is in the document, and has answered in these tests", () => {
   const documented = Object.values(document.paths).flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => String(operationId)),
   );

@@ -30,7 +30,10 @@ export interface AdminApiOptions extends Omit<AdminBrokers, "document"> {
   readonly runner: OperationRunner;
 }
 
-/** They wait for receivers, unless they are dry runs. A change to a new url waits as well: its host is looked up, and its receiver asked for its consent. */
+/**
+ * Operations that wait for receivers, unless they are dry runs. A change to a new url waits too: the broker looks up its host and asks its receiver
+ * for consent.
+ */
 const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
   "testSubscription",
   "testSubscriptions",
@@ -38,7 +41,7 @@ const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
   "redeliverSubscriptions",
 ]);
 
-/** Answered from the memory of this node, so at once. */
+/** Operations that this node answers at once, from memory. */
 const cheap: ReadonlySet<AdminOperationName> = new Set([
   "getOpenApi",
   "listFigures",
@@ -131,7 +134,7 @@ function readQuery({ raw }: FastifyRequest): Readonly<Record<string, string>> {
 }
 
 function readBody(request: FastifyRequest): unknown {
-  const body = request.body as RawBody; // What createBodyCollector gives.
+  const body = request.body as RawBody; // createBodyCollector sets it.
   if (body instanceof BodyTooLong) throw parameterError(`the request body is over ${body.bytesMax} bytes`);
   if (body instanceof BodyRefused) throw body.error;
   if (body === undefined || body.length === 0) return {};

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-/** Counts calls that run, and holds them until it is opened. */
+/** Counts running calls, and holds them until the gate opens. */
 class Gate {
   readonly #opened = createDeferred<void>();
   #running = 0;
@@ -40,7 +40,7 @@ class Gate {
   }
 }
 
-it("makes proofs in the turns of the other interfaces", async () => {
+it("counts proofs against the same limit as the other interfaces", async () => {
   const { broker, running } = engine;
   await broker.open({ topic: "a", groupId: undefined });
   const eventId = await engine.publish("a", "1");
@@ -65,7 +65,7 @@ it("makes proofs in the turns of the other interfaces", async () => {
   expect(gate.peak).toBe(proofsRunningMax);
 });
 
-it("searches in turns, also for orders, and answers what is cheap meanwhile", async () => {
+it("limits searches and orders together, and answers cheap calls meanwhile", async () => {
   const gate = new Gate();
   const held: Operator = engine.running.operator;
   const operator = withCalls(held, {
@@ -96,7 +96,7 @@ it("searches in turns, also for orders, and answers what is cheap meanwhile", as
 it.each([
   { order: "test", body: "{}" },
   { order: "redeliver", body: '{"all":true}' },
-])("carries out $order in turns of their own, and judges it in those of searches", async ({ order, body }) => {
+])("limits $order orders by themselves, and counts their dry runs as searches", async ({ order, body }) => {
   const gate = new Gate();
   const held: Operator = engine.running.operator;
   const operator = withCalls(held, {
@@ -117,7 +117,7 @@ it.each([
   expect(gate.peak).toBe(receiverOrdersRunningMax);
 });
 
-it("carries out and judges changes to a new url in the turns of orders that call receivers, and other changes in those of searches", async () => {
+it("counts changes to a new url, even dry runs, as orders that call receivers, and other changes as searches", async () => {
   const gate = new Gate();
   const held: Operator = engine.running.operator;
   const operator = withCalls(held, {

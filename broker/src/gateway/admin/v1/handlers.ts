@@ -61,7 +61,7 @@ export interface AdminCall extends AdminBrokers {
 
 type AdminHandler = (call: AdminCall) => Promise<unknown>;
 
-/** Each operation: values in, documented result out. */
+/** The handler of each operation turns its values into a call and its result into the documented form. */
 export const adminHandlers: { readonly [Name in AdminOperationName]: AdminHandler } = {
   ...toOrderHandlers(),
   listSubscriptions: async ({ operator, caller, query }) =>
@@ -144,7 +144,7 @@ async function orderAll(name: OrderName, { operator, caller, query, body }: Admi
   return toPage(page, (result) => toOrderResult(result, isDryRun));
 }
 
-/** A blank text or a least number of 0 is found in every subscription: often a variable of a script that was not set. */
+/** A blank text or a minimum of 0 matches every subscription; often it is an unset variable of a script. */
 function leavesNothingOut(value: unknown): boolean {
   return value === undefined || value === "" || value === 0;
 }
@@ -166,7 +166,7 @@ function toChange({ rotationSeconds, format, batch, ...change }: Omit<OrderBody,
 function toPlace(text: string | number): PlaceOrder {
   if (typeof text === "number") return { sequence: text };
   const time = parseDateTime(text);
-  if (Number.isNaN(time)) throw parameterError(`there is no time ${quote(text)}`);
+  if (Number.isNaN(time)) throw parameterError(`${quote(text)} is not a valid time`);
   return time === undefined ? text : { time };
 }
 
@@ -192,7 +192,7 @@ function pageOf({ cursor, limit = pageLimitDefault }: AdminQuery): PageCall {
   return { after: cursor, limit };
 }
 
-/** Of a list that is short. */
+/** For a short list: all of it, unless the query sets a limit. */
 function wholePageOf({ cursor, limit = pageLimitMax }: AdminQuery): PageCall {
   return { after: cursor, limit };
 }
@@ -203,10 +203,10 @@ function toPage<Item, Body>({ items, next }: Page<Item>, toBody: (item: Item) =>
 
 function toSequence(text: string): number {
   if (/^\d{1,16}$/.test(text)) return Number(text);
-  throw parameterError('"cursor" is none of this list');
+  throw parameterError('"cursor" is not from this list');
 }
 
-/** Routes have each parameter of their path. */
+/** A parameter of the path. It is never missing, since the route names it. */
 function nameOf(params: AdminCall["params"], name: string): string {
   const value = params[name];
   if (value === undefined) throw new BrokerError("parameterInvalid", { details: `"${name}" is missing` });

@@ -23,7 +23,7 @@ const titles = new Map(Object.values(errorCatalogue).map(({ code, message }) => 
 export interface ProblemContext {
   readonly logger: Logger;
   readonly operation: string;
-  /** Instead of that of the kind. */
+  /** Replaces the status of the error's kind. */
   readonly status?: number;
 }
 

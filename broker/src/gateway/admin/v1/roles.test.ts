@@ -44,7 +44,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** A good answer is checked against the schema of its operation. */
+/** Calls an operation, and checks a successful answer against its schema. */
 async function call(name: keyof typeof adminOperations, role = "", body?: unknown): Promise<Answer> {
   const { method, path, result } = adminOperations[name];
   const headers = { authorization: `Bearer ${key}`, ...(body !== undefined && { "content-type": "application/json" }) };
@@ -57,7 +57,7 @@ async function call(name: keyof typeof adminOperations, role = "", body?: unknow
 
 const stored = { source: "store", isDamaged: false, hidesStored: false };
 
-it("a role of the store is set, shown, changed and deleted, and counts at this node at once", async () => {
+it("sets, shows, changes and deletes a role of the store", async () => {
   const rules = [{ effect: "allow", ...reader }];
   expect(await call("setRole", "reader", { rules: [reader] })).toEqual({
     status: 200,
@@ -71,7 +71,7 @@ it("a role of the store is set, shown, changed and deleted, and counts at this n
   expect(await call("deleteRole", "reader")).toMatchObject({ status: 404, body: { code: 100_704 } });
 });
 
-it("roles of the file, of the store and of every broker are listed by name, by pages", async () => {
+it("lists the roles of the file, the store and the broker by name, in pages", async () => {
   await apiKeys.putRole({ name: "member", rules: [] }, 10);
   await call("setRole", "Zoo", { rules: [reader] });
   expect((await call("listRoles")).body).toEqual({
@@ -83,14 +83,14 @@ it("roles of the file, of the store and of every broker are listed by name, by p
   });
   const { operator, calls } = engine.running;
   const principal = await calls.authenticate(key, { address: undefined, protocol: "admin" });
-  const caller = { principal, protocol: "admin" } as never; // As much as is asked for.
+  const caller = { principal, protocol: "admin" } as never; // The fields that listRoles reads.
   const first = await operator.listRoles(caller, { after: undefined, limit: 2 });
   expect([first.items.map(({ name }) => name), first.next]).toEqual([["Zoo", "admin"], "admin"]);
   const second = await operator.listRoles(caller, { after: first.next, limit: 2 });
   expect([second.items.map(({ name }) => name), second.next]).toEqual([["member"], undefined]);
 });
 
-it("a page of roles has a thousand rules at most", async () => {
+it("ends a page of roles at a thousand rules", async () => {
   const names = Array.from({ length: 12 }, (_, index) => `many-${String(index).padStart(2, "0")}`);
   const rules = tooMany.slice(1);
   for (const name of names) expect((await call("setRole", name, { rules })).status).toBe(200);
@@ -102,16 +102,16 @@ describe("is refused, and changes nothing:", () => {
   it.each<[string, { readonly name: string; readonly body: unknown }, number]>([
     ["a role of the file", { name: "member", body: { rules: [] } }, 409],
     ["the role of every broker", { name: "admin", body: { rules: [] } }, 409],
-    ["a name that is none", { name: "a b", body: { rules: [] } }, 400],
+    ["an invalid name", { name: "a b", body: { rules: [] } }, 400],
     ["a long name", { name: "x".repeat(65), body: { rules: [] } }, 400],
     ["no rules", { name: "x", body: {} }, 400],
-    ["a body with more", { name: "x", body: { rules: [], name: "y" } }, 400],
+    ["a body with an unknown member", { name: "x", body: { rules: [], name: "y" } }, 400],
     ["a rule without actions", { name: "x", body: { rules: [{ actions: [] }] } }, 400],
-    ["an action that is none", { name: "x", body: { rules: [{ actions: ["everything"] }] } }, 400],
-    ["a filter that is none", { name: "x", body: { rules: [{ actions: ["read"], filter: "a/#/b" }] } }, 400],
-    ["another variable", { name: "x", body: { rules: [{ actions: ["read"], filter: "${group}/#" }] } }, 400],
+    ["an unknown action", { name: "x", body: { rules: [{ actions: ["everything"] }] } }, 400],
+    ["an invalid filter", { name: "x", body: { rules: [{ actions: ["read"], filter: "a/#/b" }] } }, 400],
+    ["an unknown variable", { name: "x", body: { rules: [{ actions: ["read"], filter: "${group}/#" }] } }, 400],
     ["admin of a topic", { name: "x", body: { rules: [{ actions: ["admin"], filter: "a" }] } }, 400],
-    ["rules too many", { name: "x", body: { rules: tooMany } }, 400],
+    ["too many rules", { name: "x", body: { rules: tooMany } }, 400],
   ])("%s", async (_, { name, body }, status) => {
     const code = status === 409 ? 100_705 : 200_001;
     expect(await call("setRole", name, body)).toMatchObject({ status, body: { code } });
@@ -119,14 +119,14 @@ describe("is refused, and changes nothing:", () => {
   });
 });
 
-it("a role of the store that one of the file hides can be deleted, and no other of the file", async () => {
+it("deletes a role of the store that the file's role hides, but not the file's role", async () => {
   await apiKeys.putRole({ name: "member", rules: [] }, 10);
   expect((await call("deleteRole", "member")).status).toBe(200);
   expect(await call("deleteRole", "member")).toMatchObject({ status: 404, body: { code: 100_704 } });
   expect((await call("getRole", "member")).body).toMatchObject({ source: "file", hidesStored: false });
 });
 
-it("every look and every change is written down, a change before it begins", async () => {
+it("audits every read and every change, a change also before it begins", async () => {
   const rules = JSON.stringify([{ effect: "allow", ...reader }]);
   await call("setRole", "reader", { rules: [reader] });
   await call("deleteRole", "reader");
@@ -146,7 +146,7 @@ it("every look and every change is written down, a change before it begins", asy
   ]);
 });
 
-it("a store that fails is said to, and may be tried again", async () => {
+it("answers 503 with retry if the store fails", async () => {
   apiKeys.putRole = () => Promise.reject(new Error("disk I/O error"));
   expect(await call("setRole", "reader", { rules: [] })).toMatchObject({
     status: 503,
@@ -154,7 +154,7 @@ it("a store that fails is said to, and may be tried again", async () => {
   });
 });
 
-it("without access there are no roles", async () => {
+it("answers 409 for roles if there is no access control", async () => {
   await using open = await TestEngine.start().then((started) => ({
     started,
     [Symbol.asyncDispose]: () => started.stop(),

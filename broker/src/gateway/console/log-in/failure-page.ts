@@ -13,7 +13,7 @@ export interface FailurePage {
   readonly reason: string;
   /** Path of the console, with a slash at its end. */
   readonly consolePath: string;
-  /** The console's style sheet, as its page names it; empty for none. */
+  /** The `link` element of the console's style sheet; empty for none. */
   readonly styles: string;
 }
 

@@ -26,11 +26,11 @@ test.each([
   { state: "", nonce: "n".repeat(43), verifier: "v".repeat(43) },
   { state: "s".repeat(43), nonce: "n", verifier: "v".repeat(43) },
   { state: "s".repeat(43), nonce: "n".repeat(43), verifier: ` ${"v".repeat(42)}` },
-])("no flow of this broker has the secrets %j", (secrets) => {
+])("refuses a flow with the malformed secrets %j", (secrets) => {
   expect(decodeFlow(encodeFlow({ name: "acme", secrets, view: "/" }))).toBeUndefined();
 });
 
-test("a flow is read as it was written, also with the longest view", () => {
+test("decodes a flow as it was encoded, even with the longest view", () => {
   const secrets = { state: "s".repeat(43), nonce: "n".repeat(43), verifier: "v".repeat(43) };
   const flow = { name: "n".repeat(64), secrets, view: toView(`/${'"'.repeat(1023)}`) };
   const text = encodeFlow(flow);

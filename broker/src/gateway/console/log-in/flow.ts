@@ -2,10 +2,10 @@ import type { LogInSecrets } from "./log-in.ts";
 
 /** A log-in that has begun, as its browser keeps it. */
 export interface Flow {
-  /** Of the log-in: an answer of another provider does not count. */
+  /** Name of the log-in; an answer of another provider does not count. */
   readonly name: string;
   readonly secrets: LogInSecrets;
-  /** Where to go afterwards, as the browser says; see {@link toPlace}. */
+  /** The view to open afterwards, as the browser asked; see {@link toPlace}. */
   readonly view: string;
 }
 
@@ -35,7 +35,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Views that a log-in returns to: no longer, so that the flow fits in its cookie. Others give the overview. */
+/** Views to which a log-in returns; any other gives the overview. Their length is limited so that the flow fits into its cookie. */
 const viewPattern = /^\/[\x21-\x7e]{0,1023}$/;
 
 /** The view that a browser asks for, to be kept for the second half of its log-in. */

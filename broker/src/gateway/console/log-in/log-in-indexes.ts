@@ -1,11 +1,11 @@
 import { type ConsoleFile, toEtag } from "../console-files.ts";
 import { findOrigin, type LogIn } from "./log-in.ts";
 
-/** The console's page, which names the log-ins of the address by which it was asked for: a provider sends nobody to another one. */
+/** The console's page for each host. It names the log-ins whose provider can send the browser back to that host. */
 export class LogInIndexes {
   readonly #plain: ConsoleFile;
   readonly #logIns: readonly LogIn[];
-  /** By the names of their log-ins: as many as the settings have origins, at most. */
+  /** Pages by the names of their log-ins: at most as many as the settings have origins. */
   readonly #made = new Map<string, ConsoleFile>();
 
   constructor(plain: ConsoleFile, logIns: readonly LogIn[]) {

@@ -37,7 +37,7 @@ const known: Principal = {
   keyId: undefined,
 };
 
-/** A request that comes by a proxy, which ends TLS and passes `Host` on. */
+/** Sends a request as a proxy does that ends TLS and passes `Host` on. */
 async function ask(path: string, principal: Principal = known, refuseLogIn?: Broker["refuseLogIn"]) {
   await using server = await serve(
     { authenticate: () => principal, ...(refuseLogIn && { refuseLogIn }) },
@@ -56,7 +56,7 @@ async function ask(path: string, principal: Principal = known, refuseLogIn?: Bro
 
 const callback = `/callback/acme?code=c&state=${secrets.state}`;
 
-test("a log-in begins at the address by which the browser came, behind a proxy too", async () => {
+test("a log-in returns to the host that the browser named, even behind a proxy", async () => {
   const { status, location } = await ask("/login/acme");
   expect([status, location]).toEqual([303, "https://events.example.org/console/callback/acme"]);
 });
@@ -65,16 +65,16 @@ test.each<[string, Principal, number, string]>([
   ["the provider's own", { ...known, token: { issuer: logIn.issuer, signer: "k" } }, 303, ""],
   ["another issuer's", { ...known, token: { issuer: "https://id.globex.example", signer: "k" } }, 403, "access token."],
   ["a key", { ...known, keyId: "k" }, 403, "does not take its access token."],
-  ["wrong", { kind: "rejected", reason: "it is <b>" }, 403, "access token: it is &lt;b&gt;."],
-  ["not to be judged now", { kind: "rejected", reason: "x", error: new BrokerError("busy") }, 503, "at present"],
-])("a token that is %s", async (...[, principal, status, words]) => {
+  ["rejected", { kind: "rejected", reason: "it is <b>" }, 403, "access token: it is &lt;b&gt;."],
+  ["not verifiable at present", { kind: "rejected", reason: "x", error: new BrokerError("busy") }, 503, "at present"],
+])("begins a session only with a token of the provider: %s", async (...[, principal, status, words]) => {
   const answer = await ask(callback, principal);
   expect(answer).toMatchObject({ status, body: expect.stringContaining(words) });
   expect(answer.cookies).toMatch(/^__Host-stele_flow=; Max-Age=0;/);
   expect(answer.cookies.includes("__Host-stele_session=a.b.c")).toBe(status === 303);
 });
 
-test("a log-in that fails is noted with its address, as a wrong key is", async () => {
+test("reports a log-in that the provider refused with its address, but not one with a wrong state", async () => {
   const noted: unknown[] = [];
   const refuseLogIn: Broker["refuseLogIn"] = (reason, { address }) => {
     noted.push([reason, address]);
@@ -87,7 +87,7 @@ test("a log-in that fails is noted with its address, as a wrong key is", async (
 
 const inFlood: Broker["refuseLogIn"] = (reason) => ({ kind: "rejected", reason, isClosed: true });
 
-test("in a flood of log-ins that fail, connections end without an answer", async () => {
+test("resets the connection without an answer in a flood of failed log-ins", async () => {
   await expect(ask(callback, known, inFlood)).rejects.toMatchObject({ code: "ECONNRESET" });
 });
 

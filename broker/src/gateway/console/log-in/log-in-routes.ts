@@ -8,22 +8,22 @@ import { sendFailurePage } from "./failure-page.ts";
 import { decodeFlow, encodeFlow, toPlace, toView } from "./flow.ts";
 import { findOrigin, type LogIn, type LogInFault } from "./log-in.ts";
 
-/** Longest session, in seconds; browsers keep no cookie for longer (RFC 6265bis, section 5.5). A token may end after the last date. */
+/** Longest session, in seconds; browsers keep no cookie for longer (RFC 6265bis, section 5.5). */
 const sessionSecondsMax = 34_560_000;
-/** How long somebody may take at the provider, in seconds. */
+/** How long a user may take at the provider, in seconds. */
 const flowSecondsMax = 600;
 
 export interface LogInRoutesOptions {
   readonly broker: Pick<Broker, "authenticate" | "refuseLogIn">;
   readonly logIns: readonly LogIn[];
   readonly basePath: string;
-  /** The console's style sheet, as its page names it. */
+  /** The `link` element of the console's style sheet; empty for none. */
   readonly styles: string;
 }
 
 type NamedRequest = FastifyRequest<{ Params: { name: string } }>;
 
-/** A log-in, and the address of the console by which its browser came. */
+/** A log-in, and the console's address in the browser. */
 interface Visit {
   readonly logIn: LogIn;
   /** Without a slash at its end. */
@@ -53,8 +53,8 @@ const unavailable: Refusal = {
 };
 
 /**
- * Log-in and log-out of the console. The broker keeps no session: the cookie is the provider's token, which each call verifies as that of any
- * client. So every node knows every session.
+ * Log-in and log-out of the console. The broker keeps no session: the cookie holds the provider's token, which each call verifies like that of any
+ * client. So every node accepts every session.
  */
 export function registerLogInRoutes(app: FastifyInstance, options: LogInRoutesOptions): void {
   const routes = new LogInRoutes(options);
@@ -85,7 +85,7 @@ class LogInRoutes {
     if (begun.status !== "begun") return this.#refuse(reply, toRefusal(begun));
     const view = toView(queryOf(request).get("view"));
     const value = encodeFlow({ name: logIn.name, secrets: begun.secrets, view });
-    // The provider's redirect back is one of another site, with which no strict cookie comes.
+    // The provider's redirect back comes from another site, and browsers send no `Strict` cookie with it.
     this.#setCookie(reply, { name: this.#flowCookie, value, maxAgeSeconds: flowSecondsMax, sameSite: "Lax" });
     return redirect(reply, begun.url);
   }
@@ -134,7 +134,7 @@ class LogInRoutes {
   }
 
   #setCookie(reply: FastifyReply, cookie: Parameters<typeof formatCookie>[0]): void {
-    reply.header("set-cookie", formatCookie(cookie)); // Fastify adds one to another.
+    reply.header("set-cookie", formatCookie(cookie)); // Fastify adds it to earlier ones.
   }
 
   #findLengthFault(token: string): Refusal | undefined {
@@ -149,7 +149,7 @@ class LogInRoutes {
   }
 }
 
-/** One for each provider: no provider gets the code of another one (RFC 9700, section 4.4.2.2). */
+/** The callback address. Each provider has its own, so that none gets the code of another (RFC 9700, section 4.4.2.2). */
 function callbackOf({ logIn, consoleUrl }: Visit): string {
   return `${consoleUrl}/callback/${logIn.name}`;
 }
@@ -166,7 +166,7 @@ function isClosed(principal: Principal): boolean {
   return principal.kind === "rejected" && principal.isClosed === true;
 }
 
-/** No answer is due in a flood. */
+/** Resets the connection: in a flood nobody gets an answer. */
 function close(reply: FastifyReply): FastifyReply {
   reply.hijack();
   reply.raw.socket?.resetAndDestroy();
@@ -181,7 +181,7 @@ function toRefusal({ status, reason }: LogInFault): Refusal {
   return status === "refused" ? { status: 400, reason: `The log-in failed: ${reason}. Log in again.` } : unavailable;
 }
 
-/** A session is that of somebody who could call with the token itself. */
+/** Why a token begins no session; undefined if it does. It must come from this provider, and the broker must accept it in any call. */
 function findRefusal(principal: Principal, { issuer }: LogIn): Refusal | undefined {
   if (principal.kind === "rejected" && principal.error !== undefined) return unavailable;
   if (principal.kind === "known" && principal.token?.issuer === issuer) return undefined;

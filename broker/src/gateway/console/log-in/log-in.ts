@@ -1,4 +1,4 @@
-/** What the browser keeps while its user is at the provider. Nothing in it is trusted: the provider compares it with what it was sent. */
+/** Secrets that the browser keeps while its user is at the provider. They are not trusted: the provider compares them with what it was sent. */
 export interface LogInSecrets {
   readonly state: string;
   readonly nonce: string;
@@ -13,13 +13,13 @@ export interface LogInFault {
 
 /** An identity provider. Its calls take a bounded time, and never reject. */
 export interface LogInProvider {
-  /** What the operator has to see to; undefined for nothing. */
+  /** A problem that the operator must solve; undefined for none. */
   findWarning(): string | undefined;
-  /** The address to send the browser to. */
+  /** Begins a log-in; `url` is the address to which the browser goes. */
   begin(
     redirectUri: string,
   ): Promise<{ readonly status: "begun"; readonly url: string; readonly secrets: LogInSecrets } | LogInFault>;
-  /** The token for an address to which the provider sent the browser back. A few of one network wait at once; further ones fail. */
+  /** Gets the token for `callback`, the address to which the provider sent the browser back. Few calls of one network wait at once; further ones fail. */
   finish(
     callback: URL,
     secrets: LogInSecrets,
@@ -29,16 +29,16 @@ export interface LogInProvider {
 
 /** A way to log in to the console. */
 export interface LogIn {
-  /** As its button and its addresses have it. */
+  /** Name on its button and in its addresses. */
   readonly name: string;
-  /** Of its tokens. */
+  /** Issuer of its tokens. */
   readonly issuer: string;
-  /** Where browsers find the console: those that the provider knows. */
+  /** Origins of the console that the provider knows. */
   readonly origins: readonly string[];
   readonly provider: LogInProvider;
 }
 
-/** The origin by which a browser reached this broker; undefined where it cannot log in. */
+/** The origin by which a browser reached this broker; undefined if it cannot log in there. */
 export function findOrigin({ origins }: LogIn, host: string | undefined): string | undefined {
   return origins.find((origin) => new URL(origin).host === host?.toLowerCase());
 }

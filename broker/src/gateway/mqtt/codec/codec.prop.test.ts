@@ -48,7 +48,7 @@ function readByOracle(bytes: Buffer, level: ProtocolVersion): mqttPacket.Packet[
   return packets;
 }
 
-describe("our packets, read by another implementation", () => {
+describe("another implementation reads what we encode", () => {
   it("PUBLISH", () => {
     const order = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
     fc.assert(
@@ -93,8 +93,8 @@ describe("our packets, read by another implementation", () => {
   });
 });
 
-describe("our reading", () => {
-  it("gives back every PUBLISH that we encode, cut anywhere", () => {
+describe("our decoder", () => {
+  it("decodes every PUBLISH that we encode, cut anywhere", () => {
     const order = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
     fc.assert(
       fc.property(fc.tuple(order, publishProperties, version, fc.nat()), ([publish, properties, level, cut]) => {
@@ -113,7 +113,7 @@ describe("our reading", () => {
     );
   });
 
-  it("understands the CONNECT and SUBSCRIBE of another implementation", () => {
+  it("decodes the CONNECT and SUBSCRIBE of another implementation", () => {
     fc.assert(
       fc.property(fc.tuple(text, topic, binary, version, qos), ([clientId, filter, payload, level, willQos]) => {
         const connect = mqttPacket.generate({
@@ -145,7 +145,7 @@ describe("our reading", () => {
     );
   });
 
-  it("answers any bytes with packets or a PacketError", () => {
+  it("turns any bytes into packets or a PacketError", () => {
     const packet = encodePublish(
       { topic: "a/b", payload: Buffer.from("x"), qos: 1, packetId: 1, properties: { contentType: "t" } },
       5,

@@ -14,7 +14,7 @@ import { NO_PROPERTIES, type Properties, type PropertyPlace } from "./properties
 const publishReasons = [0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99];
 const releaseReasons = [0x00, 0x92];
 
-/** What a client may give as the reason (MQTT 5.0, sections 3.4.2.1 to 3.7.2.1, 3.14.2.1, 3.15.2.1). */
+/** Reason codes that a client may send (MQTT 5.0, sections 3.4.2.1 to 3.7.2.1, 3.14.2.1, 3.15.2.1). */
 const reasonCodes: Readonly<Record<AcknowledgementType | "disconnect" | "auth", ReadonlySet<number>>> = {
   puback: new Set(publishReasons),
   pubrec: new Set(publishReasons),
@@ -55,7 +55,7 @@ interface Reason {
 
 const NO_REASON: Reason = { reasonCode: 0, properties: NO_PROPERTIES };
 
-/** The reason code may be left out where it is 0, and the properties where there are none. */
+/** The reason code may be left out if it is 0, and the properties if there are none. */
 function readReason(reader: ByteReader, place: keyof typeof reasonCodes & PropertyPlace): Reason {
   const reasonCode = reader.isAtEnd ? 0 : reader.readByte();
   if (!reasonCodes[place].has(reasonCode)) {

@@ -14,7 +14,7 @@ interface ConnectFlags {
   readonly hasPassword: boolean;
 }
 
-/** MQTT 5.0 and 3.1.1, section 3.1. @throws PacketError; with {@link UNSUPPORTED_PROTOCOL_VERSION} for a level other than 4 and 5. */
+/** Decodes CONNECT (MQTT 5.0 and 3.1.1, section 3.1). @throws PacketError; with {@link UNSUPPORTED_PROTOCOL_VERSION} for a level other than 4 and 5. */
 export function decodeConnect(reader: ByteReader): ConnectPacket {
   const version = readVersion(reader);
   const flags = readFlags(reader.readByte(), version);

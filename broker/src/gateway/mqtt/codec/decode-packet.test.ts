@@ -56,7 +56,7 @@ describe("CONNECT", () => {
     });
   });
 
-  it("reads the shortest of 3.1.1", () => {
+  it("reads the shortest CONNECT of 3.1.1", () => {
     expect(decode(`10 0c ${name} 04 02 0000 0000`, 4)).toMatchObject({ version: 4, isClean: true, clientId: "" });
   });
 
@@ -82,13 +82,13 @@ describe("CONNECT", () => {
     ["an unknown property", `10 0f ${name} 05 02 0000 02 7f00 0000`, MALFORMED],
     ["properties longer than the packet", `10 0d ${name} 05 02 0000 7f 0000`, MALFORMED],
     ["authentication data without a method", `10 10 ${name} 05 02 0000 03 160000 0000`, PROTOCOL_ERROR],
-  ])("%s", (_, hex, reasonCode) => {
+  ])("gives the reason code for %s", (_, hex, reasonCode) => {
     expect(reasonOf(hex, 4)).toBe(reasonCode);
   });
 });
 
 describe("PUBLISH", () => {
-  it("takes a thousand user properties, and no more", () => {
+  it("accepts a thousand user properties, and no more", () => {
     expect(decode(withUserProperties(1_000), 5)).toMatchObject({ type: "publish" });
     expect(reasonOf(withUserProperties(1_001), 5)).toBe(QUOTA_EXCEEDED);
   });
@@ -139,24 +139,24 @@ describe("PUBLISH", () => {
     ["a byte order mark, which is no error, [MQTT-1.5.4-3]", "30 05 0003 efbbbf", 4, 0],
     ["a topic longer than the packet", "30 03 0004 74", 4, MALFORMED],
     ["a property length with a byte that it does not need", "30 05 0001 74 8000", 5, MALFORMED],
-  ])("%s", (...[, hex, version, reasonCode]) => {
+  ])("gives the reason code for %s", (...[, hex, version, reasonCode]) => {
     expect(reasonOf(hex, version)).toBe(reasonCode);
   });
 });
 
-/** What follows the first byte of a packet with so many filters. */
+/** The bytes after the first byte of a packet with `count` filters. */
 function withFilters(count: number, each: string): string {
   const body = `0007${each.repeat(count)}`;
   return `${toVariableInteger(body.length / 2)}${body}`;
 }
 
-/** A PUBLISH to `a` with so many user properties. */
+/** A PUBLISH to `a` with `count` user properties. */
 function withUserProperties(count: number): string {
   const properties = "26000161000162".repeat(count);
   return `30${toVariableInteger(3 + 2 + 7 * count)}000161${toVariableInteger(7 * count)}${properties}`;
 }
 
-/** Of two bytes. */
+/** A variable byte integer of two bytes. */
 function toVariableInteger(value: number): string {
   return `${((value % 128) | 128).toString(16)}${(value >> 7).toString(16).padStart(2, "0")}`;
 }
@@ -171,7 +171,7 @@ describe("SUBSCRIBE and UNSUBSCRIBE", () => {
     });
   });
 
-  it("takes as many filters as a session may have, and no more", () => {
+  it("accepts as many filters as a session may have, and no more", () => {
     expect(decode(`82${withFilters(1_000, "00016100")}`, 4)).toMatchObject({ type: "subscribe" });
     expect(reasonOf(`82${withFilters(1_001, "00016100")}`, 4)).toBe(QUOTA_EXCEEDED);
     expect(reasonOf(`a2${withFilters(1_001, "000161")}`, 4)).toBe(QUOTA_EXCEEDED);
@@ -200,7 +200,7 @@ describe("SUBSCRIBE and UNSUBSCRIBE", () => {
     ["subscription identifier 0", "82 09 0007 02 0b00 0001 61 00", 5, PROTOCOL_ERROR],
     ["two subscription identifiers", "82 0b 0007 04 0b01 0b02 0001 61 00", 5, PROTOCOL_ERROR],
     ["a filter without options", "82 05 0007 0001 61", 4, MALFORMED],
-  ])("%s", (...[, hex, version, reasonCode]) => {
+  ])("gives the reason code for %s", (...[, hex, version, reasonCode]) => {
     expect(reasonOf(hex, version)).toBe(reasonCode);
   });
 });

@@ -15,7 +15,7 @@ const flagsOfType: Readonly<Record<number, number>> = {
 };
 
 /**
- * The packet of a client. `version` is the one of its CONNECT; that packet itself says its own.
+ * Decodes a client's packet. `version` is that of its CONNECT; a CONNECT itself names its version.
  * @throws PacketError with the reason code of MQTT 5.0.
  */
 export function decodePacket(frame: Frame, version: ProtocolVersion): ClientPacket {

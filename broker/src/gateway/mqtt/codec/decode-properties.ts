@@ -9,12 +9,12 @@ import {
   type UserProperty,
 } from "./properties.ts";
 
-/** User properties of one packet. The extensions of an event fit in even if each is as short as can be. */
+/** User properties of one packet. The extensions of an event fit in, however short each is. */
 const userPropertiesMax = 1_000;
 
 const rulesById = new Map(propertyRules.map((rule) => [rule.id, rule]));
 
-/** Reads the properties of a packet from a client. @throws PacketError for those that are unknown, misplaced, repeated, out of range or too many. */
+/** Reads the properties of a packet from a client. @throws PacketError for properties that are unknown, misplaced, repeated, out of range or too many. */
 export function readProperties(reader: ByteReader, place: PropertyPlace): Properties {
   const length = reader.readVariableInteger();
   if (length === 0) return NO_PROPERTIES;
@@ -35,7 +35,7 @@ function readProperty(block: ByteReader, place: PropertyPlace, values: Record<st
     pairs.push([block.readString(), block.readString()]);
     return;
   }
-  if (name in values) throw protocolError(`the property ${name} stands twice`);
+  if (name in values) throw protocolError(`the property ${name} occurs twice`);
   const value = readValue(block, rule);
   // [MQTT-3.3.2-14]
   if (name === "responseTopic" && /[+#]/.test(String(value))) throw protocolError("the response topic has a wildcard");

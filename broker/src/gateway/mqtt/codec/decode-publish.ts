@@ -4,10 +4,10 @@ import type { ProtocolVersion, PublishPacket, QoS } from "./packet.ts";
 import { malformed, PacketError, protocolError } from "./packet-error.ts";
 import { NO_PROPERTIES } from "./properties.ts";
 
-/** Reason code of MQTT 5.0 for a topic name that the server does not take. */
+/** Reason code of MQTT 5.0 for a topic name that the server does not accept. */
 const TOPIC_NAME_INVALID = 0x90;
 
-/** MQTT 5.0 and 3.1.1, section 3.3. */
+/** Decodes PUBLISH (MQTT 5.0 and 3.1.1, section 3.3). */
 export function decodePublish(reader: ByteReader, flags: number, version: ProtocolVersion): PublishPacket {
   const qos = (flags >> 1) & 0x03;
   const isDuplicate = (flags & 0x08) !== 0;

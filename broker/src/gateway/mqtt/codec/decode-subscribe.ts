@@ -6,7 +6,7 @@ import type { ProtocolVersion, QoS, SubscribePacket, SubscriptionRequest, Unsubs
 import { malformed, PacketError, protocolError, QUOTA_EXCEEDED } from "./packet-error.ts";
 import { NO_PROPERTIES } from "./properties.ts";
 
-/** MQTT 5.0 and 3.1.1, section 3.8. Whether a filter is valid is left to the one who answers it. */
+/** Decodes SUBSCRIBE (MQTT 5.0 and 3.1.1, section 3.8). The filters may be invalid. */
 export function decodeSubscribe(reader: ByteReader, version: ProtocolVersion): SubscribePacket {
   const packetId = readPacketId(reader);
   const properties = version === 5 ? readProperties(reader, "subscribe") : NO_PROPERTIES;
@@ -18,7 +18,7 @@ export function decodeSubscribe(reader: ByteReader, version: ProtocolVersion): S
   return { type: "subscribe", packetId, requests, properties };
 }
 
-/** MQTT 5.0 and 3.1.1, section 3.10. */
+/** Decodes UNSUBSCRIBE (MQTT 5.0 and 3.1.1, section 3.10). */
 export function decodeUnsubscribe(reader: ByteReader, version: ProtocolVersion): UnsubscribePacket {
   const packetId = readPacketId(reader);
   const properties = version === 5 ? readProperties(reader, "unsubscribe") : NO_PROPERTIES;
@@ -30,7 +30,7 @@ export function decodeUnsubscribe(reader: ByteReader, version: ProtocolVersion):
   return { type: "unsubscribe", packetId, filters, properties };
 }
 
-/** More than a session may have are never needed in one packet, and each costs the broker work. */
+/** Limits the filters of a packet to those that a session may have: each costs the broker work. */
 function checkCount(countBefore: number): void {
   if (countBefore < sessionFiltersMax) return;
   throw new PacketError(QUOTA_EXCEEDED, `a packet with more than ${sessionFiltersMax} topic filters`);

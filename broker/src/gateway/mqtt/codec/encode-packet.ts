@@ -5,12 +5,12 @@ import { NO_PROPERTIES, type Properties } from "./properties.ts";
 
 export interface ConnackOrder {
   readonly isSessionPresent: boolean;
-  /** Of 5.0; of 3.1.1 the return code. */
+  /** The reason code of 5.0, or the return code of 3.1.1. */
   readonly reasonCode: number;
   readonly properties?: Properties;
 }
 
-/** Section 3.2. 3.1.1 has no properties: they are left out. */
+/** Encodes CONNACK (section 3.2). 3.1.1 has no properties: they are left out. */
 export function encodeConnack(order: ConnackOrder, version: ProtocolVersion): Buffer {
   const { isSessionPresent, reasonCode, properties = NO_PROPERTIES } = order;
   const encoded = version === 5 ? encodeProperties(properties) : undefined;
@@ -32,7 +32,7 @@ export interface PublishOrder {
   readonly properties?: Properties;
 }
 
-/** Section 3.3. */
+/** Encodes PUBLISH (section 3.3). */
 export function encodePublish(order: PublishOrder, version: ProtocolVersion): Buffer {
   const { topic, payload, qos, packetId = 0, properties = NO_PROPERTIES } = order;
   const topicBytes = Buffer.byteLength(topic);
@@ -49,12 +49,12 @@ export function encodePublish(order: PublishOrder, version: ProtocolVersion): Bu
 
 export interface AcknowledgementOrder {
   readonly packetId: number;
-  /** 0 where it is left out; 3.1.1 has none. */
+  /** 0 if left out; 3.1.1 has none. */
   readonly reasonCode?: number;
   readonly properties?: Properties;
 }
 
-/** PUBACK, PUBREC, PUBREL, PUBCOMP (sections 3.4 to 3.7), as short as the standard allows. */
+/** Encodes PUBACK, PUBREC, PUBREL or PUBCOMP (sections 3.4 to 3.7), as short as the standard allows. */
 export function encodeAcknowledgement(
   type: AcknowledgementType,
   order: AcknowledgementOrder,
@@ -76,19 +76,19 @@ export interface GrantOrder {
   readonly properties?: Properties;
 }
 
-/** Section 3.9. */
+/** Encodes SUBACK (section 3.9). */
 export function encodeSuback(order: GrantOrder, version: ProtocolVersion): Buffer {
   return encodeGrant(packetType.suback, order, version);
 }
 
-/** Section 3.11. In 3.1.1 it has no codes. */
+/** Encodes UNSUBACK (section 3.11). In 3.1.1 it has no reason codes. */
 export function encodeUnsuback(order: GrantOrder, version: ProtocolVersion): Buffer {
   return encodeGrant(packetType.unsuback, version === 5 ? order : { ...order, reasonCodes: [] }, version);
 }
 
 export const PINGRESP = Buffer.from([packetType.pingresp << 4, 0]);
 
-/** Sections 3.14 and 3.15; from a server only 5.0 has them. */
+/** Encodes DISCONNECT or AUTH (sections 3.14 and 3.15). Servers send them in 5.0 only. */
 export function encodeReasoned(type: "disconnect" | "auth", reasonCode: number, properties = NO_PROPERTIES): Buffer {
   const tail = encodeReason(reasonCode, properties);
   const writer = begin(packetType[type], tail.length);

@@ -3,9 +3,9 @@ import { type Properties, type PropertyRule, propertyRules, type UserProperty } 
 
 type Write = (writer: ByteWriter) => void;
 
-/** Properties with their length in bytes, which stands before them. */
+/** Encoded properties, with their length in bytes before them. */
 export interface EncodedProperties {
-  /** With the bytes of the length itself. */
+  /** Includes the bytes of the length itself. */
   readonly byteLength: number;
   readonly write: Write;
 }

@@ -40,7 +40,7 @@ describe("cutting bytes into packets", () => {
     expect(framer.pendingBytes).toBe(0);
   });
 
-  it("stops where the taker asks it to and goes on from there", () => {
+  it("stops when the taker returns false, and continues from there", () => {
     const framer = new Framer(1000);
     const types: number[] = [];
     const takeOne = ({ type }: Frame): boolean => {
@@ -55,7 +55,7 @@ describe("cutting bytes into packets", () => {
     expect(framer.pendingBytes).toBe(0);
   });
 
-  it("joins the chunks of one packet once, however many they are", () => {
+  it("joins 57,344 chunks to one packet", () => {
     const framer = new Framer(2 ** 20);
     const header = Buffer.from("3080c003", "hex"); // 57,344 bytes follow
     let given: Frame | undefined;
@@ -70,7 +70,7 @@ describe("cutting bytes into packets", () => {
     expect(given?.body.length).toBe(57_344);
   });
 
-  it("holds no more than twice what has come of a packet, nor more than it needs", () => {
+  it("holds at most twice the received bytes of a packet, and no more than the packet needs", () => {
     const framer = new Framer(2 ** 20);
     framer.push(Buffer.from("3080c003", "hex"), () => true); // 57,344 bytes follow
     for (let count = 4; count < 57_347; ) {
@@ -82,7 +82,7 @@ describe("cutting bytes into packets", () => {
     expect(framer.heldBytes).toBe(57_348);
   });
 
-  it("takes larger packets once it may", () => {
+  it("accepts larger packets once the limit is raised", () => {
     const framer = new Framer(100);
     expect(() => framer.push(publish, () => true)).toThrow(/at most 100/);
     const widened = new Framer(100);
@@ -105,14 +105,14 @@ function reasonOf(hex: string): number {
   return 0;
 }
 
-describe("bytes that are no packet", () => {
+describe("the fixed header of a packet", () => {
   it.each([
     ["a length of five bytes", "30ffffffff01", MALFORMED_PACKET],
     ["a length with a byte that it does not need", "308000", MALFORMED_PACKET],
-    ["a packet of 1,001 bytes where 1,000 are taken", "30e607", PACKET_TOO_LARGE],
-    ["a packet of 1,000 bytes where 1,000 are taken", "30e507", 0],
+    ["a packet of 1,001 bytes at a limit of 1,000", "30e607", PACKET_TOO_LARGE],
+    ["a packet of 1,000 bytes at a limit of 1,000", "30e507", 0],
     ["the longest length, before its body arrives", "30ffffff7f", PACKET_TOO_LARGE],
-  ])("%s", (_, hex, reasonCode) => {
+  ])("gives the reason code for %s", (_, hex, reasonCode) => {
     expect(reasonOf(hex)).toBe(reasonCode);
   });
 });

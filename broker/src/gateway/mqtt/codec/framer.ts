@@ -7,22 +7,22 @@ export interface Frame {
   readonly type: number;
   /** The low four bits of the first byte. */
   readonly flags: number;
-  /** A view of the bytes pushed where they came in one chunk. */
+  /** A view of the pushed bytes, if they came in one chunk. */
   readonly body: Buffer;
 }
 
-/** First byte and at most four of the length. */
+/** First byte, and at most four bytes of the length. */
 const FIXED_HEADER_BYTES_MAX = 5;
 
 /**
- * Cuts a stream of bytes into packets, whatever pieces it comes in. Keeps at most one unfinished packet, in one buffer of at most twice what has
- * come of it. A packet that is too large is refused from its fixed header, before its body arrives.
+ * Cuts a stream of bytes into packets, whatever its chunks. Keeps at most one unfinished packet, in one buffer of at most twice its received bytes.
+ * Refuses a packet that is too large by its fixed header, before its body arrives.
  */
 export class Framer {
   #packetBytesMax: number;
   /** Received bytes that are not decoded yet. */
   readonly #pending = new PendingBytes();
-  /** Length at which the unfinished packet is complete; where its header is not, that of one more byte. */
+  /** Length of the unfinished packet; while its header is incomplete, one more than the received bytes. */
   #needed = 1;
 
   /** `packetBytesMax` counts the fixed header too, as Maximum Packet Size does (MQTT 5.0, section 3.1.2.11.4). */
@@ -30,12 +30,12 @@ export class Framer {
     this.#packetBytesMax = packetBytesMax;
   }
 
-  /** Bytes that were pushed and not given. */
+  /** Pushed bytes that were not passed on yet. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
 
-  /** Bytes that are held, with the room for more. */
+  /** Size of the buffer, including free room. */
   get heldBytes(): number {
     return this.#pending.heldLength;
   }
@@ -46,7 +46,7 @@ export class Framer {
   }
 
   /**
-   * Gives the packets that `chunk` completes to `take`, in order, until one answers false: the rest stays for {@link resume}.
+   * Passes the packets that `chunk` completes to `take`, in order, until `take` returns false; {@link resume} continues with the rest.
    * @throws PacketError for bytes that cannot be a packet.
    */
   push(chunk: Buffer, take: (frame: Frame) => boolean): void {
@@ -55,27 +55,27 @@ export class Framer {
     if (this.pendingBytes >= this.#needed) this.resume(take);
   }
 
-  /** Frees what is held. Nothing is pushed or resumed afterwards. */
+  /** Frees the buffer. Neither `push` nor `resume` is called afterwards. */
   discard(): void {
     this.#pending.discard();
   }
 
-  /** Gives on what an earlier call left. */
+  /** Passes on the packets that an earlier call left. */
   resume(take: (frame: Frame) => boolean): void {
     this.#needed = 1;
-    for (let goesOn = true; this.pendingBytes > 0; ) {
-      if (!goesOn) return;
+    for (let wantsMore = true; this.pendingBytes > 0; ) {
+      if (!wantsMore) return;
       const header = this.#readHeader();
       const end = header === undefined ? this.pendingBytes + 1 : header.start + header.bodyLength;
       if (header === undefined || end > this.pendingBytes) {
         this.#needed = end;
-        this.#pending.settle(end); // a chunk would stay in memory whole for the little that is left of it
+        this.#pending.settle(end); // else a whole chunk would stay in memory for its small rest
         return;
       }
       const first = this.#pending.at(0) ?? 0; // the header was read from there
       const body = this.#pending.slice(header.start, end);
       this.#pending.consume(end);
-      goesOn = take({ type: first >> 4, flags: first & 0x0f, body });
+      wantsMore = take({ type: first >> 4, flags: first & 0x0f, body });
     }
     this.#pending.settle(0);
   }
@@ -97,7 +97,7 @@ export class Framer {
 
   #checkSize(size: number): void {
     if (size <= this.#packetBytesMax) return;
-    const limit = `at most ${this.#packetBytesMax} are taken (mqttPacketBytesMax; a CONNECT has a limit of its own)`;
+    const limit = `at most ${this.#packetBytesMax} are accepted (mqttPacketBytesMax; a CONNECT has its own limit)`;
     throw new PacketError(PACKET_TOO_LARGE, `a packet of ${size} bytes, ${limit}`);
   }
 }

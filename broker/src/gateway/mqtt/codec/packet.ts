@@ -38,7 +38,7 @@ export interface ConnectPacket {
   /** Clean Session of 3.1.1, Clean Start of 5.0. */
   readonly isClean: boolean;
   readonly keepAliveSeconds: number;
-  /** Empty when the client leaves it to the server. */
+  /** Empty if the server is to choose one. */
   readonly clientId: string;
   readonly will: Will | undefined;
   readonly userName: string | undefined;
@@ -49,7 +49,7 @@ export interface ConnectPacket {
 export interface PublishPacket {
   readonly type: "publish";
   readonly topic: string;
-  /** A view of the bytes received, valid for as long as they are. */
+  /** A view of the received bytes, valid for as long as they are. */
   readonly payload: Buffer;
   readonly qos: QoS;
   readonly isDuplicate: boolean;
@@ -107,7 +107,7 @@ export interface AuthPacket {
   readonly properties: Properties;
 }
 
-/** What a client may send. */
+/** The packets that a client may send. */
 export type ClientPacket =
   | ConnectPacket
   | PublishPacket

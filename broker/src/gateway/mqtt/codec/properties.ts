@@ -1,7 +1,7 @@
 /** A name with its value; names may repeat, and the order counts ([MQTT-3.1.3-10]). */
 export type UserProperty = readonly [name: string, value: string];
 
-/** Properties of MQTT 5.0, section 2.2.2. Absent ones are left out. Seconds, bytes and counts as the standard has them. */
+/** Properties of MQTT 5.0, section 2.2.2. Absent ones are left out. Units are those of the standard. */
 export interface Properties {
   readonly payloadFormatIndicator?: number;
   readonly messageExpiryInterval?: number;
@@ -33,13 +33,13 @@ export interface Properties {
   readonly sharedSubscriptionAvailable?: number;
 }
 
-/** Shared by all packets without any. */
+/** Shared by all packets without properties. */
 export const NO_PROPERTIES: Properties = Object.freeze({});
 
 /** How a value is written (MQTT 5.0, section 1.5). A flag is a byte of 0 or 1. */
 export type PropertyForm = "flag" | "uint16" | "uint32" | "variable" | "string" | "binary" | "pair";
 
-/** Where a property may stand. */
+/** Where a property may occur. */
 export type PropertyPlace =
   | "connect"
   | "will"
@@ -78,7 +78,7 @@ const everywhere = [
   "auth",
 ] as const;
 
-/** MQTT 5.0, table 2-4. */
+/** All properties (MQTT 5.0, table 2-4). */
 export const propertyRules: readonly PropertyRule[] = [
   { id: 1, name: "payloadFormatIndicator", form: "flag", places: ["publish", "will"] },
   { id: 2, name: "messageExpiryInterval", form: "uint32", places: ["publish", "will"] },

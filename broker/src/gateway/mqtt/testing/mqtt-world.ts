@@ -5,7 +5,7 @@ import { MqttServer } from "../mqtt-server.ts";
 import { reason } from "../reason-codes.ts";
 import type { MqttSettings } from "../settings.ts";
 
-/** As the settings of the broker are by default. */
+/** The broker's default settings. */
 export const testSettings: MqttSettings = {
   extensionPrefix: "svc-",
   opensTopics: true,
@@ -24,11 +24,11 @@ export const testSettings: MqttSettings = {
 
 export interface MqttWorldOptions extends ConnectionWorldOptions {
   readonly metrics?: Partial<MqttMetrics>;
-  /** Those that differ from {@link testSettings}. */
+  /** Settings that differ from {@link testSettings}. */
   readonly settings?: Partial<MqttSettings>;
 }
 
-/** A broker over a chain in memory that listens for MQTT on loopback. */
+/** A broker over an in-memory chain, with an MQTT server on loopback. */
 export class MqttWorld extends ConnectionWorld<MqttServer> {
   static start({ metrics, settings, ...options }: MqttWorldOptions = {}): Promise<MqttWorld> {
     const world = new MqttWorld(options, (parts) => {

@@ -11,7 +11,7 @@ export class RawClient {
   readonly packets: Packet[] = [];
   #taken = 0;
   #waiting: Deferred<Packet> | undefined;
-  /** Settles when the server has closed. */
+  /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
 
   private constructor(socket: Socket, version: 4 | 5) {
@@ -32,12 +32,12 @@ export class RawClient {
     return new RawClient(socket, version);
   }
 
-  /** Over a connection that is open. */
+  /** Uses an open connection. */
   static over(socket: Socket, version: 4 | 5): RawClient {
     return new RawClient(socket, version);
   }
 
-  /** Opened, and its CONNECT answered. */
+  /** Opens a connection, and waits for the CONNACK. */
   static async connect(port: number, version: 4 | 5, fields: object = {}): Promise<RawClient> {
     const client = await RawClient.open(port, version);
     client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive: 0, ...fields });
@@ -47,7 +47,7 @@ export class RawClient {
 
   send(packet: object): void {
     const filled = { protocolId: "MQTT", protocolVersion: this.#version, ...packet };
-    this.#socket.write(mqttPacket.generate(filled as Packet, { protocolVersion: this.#version })); // fields by the test
+    this.#socket.write(mqttPacket.generate(filled as Packet, { protocolVersion: this.#version })); // the test gives the fields
   }
 
   sendBytes(bytes: Uint8Array): void {
@@ -62,14 +62,14 @@ export class RawClient {
     return packet;
   }
 
-  /** The next packet, which must be of that kind. */
+  /** The next packet, which must be a `cmd`. */
   async next<Command extends Packet["cmd"]>(cmd: Command): Promise<Extract<Packet, { cmd: Command }>> {
     const packet = await this.nextAny();
     if (packet.cmd !== cmd) throw new Error(`${packet.cmd} came in place of ${cmd}: ${JSON.stringify(packet)}`);
     return packet as Extract<Packet, { cmd: Command }>; // compared above
   }
 
-  /** Sends no more, and still reads. */
+  /** Ends its side, but still reads. */
   finish(): void {
     this.#socket.end();
   }

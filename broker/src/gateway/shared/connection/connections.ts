@@ -4,19 +4,19 @@ import type { Broker } from "../../../engine/broker.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { CountedLog } from "./counted-log.ts";
 
-/** One connection, begins by the time that its constructor returns. */
+/** One connection, which is being served once its constructor returns. */
 export interface Connected {
-  /** Says goodbye to the client, since the broker stops, and closes. */
+  /** Tells the client that the broker stops, and closes. */
   endByStop(): void;
 }
 
 export interface ConnectionsOptions {
   readonly protocol: Extract<Protocol, "MQTT" | "STOMP">;
-  /** Connections open at once, over all transports together; further ones are closed at once. */
+  /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
-  /** How long a connection may take until it is one of the protocol. */
+  /** How long a client may take for the handshakes of TLS and of the protocol. */
   readonly connectTimeoutMs: number;
-  /** Says which new connections are taken. */
+  /** Decides which new connections are admitted. */
   readonly broker: Pick<Broker, "mayConnect">;
   readonly logger: Logger;
   readonly metrics: { watchConnections(read: () => number): void };
@@ -36,7 +36,7 @@ export class Connections {
     this.#create = create;
     const { logger, protocol } = options;
     this.#refusals = new CountedLog(logger, {
-      first: `${protocol} connections refused: there are as many as may be`,
+      first: `${protocol} connections refused: the limit of open connections is reached`,
       further: `further ${protocol} connections refused`,
     });
     options.metrics.watchConnections(() => this.#open.size);
@@ -58,7 +58,7 @@ export class Connections {
     this.#refusals.add({ address, connectionsMax, setting: `${protocol.toLowerCase()}ConnectionsMax` });
   }
 
-  /** What clients published and was not acknowledged they will send again. */
+  /** Ends every connection. Clients will resend publishes that were not acknowledged. */
   endAll(): void {
     for (const connection of this.#open) connection.endByStop();
   }

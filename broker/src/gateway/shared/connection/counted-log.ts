@@ -2,13 +2,13 @@ import type { LogFields, Logger } from "../../../lib/logger.ts";
 import { countedLogIntervalMs } from "./limits.ts";
 
 export interface CountedLogMessages {
-  /** Of the line with the fields of one occurrence. */
+  /** Message of the line with the fields of one occurrence. */
   readonly first: string;
-  /** Of the line that has the count of those since. */
+  /** Message of the line that counts the occurrences since then. */
   readonly further: string;
 }
 
-/** Warns of what clients may cause as often as they like: the first time at once, and of further ones by their count. */
+/** Warns of events that clients can cause at will: of the first one at once, of further ones by their count. */
 export class CountedLog {
   readonly #logger: Logger;
   readonly #messages: CountedLogMessages;

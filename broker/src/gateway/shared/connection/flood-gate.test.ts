@@ -6,7 +6,7 @@ import { serve } from "../../testing/serve.ts";
 import { whenClosed } from "../../testing/when-closed.ts";
 import { closeFloods } from "./flood-gate.ts";
 
-it("closes a connection that the broker does not take, unread, and serves those that it takes", async () => {
+it("closes a connection that the broker refuses without reading it, and serves one that the broker admits", async () => {
   const asked: (string | undefined)[] = [];
   let isTaken = false;
   const mayConnect: Broker["mayConnect"] = (findAddress) => {
@@ -25,9 +25,9 @@ it("closes a connection that the broker does not take, unread, and serves those 
 });
 
 it.each([
-  { what: "as Node is", findHandle: undefined, sockets: 1 },
-  { what: "in a version of Node without the handler that is replaced", findHandle: () => undefined, sockets: 2 },
-])("resets a connection that the broker does not take, $what, and makes a socket only where it must", async (given) => {
+  { what: "with the internal handler of Node", findHandle: undefined, sockets: 1 },
+  { what: "in a version of Node without that handler", findHandle: () => undefined, sockets: 2 },
+])("resets a refused connection and serves an admitted one, $what; sockets created: $sockets", async (given) => {
   let isTaken = false;
   const sockets: Socket[] = [];
   const server = createServer((socket) => void socket.end("served"));

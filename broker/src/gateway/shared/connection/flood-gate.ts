@@ -3,7 +3,7 @@ import type { Broker } from "../../../engine/broker.ts";
 
 type Gate = Pick<Broker, "mayConnect">;
 
-/** What a listening server of `net` has inside. The first argument is 0 where there is a client. */
+/** The internal handle of a listening `net` server. `status` is 0 if there is a client. */
 interface ServerHandle {
   onconnection(status: number, client: ClientHandle | undefined): void;
 }
@@ -11,14 +11,14 @@ interface ServerHandle {
 /** A connection before `net` makes a socket of it. */
 interface ClientHandle {
   getpeername(name: { address?: string }): number;
-  /** Closes with a reset. Answers 0 if it can. A call when it is closed would take a third of the time. */
+  /** Closes with a reset; returns 0 on success. Its optional callback is left out, which would add a third of the time. */
   reset(): number;
   close(): void;
 }
 
 /**
- * Closes new connections that the broker does not take before anything is read from them, and before TLS begins. Making a socket takes longer than all the
- * rest of a refusal, and `net` tells of a connection only with its socket; so its own handler is replaced where it is found.
+ * Closes new connections that the broker refuses, before any byte is read and before TLS begins. Creating a socket takes longer than the rest of a
+ * refusal, and `net` reports a connection only with its socket; so this replaces the internal handler of `net` if it is found.
  */
 export function closeFloods(server: Server, broker: Gate, findHandle = handleOf): void {
   server.once("listening", () => {
@@ -28,7 +28,7 @@ export function closeFloods(server: Server, broker: Gate, findHandle = handleOf)
   });
 }
 
-/** Undefined in a version of Node that has it no more. */
+/** Undefined in a version of Node without that handler. */
 function handleOf(server: Server): ServerHandle | undefined {
   const { _handle: handle } = server as { _handle?: Partial<ServerHandle> | null }; // As in lib/net.js of Node 20 to 24.
   return typeof handle?.onconnection === "function" ? (handle as ServerHandle) : undefined;
@@ -48,7 +48,7 @@ function peerOf(client: ClientHandle): string | undefined {
   return name.address;
 }
 
-/** Comes after every listener of the server that a connection costs something. */
+/** Wraps the `connection` listeners that are registered so far: a refused connection reaches none of them. */
 function gateSockets(server: Server, broker: Gate): void {
   const listeners = server.listeners("connection") as ((socket: Socket) => void)[]; // As Node calls them.
   server.removeAllListeners("connection");
@@ -58,7 +58,7 @@ function gateSockets(server: Server, broker: Gate): void {
   });
 }
 
-/** A reset leaves nothing for the system to wait for. */
+/** A reset leaves the system no state to keep. */
 function refuse(socket: Socket): void {
   socket.on("error", () => {}); // The client may have reset it already.
   socket.resetAndDestroy();

@@ -30,7 +30,7 @@ class ByteCutter implements Cutter<number> {
 }
 
 const answerBytes = 4_096;
-/** Units of one chunk, whose answers are four times what may wait for a client. */
+/** Units of one chunk. Their answers take four times the bytes that may wait for a client. */
 const units = Array.from({ length: (4 * outboxBytesMax) / answerBytes }, (_, index) => index % 256);
 
 /** Gives a long answer to each unit, at once or after a while. */
@@ -72,7 +72,7 @@ class Talk {
 }
 
 it.each([false, true])(
-  "takes no further unit of a chunk while its client does not read, and goes on when it does, busy %s",
+  "handles no further unit while the client does not read, and continues when it reads; busy after each unit: %s",
   async (isLate) => {
     const talk = new Talk({ isLate });
     talk.socket.push(Buffer.from(units));
@@ -88,7 +88,7 @@ it.each([false, true])(
   },
 );
 
-it("holds nothing of what has come once it is closed, though its client may still read", async () => {
+it("frees the received bytes when it is closed, even if the client has yet to read its answers", async () => {
   const talk = new Talk({ isLate: false });
   talk.socket.push(Buffer.from(units));
   await setImmediate();

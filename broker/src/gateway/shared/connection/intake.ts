@@ -6,41 +6,44 @@ import { Outbox } from "./outbox.ts";
 
 /** Cuts the bytes of a client into units: packets or frames. */
 export interface Cutter<Unit> {
-  /** Bytes that are held, with the room for more. */
+  /** Size of the buffer, including free room. */
   readonly heldBytes: number;
-  /** Gives the units that `chunk` completes to `take`, in order, until one answers false: the rest stays for {@link resume}. Throws for bytes that are none. */
+  /**
+   * Passes the units that `chunk` completes to `take`, in order, until `take` returns false; {@link resume} continues with the rest. Throws for
+   * bytes that are no valid unit.
+   */
   push(chunk: Buffer, take: (unit: Unit) => boolean): void;
-  /** Gives on what an earlier call left. */
+  /** Passes on the units that an earlier call left. */
   resume(take: (unit: Unit) => boolean): void;
-  /** Frees what is held, also within `take`. Nothing is pushed or resumed afterwards. */
+  /** Frees the buffer; may be called within `take`. Neither `push` nor `resume` is called afterwards. */
   discard(): void;
 }
 
 export interface IntakeParts<Unit> {
   readonly memory: ConnectionMemory;
-  /** Of the event loop: each unit is a step. */
+  /** Time slices of the event loop; each unit is a step. */
   readonly slices: TimeSlices;
   readonly cutter: Cutter<Unit>;
   /** Called before the bytes are cut; may throw. */
   readonly onBytes: (chunk: Buffer) => void;
   readonly onUnit: (unit: Unit) => void;
-  /** The bytes are no unit, or {@link onBytes} or {@link onUnit} threw. */
+  /** Called when the bytes are no valid unit, or when {@link onBytes} or {@link onUnit} threw. */
   readonly onFailed: (error: unknown) => void;
-  /** Received bytes that are kept elsewhere. */
+  /** Received bytes that other parts of the connection keep. */
   readonly keptBytes: () => number;
-  /** The client takes more. */
+  /** Called when the client can receive more. */
   readonly onDrained: () => void;
-  /** The client sends no more, and every unit was handled. */
+  /** Called when the client has ended its side and every unit was handled. */
   readonly onEnded: () => void;
-  /** The connection broke, with the error of its stream, or the client has closed it. */
+  /** Called with the stream's error when the connection broke, or without one when it was closed. */
   readonly onBroken: (error?: unknown) => void;
-  /** Others need the memory of what is unfinished. */
+  /** Called when others need the memory of the unfinished input. */
   readonly onOutOfMemory: () => void;
 }
 
 /**
- * The bytes of one connection, in both directions: handles one unit after the other, and reads nothing more while one is being handled or the client does
- * not read.
+ * Reads units from one connection and handles them one after the other. Reads nothing more while a unit is being handled, or while the client does
+ * not read its answers.
  */
 export class Intake<Unit> {
   readonly outbox: Outbox;
@@ -48,13 +51,13 @@ export class Intake<Unit> {
   readonly #parts: IntakeParts<Unit>;
   readonly #unfinished: UnfinishedInput;
   #isClosed = false;
-  /** Whether the client sends no more. */
+  /** Whether the client has ended its side. */
   #isEnded = false;
   /** Whether a unit is still being handled; later ones wait. */
   #isBusy = false;
-  /** Whether no further unit is taken. */
+  /** Whether {@link stop} was called. */
   #isStopped = false;
-  /** Whether units that have come wait until the client has read some of its answers. */
+  /** Whether received units wait until the client has read some of its answers. */
   #isHeldBack = false;
 
   constructor(stream: Duplex, parts: IntakeParts<Unit>) {
@@ -74,9 +77,9 @@ export class Intake<Unit> {
     return this.#isClosed;
   }
 
-  /** Whether the client waits for the broker, or is about to take what waits for it: then it is not silent. */
+  /** Whether the client waits for the broker, or is reading what waits for it. Such a client does not count as silent. */
   isAwaited(): boolean {
-    return this.#isDeaf || (!this.outbox.hasRoom && this.outbox.hasMoved());
+    return this.#isBlocked || (!this.outbox.hasRoom && this.outbox.hasMoved());
   }
 
   /** Handles no further unit until `work` has ended. */
@@ -85,18 +88,18 @@ export class Intake<Unit> {
     work.catch(onFailed).finally(() => this.#resume());
   }
 
-  /** Handles nothing more, and still writes. */
+  /** Handles no further unit, but still writes. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Counts what it keeps against what all connections share. */
+  /** Counts the bytes that it holds against the memory that connections share. */
   count(): void {
     const { cutter, keptBytes } = this.#parts;
     if (!this.#isClosed) this.#unfinished.hold(cutter.heldBytes + keptBytes());
   }
 
-  /** Ends the connection once the client has what was written, or after a while. */
+  /** Ends the connection once the client has read everything written, or after `closeGraceMs`. */
   close(): void {
     this.#isClosed = true;
     this.#unfinished.release();
@@ -107,7 +110,7 @@ export class Intake<Unit> {
     setTimeout(() => this.#stream.destroy(), closeGraceMs).unref();
   }
 
-  get #isDeaf(): boolean {
+  get #isBlocked(): boolean {
     return this.#isBusy || this.#isStopped;
   }
 
@@ -122,12 +125,12 @@ export class Intake<Unit> {
 
   #resume(): void {
     this.#isBusy = false;
-    this.#goOn();
+    this.#handleWaiting();
   }
 
   /** Handles the units that wait. */
-  #goOn(): void {
-    if (this.#isDeaf || this.#isClosed) return;
+  #handleWaiting(): void {
+    if (this.#isBlocked || this.#isClosed) return;
     this.#handle(() => {
       this.#isHeldBack = !this.outbox.hasRoom;
       if (!this.#isHeldBack) this.#parts.cutter.resume((unit) => this.#take(unit));
@@ -135,7 +138,7 @@ export class Intake<Unit> {
     if (this.#isEnded) this.#ended();
   }
 
-  /** What the client sent before is handled first. */
+  /** Reports the end once all earlier units are handled. */
   #ended(): void {
     this.#isEnded = true;
     if (!this.#isBusy && !this.#isHeldBack) this.#parts.onEnded();
@@ -149,21 +152,21 @@ export class Intake<Unit> {
     }
     if (this.#isClosed) return;
     this.count();
-    if (this.#isDeaf || !this.outbox.hasRoom) this.#stream.pause();
+    if (this.#isBlocked || !this.outbox.hasRoom) this.#stream.pause();
     else this.#stream.resume();
   }
 
   #drained(): void {
     this.outbox.count();
     this.#parts.onDrained();
-    if (this.#isHeldBack) this.#goOn();
-    else if (!this.#isDeaf && !this.#isClosed) this.#stream.resume();
+    if (this.#isHeldBack) this.#handleWaiting();
+    else if (!this.#isBlocked && !this.#isClosed) this.#stream.resume();
   }
 
-  /** Whether the next unit may be handled. */
+  /** Handles a unit. Returns whether the next one may follow. */
   #take(unit: Unit): boolean {
     this.#parts.onUnit(unit);
-    if (this.#isDeaf || this.#isClosed) return false;
+    if (this.#isBlocked || this.#isClosed) return false;
     this.#isHeldBack = !this.outbox.hasRoom;
     if (this.#isHeldBack) return false;
     const pause = this.#parts.slices.pause();

@@ -1,17 +1,17 @@
-/** Where a listener listens. Port 0 takes any free one. */
+/** Where a listener listens. Port 0 stands for any free port. */
 export interface Place {
   readonly host: string;
   readonly port: number;
 }
 
-/** Takes the connections of one protocol, or of all that share a port. */
+/** Accepts the connections of one protocol, or of all protocols that share a port. */
 export interface Listener {
-  /** How the banner, the log and errors call it. */
+  /** Name in the banner, the log and errors. */
   readonly name: string;
-  /** Answers its address, as clients write it. Rejects with the system's error, such as EADDRINUSE. */
+  /** Resolves with the address, as clients write it. Rejects with the system's error, such as EADDRINUSE. */
   listen(place: Place): Promise<string>;
-  /** Stops accepting, then lets what is in progress finish within the listener's deadline. Also when it never listened, and a second time. */
+  /** Stops accepting, then lets what is in progress finish within the listener's deadline. May be called again, and on a listener that never listened. */
   drain(): Promise<void>;
-  /** Ends every connection that is left. Comes after `drain`. */
+  /** Ends every connection that is left. Call it after `drain`. */
   close(): Promise<void>;
 }

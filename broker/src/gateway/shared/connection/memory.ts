@@ -24,7 +24,7 @@ export class ConnectionMemory {
   readonly unread = new UnreadBytes();
   readonly #budget: Pick<MemoryBudget, "createHolding">;
 
-  /** The budget is that of requests in flight: where it runs out, the connections that hold memory for longest end. */
+  /** Requests in flight share the budget. When it runs out, the connections that have held memory for longest end. */
   constructor(budget: Pick<MemoryBudget, "createHolding">) {
     this.#budget = budget;
   }
@@ -34,7 +34,7 @@ export class ConnectionMemory {
   }
 }
 
-/** The bytes of a packet or frame that has not come whole. */
+/** Counts the bytes of an unfinished packet or frame. */
 export class UnfinishedInput implements Client {
   readonly #createHolding: () => Holding;
   readonly #client: Client;
@@ -54,12 +54,12 @@ export class UnfinishedInput implements Client {
     this.#client.end(reason);
   }
 
-  /** A slow client is not ended for its slowness, only where others need the memory. */
+  /** Always true: a slow client is disconnected only when others need the memory. */
   isExcused(): boolean {
     return true;
   }
 
-  /** Says how many bytes are held now. */
+  /** Sets the number of bytes that are held now. */
   hold(bytes: number): void {
     if (bytes < unfinishedBytesMin) {
       if (this.#holding !== undefined) this.release();

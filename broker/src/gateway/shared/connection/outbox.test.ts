@@ -45,7 +45,7 @@ it("sends what it holds before the stream ends", async () => {
   expect(Buffer.concat(socket.received)).toEqual(Buffer.concat([first, last]));
 });
 
-it("says drain after it had no room, also if the socket takes all at once", async () => {
+it("makes the socket emit drain after it had no room, even if the socket takes all bytes at once", async () => {
   const socket = new StalledSocket();
   socket.startReading();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
@@ -56,7 +56,7 @@ it("says drain after it had no room, also if the socket takes all at once", asyn
   expect(outbox.hasRoom).toBe(true);
 });
 
-it("says which bytes the system has taken", async () => {
+it("calls onTaken once the system has taken the bytes", async () => {
   const socket = new StalledSocket();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
   const taken: number[] = [];
@@ -76,7 +76,7 @@ it("says which bytes the system has taken", async () => {
   await outbox.settled();
 });
 
-it("never says that bytes were taken if the connection breaks before", async () => {
+it("never calls onTaken if the connection breaks first", async () => {
   const socket = new StalledSocket();
   socket.on("error", () => {});
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));

@@ -3,22 +3,22 @@ import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import { outboxBytesMax } from "./limits.ts";
 import type { UnreadBytes } from "./memory.ts";
 
-/** What leaves for a socket: all that is written in one turn goes in one write. */
+/** Output of a socket: everything written in one turn of the event loop leaves in one write. */
 export class Outbox {
   readonly #stream: Duplex;
-  /** What goes with the next write, which copies it into one buffer: a write costs more than to copy many packets, and small buffers take more memory. */
+  /** Bytes for the next write, which copies them into one buffer: a write costs more than copying many packets, and small buffers take more memory. */
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** Called once the system has taken what is held. */
+  /** Called once the system has taken the held bytes. */
   #awaited: (() => void)[] = [];
-  /** Writes with such calls that the system has not taken. */
+  /** Writes with such callbacks that the system has not taken yet. */
   #awaitedWrites = 0;
   #settled: Deferred<void> | undefined;
   #writtenBytes = 0;
-  /** Of these, what had left when {@link hasMoved} was last asked. */
+  /** How many of the written bytes had left at the last call of {@link hasMoved}. */
   #takenBytes = 0;
 
-  /** Of the shared bytes, those of this connection. */
+  /** This connection's part of the shared bytes. */
   #countedBytes = 0;
   readonly #shared: UnreadBytes;
 
@@ -27,7 +27,7 @@ export class Outbox {
     this.#shared = shared;
   }
 
-  /** Whether the client keeps up; once it does again, the stream says `drain`. */
+  /** Whether the client keeps up. When it catches up again, the stream emits `drain`. */
   get hasRoom(): boolean {
     const { writableLength, writableNeedDrain, writableHighWaterMark, writableEnded } = this.#stream;
     const waitingBytes = writableLength + this.#heldBytes;
@@ -35,12 +35,12 @@ export class Outbox {
     return waitingBytes < outboxBytesMax && (this.#shared.hasRoom || !isBehind) && !writableEnded;
   }
 
-  /** Bytes for the client so far, whether it has taken them or not. */
+  /** Bytes written so far, whether the client has read them or not. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
 
-  /** Whether the client has taken anything since this was last asked. */
+  /** Whether the client has read anything since the last call. */
   hasMoved(): boolean {
     const taken = this.#writtenBytes - this.#heldBytes - this.#stream.writableLength;
     const hasMoved = taken > this.#takenBytes;
@@ -48,7 +48,7 @@ export class Outbox {
     return hasMoved;
   }
 
-  /** `onTaken` is called when the system has taken the bytes; never where the connection breaks before. Answers false where nothing can be written. */
+  /** Returns false if the stream has ended. `onTaken` is called when the system has taken the bytes, and never if the connection breaks first. */
   write(bytes: Buffer, onTaken?: () => void): boolean {
     if (this.#stream.writableEnded || this.#stream.destroyed) return false;
     this.#writtenBytes += bytes.length;
@@ -59,7 +59,7 @@ export class Outbox {
     return true;
   }
 
-  /** Answers when no `onTaken` of what was written before {@link close} follows any more. */
+  /** Resolves when no more `onTaken` will be called. Call it after {@link close}. */
   async settled(): Promise<void> {
     if (this.#awaitedWrites === 0 || this.#stream.closed) return;
     this.#settled ??= createDeferred();
@@ -74,7 +74,8 @@ export class Outbox {
     if (first === undefined || this.#stream.writableEnded || this.#stream.destroyed) return;
     this.#held = [];
     this.#heldBytes = 0;
-    // A write that the system takes at once says no `drain`, for which those wait who saw no room; one from the stream's buffer does.
+    // Cork makes the bytes pass through the stream's buffer, so that `drain` follows: callers that saw no room wait for it. An uncorked write that
+    // the system takes at once emits no `drain`.
     this.#stream.cork();
     this.#stream.write(held.length === 1 ? first : Buffer.concat(held), this.#takeAwaited());
     this.#stream.uncork();
@@ -87,20 +88,20 @@ export class Outbox {
     this.#awaited = [];
     this.#awaitedWrites += 1;
     return (error) => {
-      // Node reports no error for a write that the end of the connection cut short.
+      // Node reports no error for a write that the end of the connection interrupted.
       if (!(error instanceof Error) && !this.#stream.destroyed) for (const onTaken of awaited) onTaken();
       this.#awaitedWrites -= 1;
       if (this.#awaitedWrites === 0) this.#settled?.resolve();
     };
   }
 
-  /** Counts what waits against what all connections share; to be called with each `drain` too. */
+  /** Counts the waiting bytes against those that connections share. Call it at each `drain` too. */
   count(): void {
     const { writableNeedDrain, writableLength } = this.#stream;
     this.#setCounted(writableNeedDrain ? writableLength : 0);
   }
 
-  /** To be called before the stream ends: what was held goes with it, and nothing counts any more. */
+  /** Writes the held bytes and stops counting. Call it before the stream ends. */
   close(): void {
     this.#writeHeld();
     this.#setCounted(0);

@@ -1,12 +1,12 @@
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /**
- * Bytes that were received and not consumed, in one buffer: the chunk itself while nothing is unfinished, else a buffer of at most twice what is
- * unfinished. A chunk is never held for a small part of it.
+ * Received bytes that are not consumed yet, in one buffer: the chunk itself if nothing was unfinished, else a copy of at most twice the unfinished
+ * bytes. `settle` lets go of the chunk, so that none is kept for a small part of it.
  */
 export class PendingBytes {
   #bytes = NO_BYTES;
-  /** Whether the buffer was made here, and is no chunk. */
+  /** Whether the buffer was allocated here; false for a chunk. */
   #isOwn = true;
   #start = 0;
   #end = 0;
@@ -15,12 +15,12 @@ export class PendingBytes {
     return this.#end - this.#start;
   }
 
-  /** Bytes that are held, with the room for more. */
+  /** Size of the buffer, including free room. */
   get heldLength(): number {
     return this.#bytes.length;
   }
 
-  /** `needed`: the length that the unfinished input is to have, or may have at most. */
+  /** `needed` is the final length of the unfinished input, or its maximum. */
   push(chunk: Buffer, needed: number): void {
     if (this.length === 0) {
       this.#hold(chunk, chunk.length);
@@ -36,15 +36,15 @@ export class PendingBytes {
     return offset < this.length ? this.#bytes[this.#start + offset] : undefined;
   }
 
-  /** Offset of the first such byte from an offset on; -1 for none. */
+  /** Offset of the first `byte` at or after `from`; -1 for none. */
   indexOf(byte: number, from: number): number {
-    // The room behind the end is not looked at: a byte at a time, that would be looked at each time.
+    // Leaves out the free room behind the end: if bytes arrive one at a time, each call would search it again.
     const bytes = this.#end === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#end);
     const found = bytes.indexOf(byte, this.#start + from);
     return found === -1 ? -1 : found - this.#start;
   }
 
-  /** A view. */
+  /** A view of the buffer, not a copy. */
   slice(from: number, to: number): Buffer {
     return this.#bytes.subarray(this.#start + from, this.#start + to);
   }
@@ -70,7 +70,7 @@ export class PendingBytes {
     this.#isOwn = true;
   }
 
-  /** Into a buffer of its own with room for `more`: twice as much, but no more than needed. */
+  /** Moves the bytes into a new buffer with room for `more`: of twice the size, but no more than needed. */
   #move(more: number, needed: number): void {
     const { length } = this;
     const bytes = Buffer.allocUnsafeSlow(Math.max(length + more, Math.min(2 * length, needed)));

@@ -7,13 +7,13 @@ import type { CertificateFiles } from "./tls/certificate.ts";
 import { TlsListener } from "./tls/tls-listener.ts";
 
 export interface SocketSchemes {
-  /** Of an address over TCP, as clients write it. */
+  /** URL scheme of an address over TCP. */
   readonly plain: string;
-  /** Of one over TLS. */
+  /** URL scheme of an address over TLS. */
   readonly tls: string;
 }
 
-/** Listens for a protocol over TCP; over TLS and WebSocket, others do for the same connections. */
+/** Listens for a protocol over TCP. The listeners for TLS and WebSocket add to the same connections. */
 export class SocketListener implements Listener {
   readonly name: string;
   protected readonly connections: Connections;
@@ -42,7 +42,7 @@ export class SocketListener implements Listener {
     this.connections.endAll();
   }
 
-  /** The same over TLS. @throws Error that says what is wrong with the files. */
+  /** Creates the listener over TLS for the same connections. @throws Error that says what is wrong with the files. */
   createTlsListener(files: CertificateFiles): TlsListener {
     const { connections } = this;
     return new TlsListener(files, { connections, callers: this.#callers, scheme: this.#schemes.tls });

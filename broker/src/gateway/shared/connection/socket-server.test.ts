@@ -4,7 +4,7 @@ import { silentLogger } from "../../../lib/logger.ts";
 import { Connections } from "./connections.ts";
 import { SocketServer } from "./socket-server.ts";
 
-it("goes on where a connection cannot be accepted", async () => {
+it("logs a connection that cannot be accepted, and throws nothing", async () => {
   const logged: string[] = [];
   const server = createServer();
   const connections = new Connections({

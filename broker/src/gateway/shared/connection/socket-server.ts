@@ -4,7 +4,7 @@ import { closeFloods } from "./flood-gate.ts";
 import { closeGraceMs, probeAfterMs } from "./limits.ts";
 import type { Place } from "./listener.ts";
 
-/** The system probes silent connections, so that one ends whose client is gone without a word. */
+/** The system probes silent connections, so that a connection ends whose client has vanished. */
 export const socketOptions = {
   noDelay: true,
   allowHalfOpen: true,
@@ -12,11 +12,11 @@ export const socketOptions = {
   keepAliveInitialDelay: probeAfterMs,
 };
 
-/** A server of sockets whose connections speak one protocol. */
+/** A server of sockets that speak one protocol. */
 export class SocketServer {
   readonly #server: Server;
   readonly #connections: Connections;
-  /** Open sockets, also those that are no connection yet. */
+  /** Open sockets, including those still in the TLS handshake. */
   readonly #sockets = new Set<Socket>();
   #draining: Promise<void> | undefined;
 
@@ -31,11 +31,11 @@ export class SocketServer {
       socket.once("close", () => this.#sockets.delete(socket));
     });
     closeFloods(server, connections.options.broker);
-    // A connection that cannot be accepted, for want of descriptors or memory, must not end the process.
+    // A connection that cannot be accepted, for lack of descriptors or memory, must not end the process.
     server.on("error", (error) => logger.error(`${protocol} connection not accepted`, { error }));
   }
 
-  /** Answers the address, as clients write it. */
+  /** Resolves with the address, as clients write it. */
   async listen({ host, port }: Place, scheme: string): Promise<string> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
@@ -49,12 +49,12 @@ export class SocketServer {
     return `${scheme}://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`;
   }
 
-  /** Accepts no more, says goodbye, and answers when every socket is closed. */
+  /** Stops accepting, ends the connections, and resolves when every socket is closed. */
   async drain(): Promise<void> {
     this.#draining ??= new Promise((resolve) => {
       this.#server.close(() => resolve());
       this.#connections.endAll();
-      // A TLS handshake that has not ended has no connection that could end it.
+      // A socket still in the TLS handshake belongs to no connection yet, so `endAll` does not reach it.
       setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
     });
     await this.#draining;

@@ -15,14 +15,14 @@ export interface SubmitterOptions {
 interface Order {
   readonly calls: readonly PublishCall[];
   readonly submit: () => void;
-  /** It was not submitted, or the submission was refused at once. */
+  /** Called if the publishes were not submitted, or if the submission threw. */
   readonly refuse: (error: unknown) => void;
 }
 
-/** Submits the publishes of one connection in their order, each once its group has room and the one before has its place. */
+/** Submits the publishes of one connection in order, each once its group has room and the publish before it has its place in the group's order. */
 export class Submitter {
   readonly #options: SubmitterOptions;
-  /** What waits for its topics or for room. Only this refers to it, so that it goes with its connection. */
+  /** The order that waits for its topics or for room. Nothing else refers to it, so it is freed with its connection. */
   #order: Order | undefined;
   #orderBytes = 0;
   #submitted: Deferred<void> | undefined;
@@ -44,7 +44,7 @@ export class Submitter {
     this.#placement = { onOpening: opener.isAutomatic ? onOpening : undefined, onPlaced };
   }
 
-  /** Bytes of what waits. */
+  /** Bytes of the publishes that wait. */
   get waitingBytes(): number {
     return this.#isWaiting ? this.#orderBytes : 0;
   }
@@ -54,8 +54,8 @@ export class Submitter {
   }
 
   /**
-   * A promise where the group is full, or the topic is not known and may have to be opened: until it settles, nothing else may be submitted, so that
-   * the order stays. It never rejects; `onSettled` hears of every failure.
+   * Submits a publish. Returns a promise if the group is full, or if the topic is unknown and may have to be opened. Submit nothing else until it
+   * resolves, so that the order is kept. It never rejects: `onSettled` gets every failure.
    */
   submit(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
     const order = {
@@ -68,7 +68,7 @@ export class Submitter {
     return this.#wait(order);
   }
 
-  /** Publishes all together once their topics are open and their group has room. Answers when that has settled; it never rejects. */
+  /** Publishes all calls together once their topics are open and their group has room. Resolves when they have settled; never rejects. */
   submitAll(calls: readonly PublishCall[], onSettled: OnTransactionSettled): Promise<void> {
     const { broker, caller } = this.#options;
     const { promise, resolve } = createDeferred<void>();
@@ -128,7 +128,7 @@ export class Submitter {
     this.#submitWithRoom();
   }
 
-  /** Asks again whenever there may be room: the client waits, for it cannot be told to come later. */
+  /** Tries again whenever there may be room: the protocols cannot ask a client to come back later. */
   #submitWithRoom(): void {
     const order = this.#order;
     if (order === undefined || !this.#hasRoom(order)) return;

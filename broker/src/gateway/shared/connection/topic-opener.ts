@@ -12,7 +12,7 @@ export interface TopicOpenerDependencies {
 
 const minuteMs = 60_000;
 
-/** Opens the topics that one connection publishes to, so many in a minute. */
+/** Opens the topics that one connection publishes to, at most {@link opensPerMinuteMax} a minute. */
 export class TopicOpener {
   readonly #options: TopicOpenerDependencies;
   #openedInMinute = 0;
@@ -26,7 +26,10 @@ export class TopicOpener {
     return this.#options.isAutomatic;
   }
 
-  /** Makes sure that a topic is there for a transaction. @throws BrokerError 100102, 100103, 100106, 200300 when this connection has opened too many. */
+  /**
+   * Opens a topic for a transaction if it does not exist and publishes open topics. @throws BrokerError 100102, 100103, 100106, 200300 when this
+   * connection has opened too many.
+   */
   async ensure({ topic, groupId }: TopicCall): Promise<void> {
     const { broker, caller, isAutomatic } = this.#options;
     if (!isAutomatic || (await broker.exist(caller, { topic, groupId }))) return;

@@ -9,15 +9,15 @@ export interface UpgradedConnection {
 
 /** A protocol that speaks over WebSocket connections of the HTTP port. */
 export interface UpgradeRoute {
-  /** Below the context segment, such as `/mqtt`. */
+  /** Path below the context segment, such as `/mqtt`. */
   readonly path: string;
   readonly protocol: Protocol;
-  /** Of those that a client offers, the first of these is chosen; a client that offers others alone is refused (RFC 6455, section 4.2.2). */
+  /** In order of preference: the first one that the client offers is used. A client that offers only others is refused (RFC 6455, section 4.2.2). */
   readonly subprotocols: readonly [string, ...string[]];
-  /** Whether a client that offers none is refused too. */
+  /** Whether a client that offers no subprotocol is refused too. */
   readonly needsSubprotocol: boolean;
-  /** Longest message; a longer one ends its connection with close code 1009. */
+  /** Longest message, in bytes; a longer one ends its connection with close code 1009. */
   readonly messageBytesMax: number;
-  /** Takes a connection over, in the turn in which it is upgraded. */
+  /** Serves a connection. Called in the turn of the event loop in which the connection is upgraded. */
   accept(connection: UpgradedConnection): void;
 }

@@ -12,10 +12,10 @@ export interface AnswerOptions {
   readonly endpoint: RpcEndpoint;
   readonly slices: Slices;
   readonly caller: Caller;
-  /** Header of the request. */
+  /** `traceparent` header of the request. */
   readonly traceParent: string | undefined;
   readonly findHolding: () => Holding;
-  /** Told each error of an operation in the answer. */
+  /** Called with each error of an operation in the answer. */
   readonly onError: (error: RpcError) => void;
 }
 
@@ -24,8 +24,8 @@ interface Context extends AnswerOptions {
 }
 
 /**
- * Answers a parsed body, a request or a batch (JSON-RPC 2.0, section 6), with the JSON text of the response. Undefined when there is nothing
- * to say.
+ * Answers a parsed body, a request or a batch (JSON-RPC 2.0, section 6), with the JSON text of the response. Undefined if there is nothing to
+ * answer, as for a notification.
  */
 export async function answerBody(body: unknown, options: AnswerOptions): Promise<string | AnswerStream | undefined> {
   const { endpoint, findHolding, onError } = options;
@@ -53,7 +53,7 @@ function answerOne(member: unknown, context: Context): Promise<string | undefine
 /** Called once with the response; undefined for none. */
 type OnAnswered = (response: string | undefined) => void;
 
-/** Answers a promise only where something has to be waited for that may fail. */
+/** Returns a promise only for a call that `submit` did not take. */
 function answerMember(member: unknown, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
   const message = parseMessage(member);
   if (message.kind === "call") return answerCall(message.call, context, onAnswered);
@@ -95,7 +95,7 @@ function refuse(details: string, endpoint: RpcEndpoint): string {
   return JSON.stringify(toResponse(null, { error: endpoint.toProtocolError("invalidRequest", details) }));
 }
 
-/** A response of a batch. A long one waits as bytes: text may take twice as much. */
+/** A response in a batch. A long one is kept as bytes: text may take twice the memory. */
 type Part = string | Buffer;
 
 function toPart(text: string | undefined): Part | undefined {
@@ -109,7 +109,7 @@ function toAnswer(parts: readonly Part[], findHolding: () => Holding): string | 
   return new AnswerStream(piecesOf(parts), findHolding());
 }
 
-/** The list of a batch's responses. Short ones share a piece: a buffer for each of a thousand takes longer than their text. */
+/** The JSON array of a batch's responses. Short responses share a buffer, since making a thousand buffers takes longer than joining texts. */
 function piecesOf(parts: readonly Part[]): readonly Buffer[] {
   const pieces: Buffer[] = [];
   let text = "[";

@@ -3,12 +3,13 @@ import { smallBytesMax } from "../../limits.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { type RpcError, renderResponse, type RpcId, type RpcOutcome, type RpcText, toResponse } from "./message.ts";
 
-const noMemory = "the broker has no memory for a longer answer at the moment; this member was not run, or only read";
+const noMemory =
+  "the broker has no memory for a longer answer at the moment; this member was not run, or it changed nothing";
 
 export interface AnswerBudgetOptions {
-  /** Told each error of the answer. */
+  /** Called with each error of the answer. */
   readonly onError: (error: RpcError) => void;
-  /** Where the memory of a batch comes from while it runs. */
+  /** Finds the holding that counts the memory of a batch; left out for a single request. */
   readonly findHolding?: () => Holding;
 }
 
@@ -25,12 +26,12 @@ export class AnswerBudget {
     this.#options = options;
   }
 
-  /** Whether a result was too long, so that the members which have not run yet need not run. */
+  /** Whether a result did not fit. Members that have not started yet are then not run. */
   get isExceeded(): boolean {
     return this.#refusal !== undefined;
   }
 
-  /** The response to a member that was not run for that reason. */
+  /** The response to a member that was not run because an earlier result did not fit. */
   toRefusal(id: RpcId): string {
     return this.#renderError(id, this.#refusal ?? this.#endpoint.answerLimit.error);
   }

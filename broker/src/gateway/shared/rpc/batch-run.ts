@@ -4,7 +4,7 @@ import { Slice, type Slices } from "./slices.ts";
 
 export interface BatchRunOptions<Response> {
   readonly members: readonly unknown[];
-  /** Calls back once with the response, now or later, unless the promise that it may answer rejects. */
+  /** Calls `onAnswered` once with the response, now or later, unless the returned promise rejects. */
   readonly answer: (member: unknown, onAnswered: (response: Response) => void) => Promise<void> | undefined;
   readonly slices: Slices;
   /** Once the caller is gone, no further member is started. */
@@ -12,8 +12,8 @@ export interface BatchRunOptions<Response> {
 }
 
 /**
- * Starts the members of a batch in order, a bounded number at once, so that publishes of one batch reach the broker in that order. Responses stand
- * in the order of the members.
+ * Starts the members of a batch in order, a bounded number at once, so that publishes of one batch reach the broker in that order. Responses are in
+ * the order of the members.
  */
 export class BatchRun<Response> {
   readonly #options: BatchRunOptions<Response>;

@@ -8,18 +8,18 @@ export interface AnswerLimit {
   readonly error: RpcError;
   /** Whether one result by itself may be longer. */
   readonly firstFits: boolean;
-  /** Longest result that always fits: the result of a change is never withheld. */
+  /** Results up to this length always fit, so that the result of a change is never withheld. */
   readonly shortResultBytesMax: number;
 }
 
-/** A method, what it is given, and who calls it. */
+/** A method, its parameters and its caller. */
 export interface RpcRequest {
   readonly method: string;
   readonly params: RpcParams;
   readonly caller: Caller;
-  /** Header of the HTTP request, the same for each member of a batch. */
+  /** `traceparent` header of the HTTP request, the same for each member of a batch. */
   readonly traceParent?: string | undefined;
-  /** Asked when the turn of a call has come: whether its answer is still wanted. Always when left out. */
+  /** Called when the call's turn comes: is the answer still wanted? Left out if it always is. */
   readonly isWaiting?: (() => boolean) | undefined;
 }
 
@@ -30,12 +30,12 @@ export interface RpcEndpoint {
   readonly protocol: Protocol;
   readonly logger: Logger;
   readonly answerLimit: AnswerLimit;
-  /** Takes a request that needs no promise of its own, and calls back once, now or later. False for any other, which is to be called. */
+  /** Takes a request that needs no promise, and calls `onOutcome` once, now or later. Returns false for any other request; use `call` for it. */
   submit?(request: RpcRequest, onOutcome: (outcome: RpcOutcome | RpcText) => void): boolean;
-  /** Runs a method. Failures that the client gets are outcomes. */
+  /** Runs a method. Resolves with an outcome even for a failure that the client gets. */
   call(request: RpcRequest): Promise<RpcOutcome | RpcText>;
-  /** A failure of the protocol itself, in the form that this endpoint's errors have. */
+  /** A protocol error in the form of this endpoint's errors. */
   toProtocolError(name: RpcErrorName, details: string): RpcError;
-  /** A refusal for want of memory. */
+  /** The error for a request that is refused for lack of memory. */
   toBusyError(details: string): RpcError;
 }

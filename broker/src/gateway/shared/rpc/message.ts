@@ -1,9 +1,9 @@
 import { isJsonObject } from "../decode-text.ts";
 
-/** Identifier of a request; what JSON-RPC 2.0, section 4, lets it be. */
+/** Identifier of a request (JSON-RPC 2.0, section 4). */
 export type RpcId = string | number | null;
 
-/** By position or by name. */
+/** Parameters by position or by name. */
 export type RpcParams = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /** A well-formed request object. `id` is undefined for a notification. */
@@ -23,7 +23,7 @@ export interface RpcError {
 /** The result of a method, or its error. */
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcError };
 
-/** A result that is JSON text already, so that a long one is not written a second time. */
+/** A result that is JSON text already, so that a long one is not serialised twice. */
 export interface RpcText {
   readonly json: string;
 }
@@ -50,11 +50,11 @@ export type ParsedMessage =
   | { readonly kind: "call"; readonly call: RpcCall }
   | { readonly kind: "invalid"; readonly id: RpcId; readonly details: string };
 
-/** Reads one request object (JSON-RPC 2.0, section 4). An invalid one is answered under its id where that can be told, else null. */
+/** Reads one request object (JSON-RPC 2.0, section 4). An invalid object keeps its id if that is readable, else gets null. */
 export function parseMessage(value: unknown): ParsedMessage {
   if (!isJsonObject(value)) return invalid(null, "a request is a JSON object");
   const { jsonrpc, method, params = [], id } = value;
-  if (id !== undefined && !isId(id)) return invalid(null, '"id" is not a string, a number that JSON keeps, or null');
+  if (id !== undefined && !isId(id)) return invalid(null, '"id" is not a string, a safe number, or null');
   const answerId = id ?? null;
   if (jsonrpc !== "2.0") return invalid(answerId, '"jsonrpc" is not "2.0"');
   if (typeof method !== "string") return invalid(answerId, '"method" is not a string');
@@ -76,7 +76,7 @@ function invalid(id: RpcId, details: string): ParsedMessage {
   return { kind: "invalid", id, details };
 }
 
-// An integer past 2^53 would come back as another one, and its caller would wait for ever.
+// An integer past 2^53 would come back as another number, and its caller would wait for ever.
 function isId(id: unknown): id is RpcId {
   if (typeof id === "number") return Number.isFinite(id) && (!Number.isInteger(id) || Number.isSafeInteger(id));
   return typeof id === "string" || id === null;

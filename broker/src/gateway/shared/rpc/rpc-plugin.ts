@@ -57,13 +57,13 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
 }
 
 function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Context): RpcOutcome {
-  // What createBodyCollector gives; Fastify types it as unknown.
+  // createBodyCollector sets it; Fastify types it as unknown.
   const body = request.body as RawBody;
   const refusal = findRefusal(request, body);
   if (refusal !== undefined) return { error: endpoint.toProtocolError("invalidRequest", refusal) };
   if (body instanceof BodyRefused) return { error: endpoint.toBusyError(body.details) };
   const bytes = body instanceof Buffer ? body : Buffer.alloc(0);
-  // Only the parsed values are needed while the request runs: let go of the bytes.
+  // Only the parsed values are needed while the request runs: free the bytes.
   request.body = undefined;
   const shape = measureJson(bytes);
   if (shape.refusal !== undefined) return { error: endpoint.toProtocolError("parseError", shape.refusal) };
@@ -90,7 +90,7 @@ function findRefusal(request: FastifyRequest, body: RawBody): string | undefined
   return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
 }
 
-/** The data of a broker's error has its code. */
+/** The `data` of a broker error holds its code. */
 function leaveNodeAfter(reply: FastifyReply, { data }: RpcError): void {
   if (isJsonObject(data) && typeof data["code"] === "number") leaveNode(reply, data["code"]);
 }
@@ -100,7 +100,7 @@ function sendError(reply: FastifyReply, error: RpcError): FastifyReply {
   return reply.header("content-type", jsonType).send(JSON.stringify(toResponse(null, { error })));
 }
 
-/** Failures of the server before the handler runs, such as a Content-Type that is none. */
+/** Answers failures of the server before the handler runs, such as an invalid Content-Type. */
 function createErrorHandler(endpoint: RpcEndpoint) {
   return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
     const failure = toFailure(fromFramework(error), endpoint.logger, { operation: toOperation(endpoint) });
@@ -109,7 +109,7 @@ function createErrorHandler(endpoint: RpcEndpoint) {
   };
 }
 
-/** Operation in log lines that concern no single method. */
+/** The operation in log lines that concern no single method. */
 function toOperation({ path }: RpcEndpoint): string {
   return path.slice(1);
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { rpcSliceMs } from "../../limits.ts";
 
-/** Divides the event loop among batches: one of them starts members in each turn of the loop, for a bounded time. */
+/** Divides the event loop among batches: in each turn of the loop one batch starts members, for a bounded time. */
 export class Slices {
   #last: Promise<void> = Promise.resolve();
 

@@ -12,7 +12,7 @@ const mutatedInputs =
 
 const limits = { headBytesMax: 4_000, headersMax: 50, bodyBytesMax: 1_000 };
 
-/** Text with what has to be escaped. */
+/** Text with characters that have to be escaped. */
 const text = fc.string({
   unit: fc.constantFrom(":", "\n", "\r", "\\", "n", "c", "r", " ", "a", "\u00e4", "\u{1f600}"),
 });
@@ -32,13 +32,13 @@ function cut(bytes: Buffer, places: readonly number[]): readonly Buffer[] {
   return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
 }
 
-/** The bytes of a frame as a client writes them, by our encoder of the server's. */
+/** The bytes of a client's frame, made with the encoder of server frames. */
 function toClientBytes(fields: Headers, body: Buffer): Buffer {
   const bytes = encodeFrame({ command: "ERROR", headers: fields, body }, "1.2");
   return Buffer.concat([Buffer.from("SEND"), bytes.subarray("ERROR".length)]);
 }
 
-it("reads what it wrote, however it is cut", () => {
+it("reads the frames that it wrote, however their bytes are cut", () => {
   const body = fc.uint8Array({ maxLength: 200 });
   fc.assert(
     fc.property(fc.array(fc.tuple(headers, body), { maxLength: 5 }), fc.array(fc.nat(2_000)), (frames, places) => {
@@ -65,12 +65,12 @@ it("unescapes what it escaped, and puts no delimiter into a header", () => {
   );
 });
 
-/** Shorter than many mutated inputs. */
+/** Limits that many mutated inputs exceed. */
 const small = { headBytesMax: 60, headersMax: 3, bodyBytesMax: 20 };
 
-/** @throws Error where a frame is beyond the limits. */
+/** Fails if a frame exceeds the limits. */
 function checkFrame({ command, headers, body }: ClientFrame): void {
-  const bodyMax = command === "SEND" ? small.bodyBytesMax : small.headBytesMax; // 1.0 ignores those of other frames
+  const bodyMax = command === "SEND" ? small.bodyBytesMax : small.headBytesMax; // 1.0 ignores the bodies of other frames
   const headBytes = headers.reduce((sum, pair) => sum + Buffer.byteLength(pair.join("")), command.length);
   if (body.length > bodyMax) expect.fail(`a body of ${body.length} bytes`);
   if (headers.length > small.headersMax || headBytes > small.headBytesMax) expect.fail(`${headBytes} bytes of headers`);
@@ -80,7 +80,7 @@ const whole = Buffer.from(
   "CONNECT\naccept-version:1.2\n\n\0\nSEND\ndestination:a\\cb\ncontent-length:3\nreceipt:1\n\nx\0y\0\r\nSUBSCRIBE\r\nid:0\r\n\r\n\0",
 );
 
-/** Puts other bytes in the place of some, or repeats a part. */
+/** Replaces some bytes by others, or repeats a part. */
 const mutation = fc.record({
   at: fc.nat(whole.length - 1),
   length: fc.nat(8),
@@ -91,7 +91,7 @@ const mutation = fc.record({
 });
 
 it(
-  "answers any mutated bytes with frames or a FrameError, and holds no more than its limits",
+  "turns any mutated bytes into frames or a FrameError, and holds no more than its limits",
   () => {
     const outcomes = { frames: 0, refusals: 0 };
     const arbitrary = [fc.array(mutation, { maxLength: 4 }), fc.array(fc.nat(whole.length), { maxLength: 3 })] as const;

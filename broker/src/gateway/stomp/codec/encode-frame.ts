@@ -24,7 +24,7 @@ export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, ve
   return bytes;
 }
 
-/** Headers that give the client its own text. They are never left out: what a version has no escape for goes back as it came. */
+/** Headers that give the client its own text. They are never left out: characters without an escape in a version are sent back unchanged. */
 const echoed: ReadonlySet<string> = new Set(["receipt-id", "subscription"]);
 
 function encodeHeaders(headers: Headers, version: Version): string {

@@ -48,7 +48,7 @@ it("quotes no line of a CONNECT, which may be a part of its passcode", () => {
   expect(errorOf("CONNECT\npasscode:first\nsecret\n\n\0").message).not.toContain("secret");
 });
 
-it("lets go of bytes whose frame was taken, also when no other may follow", () => {
+it("frees the bytes of a frame that was taken, even if the consumer takes no further frame", () => {
   const parser = new FrameParser(limits);
   parser.push(Buffer.from("SEND\n\nx\0"), () => false);
   expect(parser.heldBytes).toBe(0);
@@ -111,7 +111,7 @@ it.each([
       ["passcode", "b"],
     ],
   ],
-] as const)("reads %s without escapes, and trims that of 1.0: %j", (command, lines, headers) => {
+] as const)("reads the headers of %s without escapes, and trims those of 1.0: %j", (command, lines, headers) => {
   expect(read(`${command}\n${lines}\n\n\0`)).toEqual([{ command, headers, body: "" }]);
 });
 
@@ -195,7 +195,7 @@ it("stops when the consumer returns false, and continues later", () => {
   expect(taken).toEqual(["CONNECT", "BEGIN", "ABORT"]);
 });
 
-it("takes no more time for a large head and body that come byte by byte", () => {
+it("reads a large head and body that come byte by byte", () => {
   const parser = new FrameParser({ headBytesMax: 2 ** 16, headersMax: 1_000, bodyBytesMax: 2 ** 18 });
   const input = Buffer.from(`SEND\n${"a:b\n".repeat(999)}c:${"d".repeat(50_000)}\n\n${"x".repeat(2 ** 17)}\0`);
   let found = 0;
@@ -208,7 +208,7 @@ it("takes no more time for a large head and body that come byte by byte", () => 
   expect(found).toBe(2 ** 17);
 });
 
-it("lets a header be kept without the rest of its frame", () => {
+it("keeps no whole frame in memory for one of its headers", () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void; // the flag above makes it
   const parser = new FrameParser({ headBytesMax: 2 ** 16, headersMax: 10, bodyBytesMax: 0 });

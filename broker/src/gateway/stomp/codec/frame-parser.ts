@@ -12,7 +12,7 @@ import {
 import { FrameError } from "./frame-error.ts";
 
 export interface FrameLimits {
-  /** Longest command with its headers. */
+  /** Longest command with its headers, in bytes. */
   readonly headBytesMax: number;
   readonly headersMax: number;
   readonly bodyBytesMax: number;
@@ -20,27 +20,27 @@ export interface FrameLimits {
 
 const [NUL, LF, CR] = [0x00, 0x0a, 0x0d];
 
-/** The longest command, and its end of line. */
+/** Bytes of the longest command and its end of line. */
 const commandBytesMax = Math.max(...clientCommands.map(({ length }) => length)) + 2;
 
 interface Head extends Pick<ClientFrame, "command" | "headers"> {
-  /** As `content-length` says; undefined where the first NUL ends the body. */
+  /** From `content-length`; undefined if the first NUL ends the body. */
   readonly bodyLength: number | undefined;
   readonly bodyBytesMax: number;
 }
 
 /**
- * Cuts a stream of bytes into frames, whatever pieces it comes in. Looks at each byte of an unfinished frame a bounded number of times, and refuses
- * a frame that is too large as soon as that shows.
+ * Cuts a stream of bytes into frames, whatever its chunks. Reads each byte of an unfinished frame a bounded number of times, and refuses a frame as
+ * soon as it is too large.
  */
 export class FrameParser {
   readonly #limits: FrameLimits;
   readonly #pending = new PendingBytes();
-  /** What is known of the frame whose body is awaited. */
+  /** The head of the frame whose body is arriving. */
   #head: Head | undefined;
-  /** Offset of the first byte that was not looked at. */
+  /** Offset of the first byte that was not searched yet. */
   #scanned = 0;
-  /** Offset of the line that is awaited, and how many came before it. */
+  /** Offset of the unfinished line, and the number of lines before it. */
   #lineStart = 0;
   #lines = 0;
   #version: Version | undefined;
@@ -49,12 +49,12 @@ export class FrameParser {
     this.#limits = limits;
   }
 
-  /** Bytes that were pushed and not given. */
+  /** Pushed bytes that were not passed on yet. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
 
-  /** Bytes that are held, with the room for more. */
+  /** Size of the buffer, including free room. */
   get heldBytes(): number {
     return this.#pending.heldLength;
   }
@@ -65,7 +65,7 @@ export class FrameParser {
   }
 
   /**
-   * Gives the frames that `chunk` completes to `take`, in order, until one answers false: the rest stays for {@link resume}.
+   * Passes the frames that `chunk` completes to `take`, in order, until `take` returns false; {@link resume} continues with the rest.
    * @throws FrameError for bytes that cannot be a frame.
    */
   push(chunk: Buffer, take: (frame: ClientFrame) => boolean): void {
@@ -74,28 +74,28 @@ export class FrameParser {
     this.resume(take);
   }
 
-  /** Frees what is held. Nothing is pushed or resumed afterwards. */
+  /** Frees the buffer. Neither `push` nor `resume` is called afterwards. */
   discard(): void {
     this.#pending.discard();
   }
 
-  /** Gives on what an earlier call left. */
+  /** Passes on the frames that an earlier call left. */
   resume(take: (frame: ClientFrame) => boolean): void {
     for (let frame = this.#next(); frame !== undefined; frame = this.#next()) {
       if (take(frame)) continue;
       if (this.#pending.length === 0) break;
-      return; // the rest is whole frames, as far as is known
+      return; // the rest may hold whole frames
     }
     this.#pending.settle(this.#needed);
   }
 
-  /** Length of what is awaited; its limit where that is not known. */
+  /** Length of the unfinished head or body; its limit while the length is unknown. */
   get #needed(): number {
     if (this.#head === undefined) return this.#limits.headBytesMax;
     return (this.#head.bodyLength ?? this.#head.bodyBytesMax) + 1;
   }
 
-  /** Undefined where bytes are missing. */
+  /** The next frame; undefined if bytes are missing. */
   #next(): ClientFrame | undefined {
     this.#head ??= this.#tryHead();
     if (this.#head === undefined) return undefined;
@@ -106,7 +106,7 @@ export class FrameParser {
     return { command, headers, body };
   }
 
-  /** @throws FrameError that names the receipt where the lines before what is wrong ask for one. */
+  /** @throws FrameError that names the receipt, if the lines before the fault ask for one. */
   #tryHead(): Head | undefined {
     try {
       return this.#readHead();
@@ -116,7 +116,7 @@ export class FrameParser {
     }
   }
 
-  /** Of the whole lines of a head that is not consumed. */
+  /** The receipt that the complete lines of an unfinished head ask for. */
   #receiptSoFar(): string | undefined {
     const [, ...lines] = toLines(this.#pending.slice(0, this.#lineStart));
     const receipt = findReceipt(lines, this.#version ?? "1.2");
@@ -145,7 +145,7 @@ export class FrameParser {
     if (this.#lines > headersMax + 1) throw new FrameError(`a frame with more than ${headersMax} headers`);
   }
 
-  /** End-of-lines between frames (heart-beats of 1.1 and 1.2). */
+  /** Skips ends of line between frames (heart-beats of 1.1 and 1.2). */
   #skipHeartBeats(): void {
     let length = 0;
     for (; ; length += 1) {
@@ -159,7 +159,7 @@ export class FrameParser {
     this.#scanned = 0;
   }
 
-  /** Offset of the next LF; undefined where it has not come. */
+  /** Offset of the next LF; undefined if it has not arrived. */
   #findLine(): number | undefined {
     const end = this.#pending.indexOf(LF, this.#scanned);
     if (end !== -1) {
@@ -231,7 +231,7 @@ export class FrameParser {
   }
 }
 
-/** Each as a string of its own: a part of a longer one would keep all of it in memory for as long as a header is kept. */
+/** Decodes each line by itself: a part of a longer string would keep all of that in memory for as long as a header is kept. */
 function toLines(bytes: Buffer): readonly string[] {
   const lines: string[] = [];
   for (let start = 0; start < bytes.length; ) {
@@ -265,7 +265,7 @@ function findHeaderIn(line: string): readonly [string, string] | undefined {
   return colon < 1 ? undefined : [line.slice(0, colon), line.slice(colon + 1)];
 }
 
-/** @throws FrameError that names the receipt where the frame asks for one. */
+/** @throws FrameError that names the receipt, if the frame asks for one. */
 function toHeaders(lines: readonly string[], version: Version): Headers {
   try {
     return lines.map((line) => toHeader(version === "1.1" ? line : withoutReturn(line), version));
@@ -274,7 +274,7 @@ function toHeaders(lines: readonly string[], version: Version): Headers {
   }
 }
 
-/** As the client wrote it, decoded; undefined where the header itself is wrong. */
+/** The decoded receipt; undefined if its header is malformed. */
 function findReceipt(lines: readonly string[], version: Version): string | undefined {
   const line = lines.find((text) => text.startsWith("receipt:"));
   try {
@@ -291,7 +291,7 @@ function toHeader(line: string, version: Version): readonly [string, string] {
   return [unescapeHeader(header[0], version), unescapeHeader(header[1], version)];
 }
 
-/** Examples in the specification of 1.0 pad headers, so its clients do; later versions forbid both. */
+/** Examples in the specification of 1.0 pad headers, so its clients do. Later versions forbid padding and trimming. */
 function trimmed([name, value]: readonly [string, string]): readonly [string, string] {
   return [name.trim(), value.trim()];
 }

@@ -21,18 +21,18 @@ export type ClientCommand = (typeof clientCommands)[number];
 /** Commands of servers. */
 export type ServerCommand = "CONNECTED" | "MESSAGE" | "RECEIPT" | "ERROR";
 
-/** In the order in which they came. */
+/** Headers in order of arrival. */
 export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** A frame of a client. */
 export interface ClientFrame {
   readonly command: ClientCommand;
   readonly headers: Headers;
-  /** A view of the bytes pushed where they came in one chunk. */
+  /** A view of the pushed bytes, if they came in one chunk. */
   readonly body: Buffer;
 }
 
-/** The value of a header: of repeated ones the first (1.2, "Repeated Header Entries"). */
+/** The value of a header: of repeated headers the first (1.2, "Repeated Header Entries"). */
 export function findHeader(headers: Headers, name: string): string | undefined {
   return headers.find(([known]) => known === name)?.[1];
 }

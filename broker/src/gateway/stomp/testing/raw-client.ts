@@ -10,12 +10,12 @@ export interface ServerFrame {
   readonly body: string;
 }
 
-/** Headers of a frame, and its body. */
+/** Headers of a frame, by name. */
 export interface FrameFields {
   readonly [header: string]: string;
 }
 
-/** A connection that sends bytes as they are, and reads frames by a reader of its own, without escapes. */
+/** A connection that sends bytes as they are, and reads frames with a parser of its own, without escapes. */
 export class RawClient {
   readonly #socket: Socket;
   #unread: Buffer = Buffer.alloc(0);
@@ -24,7 +24,7 @@ export class RawClient {
   heartBeats = 0;
   #taken = 0;
   #waiting: Deferred<void> | undefined;
-  /** Settles when the broker has closed. */
+  /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
 
   private constructor(socket: Socket) {
@@ -40,12 +40,12 @@ export class RawClient {
     return new RawClient(socket);
   }
 
-  /** Over a connection that is open. */
+  /** Uses an open connection. */
   static over(socket: Socket): RawClient {
     return new RawClient(socket);
   }
 
-  /** Opened, and its CONNECT answered. */
+  /** Opens a connection, and waits for the CONNECTED. */
   static async connect(port: number, version = "1.2", fields: FrameFields = {}): Promise<RawClient> {
     const client = await RawClient.open(port);
     client.send("CONNECT", { "accept-version": version, host: "test", ...fields });
@@ -62,7 +62,7 @@ export class RawClient {
     this.#socket.write(bytes);
   }
 
-  /** The next frame; undefined when the broker has closed. */
+  /** The next frame; undefined when the connection has closed. */
   async nextAny(): Promise<ServerFrame | undefined> {
     while (this.frames.length <= this.#taken && !this.#socket.destroyed) {
       this.#waiting = createDeferred();
@@ -73,14 +73,14 @@ export class RawClient {
     return frame;
   }
 
-  /** The next frame, which must be of that command. */
+  /** The next frame, which must have that command. */
   async next(command: string): Promise<ServerFrame> {
     const frame = await this.nextAny();
     if (frame?.command === command) return frame;
     throw new Error(`${JSON.stringify(frame)} came in place of ${command}`);
   }
 
-  /** Sends no more, and still reads. */
+  /** Ends its side, but still reads. */
   finish(): void {
     this.#socket.end();
   }
@@ -93,7 +93,7 @@ export class RawClient {
     this.#socket.resume();
   }
 
-  /** Of its end of the connection. */
+  /** Port of its end of the connection. */
   get localPort(): number | undefined {
     return this.#socket.localPort;
   }

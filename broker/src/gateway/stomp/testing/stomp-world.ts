@@ -5,7 +5,7 @@ import { createStandardProfile, type Profile } from "../profile.ts";
 import type { StompSettings } from "../settings.ts";
 import { StompServer } from "../stomp-server.ts";
 
-/** As the settings of the broker are by default. */
+/** The broker's default settings. */
 const testSettings: StompSettings = {
   extensionPrefix: "svc-",
   opensTopics: true,
@@ -19,12 +19,12 @@ const testProfile = createStandardProfile({ hasImplicitReceipts: false, heartBea
 
 export interface StompWorldOptions extends ConnectionWorldOptions {
   readonly metrics?: Partial<StompMetrics>;
-  /** Those that differ from the defaults. */
+  /** Settings that differ from the defaults. */
   readonly settings?: Partial<StompSettings>;
   readonly profile?: Partial<Profile>;
 }
 
-/** A broker over a chain in memory that listens for STOMP on loopback. */
+/** A broker over an in-memory chain, with a STOMP server on loopback. */
 export class StompWorld extends ConnectionWorld<StompServer> {
   static start({ metrics, settings, profile, ...options }: StompWorldOptions = {}): Promise<StompWorld> {
     const world = new StompWorld(options, (parts) => {

@@ -9,7 +9,7 @@ describe("the address of a PostgreSQL database", () => {
     ["postgres://u@%2Fvar%2Frun%2Fpg:5433/a%20b", "PostgreSQL database a b at /var/run/pg"],
     ["postgres:///stele?host=/var/run/pg", "PostgreSQL database stele at /var/run/pg"],
     ["postgres://u:p@[::1]:5432/stele", "PostgreSQL database stele at [::1]:5432"],
-  ])("%s is called %s", (text, description) => {
+  ])("%s has the description %s", (text, description) => {
     expect(parsePostgresAddress(text).description).toBe(description);
   });
 
@@ -30,14 +30,14 @@ describe("the address of a PostgreSQL database", () => {
     "mysql://u:hunter2@host/db",
     "postgres://u:hunter2@host:port/db",
     "postgres://u:hunter2@ho st/db",
-  ])("%s is refused, and the message shows no part of it", (text) => {
+  ])("%s is refused with a message that shows no password", (text) => {
     const parse = () => parsePostgresAddress(text);
     expect(parse).toThrow(expect.objectContaining({ name: "StoreError", fault: "cannot-open" }));
     expect(parse).toThrow("postgres://user:password@host:5432/database");
     expect(parse).not.toThrow(/hunter2/);
   });
 
-  it.each(["allow", "none"])("sslmode=%s is refusedwith the list of valid modes", (mode) => {
+  it.each(["allow", "none"])("sslmode=%s is refused with the list of valid modes", (mode) => {
     const parse = () => parsePostgresAddress(`postgres://u:hunter2@host/db?sslmode=${mode}`);
     expect(parse).toThrow(/db at host has an sslmode .* disable, prefer, require, verify-ca, verify-full/);
     expect(parse).not.toThrow(/hunter2/);

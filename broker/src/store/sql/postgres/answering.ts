@@ -18,7 +18,7 @@ const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, Er
 ]);
 
 /**
- * Wraps an object whose calls are one transaction each. A call is repeated if the server undid it because of another transaction. A failed
+ * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction. A failed
  * call throws a BrokerError with a StoreError as its cause; the call named `except` throws the StoreError itself.
  */
 export function answering<Target extends object>(
@@ -30,7 +30,7 @@ export function answering<Target extends object>(
 
 function getAnswering(target: object, name: string | symbol, isPlain: boolean): unknown {
   const member: unknown = Reflect.get(target, name, target);
-  if (name === "sessions" && typeof member === "object" && member !== null) return answering(member); // A part of the store.
+  if (typeof member === "object" && member !== null) return answering(member); // A part of the store, such as its sessions.
   if (typeof member !== "function") return member;
   const call = async (args: readonly unknown[]): Promise<unknown> => Reflect.apply(member, target, args);
   if (isPlain) return (...args: unknown[]) => call(args);

@@ -20,11 +20,11 @@ it.each([
   ["::ffff:127.0.0.1", "clear", false],
   ["::ffff:10.0.0.7", "clear", true],
   [undefined, "clear", false],
-] as const)("a connection to %s, %s, leaves the machine in the clear: %s", (address, kind, expected) => {
+] as const)("a connection to %s (%s) sends clear text to another machine: %s", (address, kind, expected) => {
   expect(isClearText(streamTo(address, kind))).toBe(expected);
 });
 
-it("warns once, and again after TLS was used in between", () => {
+it("warns once, and again after a connection with TLS", () => {
   const lines: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => void lines.push(message) };
   const report = new ClearTextReport(logger, "PostgreSQL database at db");

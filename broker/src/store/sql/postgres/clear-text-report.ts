@@ -14,7 +14,7 @@ export class ClearTextReport {
     this.#description = description;
   }
 
-  /** A new session uses this stream. */
+  /** Call it with the stream of each new session. */
   saw(stream: Duplex): void {
     const isExposed = isClearText(stream);
     if (isExposed && !this.#isReported) {
@@ -27,7 +27,7 @@ export class ClearTextReport {
   }
 }
 
-/** Whether bytes of a connection leave this machine in the clear. */
+/** Whether a connection sends clear text to another machine. */
 export function isClearText(stream: Duplex): boolean {
   if (stream instanceof TLSSocket) return false;
   const address = "remoteAddress" in stream ? stream.remoteAddress : undefined;

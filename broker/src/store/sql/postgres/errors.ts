@@ -28,14 +28,14 @@ const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["25006", { fault: "read-only", text: "takes no changes, as a standby does: reach the primary" }],
   ["40001", { fault: "conflict", text: "undid a change for the sake of another one" }],
   ["40P01", { fault: "conflict", text: "undid a change for the sake of another one" }],
-  ["0A000", { fault: "conflict", text: "has changed its tables meanwhile" }], // A plan from before the change.
-  ["53", { fault: "unavailable", text: "has too little of something: check its memory and max_connections" }],
+  ["0A000", { fault: "conflict", text: "has changed its tables meanwhile" }], // The server had cached a plan from before the change.
+  ["53", { fault: "unavailable", text: "is short of resources: check its memory and max_connections" }],
   ["53100", { fault: "full", text: "cannot grow, its disk is full: free some space; nothing of this change was kept" }],
   ["55P03", { fault: "lock-timeout", text: "kept a change waiting too long for a lock" }],
   ["57", unreachable],
   ["57014", { fault: "unavailable", text: "took too long" }],
   ["58", { fault: "io", text: "could not be read or written: check the server's disk and its log" }],
-  ["25P03", { fault: "unavailable", text: "ended a change that stood still" }],
+  ["25P03", { fault: "unavailable", text: "ended a change that was idle for too long" }],
   ["XX001", { fault: "corrupt", text: "is damaged: restore it from a backup" }],
   ["XX002", { fault: "corrupt", text: "is damaged: restore it from a backup" }],
 ]);

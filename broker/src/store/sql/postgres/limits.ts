@@ -1,19 +1,19 @@
-/** Longest a statement runs before the server ends it, in milliseconds. */
+/** Longest time that a statement runs before the server ends it, in milliseconds. */
 export const statementMsMax = 10_000;
 
-/** Longest a statement waits for a lock that another transaction holds, in milliseconds. */
+/** Longest time that a statement waits for a lock of another transaction, in milliseconds. */
 export const lockMsMax = 5_000;
 
 /**
- * Longest a transaction idles before the server ends it, in milliseconds: a node that hangs holds locks for that long. Not above the least
- * `takeOverAfterMs`, so that the node that takes over does not wait for the locks.
+ * Longest time that a transaction is idle before the server ends it, in milliseconds: a node that hangs keeps its locks for that long. At most the
+ * smallest `takeOverAfterMs`, so that the node that takes over does not wait for the locks.
  */
 export const idleInTransactionMsMax = 2_000;
 
-/** Longest that a migration's or a rollback's statement runs or waits, in milliseconds. */
+/** Longest time that a statement of a migration or a rollback runs, or waits for a lock, in milliseconds. */
 export const migrationMsMax = 600_000;
 
-/** Time allowed for an answer beyond the server's own limit, in milliseconds; then the connection counts as dead. */
+/** Longest time that an answer may take beyond the server's own limit, in milliseconds; then the connection counts as dead. */
 export const answerDelayMsMax = 5_000;
 
 /** Time limit for opening a connection, and for waiting for a free one, in milliseconds. */
@@ -31,10 +31,10 @@ export const probeDelayMsMin = 50;
 /** Longest wait between two tries to reach a lost server, in milliseconds. */
 export const probeDelayMsMax = 1_000;
 
-/** Most calls that wait for a connection; further calls fail as busy. */
+/** Maximum number of calls that wait for a connection; further calls fail as busy. */
 export const callsWaitingMax = 10_000;
 
-/** Tries of a transaction that the server undoes because of a deadlock or a conflict. */
+/** Maximum number of tries of a transaction that the server undoes because of a deadlock or a conflict. */
 export const conflictTriesMax = 5;
 
 /** Time for which lost connections are counted into one log line, in milliseconds: a server that stops closes all of them. */

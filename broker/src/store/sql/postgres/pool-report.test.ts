@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("logs lost connections, and logs once more when no new connection can be made, however late", () => {
+test("logs lost connections once, and the unreachable server once, even if it is noticed a minute later", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.lost(reset);
@@ -33,7 +33,7 @@ test("logs lost connections, and logs once more when no new connection can be ma
   expect(lines.slice(1)).toEqual(["database unreachable refused", "database reached again"]);
 });
 
-test("logs a server once that is unreachable from the start", () => {
+test("logs one line for a server that is unreachable from the start", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.unreachable(refused);

@@ -18,7 +18,7 @@ function createPool(url: string, options: Pick<PoolOptions, "connectionsMax"> & 
   });
 }
 
-it("has its only connection again after a call gave up while the server was slow to prepare it", async () => {
+it("can use its only connection after a call gave up while the server prepared that connection", async () => {
   let isSlow = false;
   const slowBy = (ms: number, act: () => void): unknown => (isSlow ? setTimeout(act, ms) : act());
   const onStatement = ({ text, answer, cut }: ScriptedStatement): void => {
@@ -30,7 +30,7 @@ it("has its only connection again after a call gave up while the server was slow
   const server = await startScriptedServer(onStatement);
   const pool = createPool(server.url, { connectionsMax: 1 });
   const first = await pool.connect(5000);
-  const waiting = pool.connect(5000); // Its time is up at 1.0, while the connection that replaces the first is prepared, from 0.6 to 1.2.
+  const waiting = pool.connect(5000); // Gives up after 1.0 connectMsMax; the connection that replaces the first is prepared from 0.6 to 1.2.
   await expect(first.query("break", [])).rejects.toThrow(/cannot be reached/);
   first.release();
   (await waiting.catch(() => undefined))?.release();

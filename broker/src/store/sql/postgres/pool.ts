@@ -51,9 +51,9 @@ export class ConnectionPool {
   /** Clients whose session is prepared. */
   readonly #prepared = new WeakSet<PoolClient>();
   readonly #report: PoolReport;
-  /** When the server answered last, in monotonic time. */
+  /** When the server answered last, in milliseconds of `performance.now`. */
   #heardAt = Number.NEGATIVE_INFINITY;
-  /** Whether a probe is in progress. */
+  /** The probe of a silent server, while it is in progress. */
   #doubt: Promise<void> | undefined;
   #outage: Outage | undefined;
   #ending: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export class ConnectionPool {
         if (error.fault === "exhausted") await this.#doubt;
         if (this.#ending !== undefined || performance.now() > giveUpAt) throw this.#outage?.failure ?? error;
         if (error.fault === "unavailable") this.#beginOutage(error);
-        // If the server does not answer, the calls that wait behind the connecting ones time out too.
+        // If the server does not answer, calls that wait for a free connection time out too.
         else if (error.fault !== "exhausted" || this.#outage === undefined) throw error;
       }
     }
@@ -128,7 +128,7 @@ export class ConnectionPool {
     });
   }
 
-  /** Distinguishes a server that stopped answering from a busy one. */
+  /** Waits for a free connection. After a quarter of the wait, probes whether the server is busy or has stopped answering. */
   async #waitForOne(): Promise<PoolClient> {
     const since = performance.now();
     const timer = setTimeout(() => {
@@ -141,7 +141,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The pool's own hook for new clients is not used: a client never comes back from it if the call that waited for it has given up. */
+  /** Prepares new clients here, not in the pool's hook: the pool would lose a client whose caller gave up during the hook. */
   async #borrow(): Promise<PoolClient> {
     const client = await this.#pool.connect();
     if (this.#prepared.has(client)) return client;
@@ -156,7 +156,7 @@ export class ConnectionPool {
     return client;
   }
 
-  /** Probes outside the pool, once for all waiting calls. If the server answers, no call probes again until a wait of the same length failed. */
+  /** Probes outside the pool, once for all waiting calls. After an answer, calls that were already waiting do not probe again. */
   async #findOut(): Promise<void> {
     const since = performance.now();
     const failure = await this.#reach();
@@ -198,7 +198,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The same for a connection of the pool, which may be an idle one that broke unnoticed. */
+  /** Like `#reach`, with a connection of the pool: this also finds an idle connection that broke unnoticed. */
   async #tryOne(): Promise<StoreError | undefined> {
     let client: PoolClient | undefined;
     try {

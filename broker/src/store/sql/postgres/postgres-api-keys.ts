@@ -7,7 +7,7 @@ import type { ApiKeySchema } from "../sql-key-schema.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend, type PostgresBackendOptions } from "./postgres-backend.ts";
 
-/** One reads changes, one makes them. */
+/** Number of connections: one reads changes, the other makes them. */
 const connectionsMax = 2;
 
 interface PostgresApiKeysOptions {
@@ -21,7 +21,7 @@ export function createPostgresApiKeys(options: PostgresApiKeysOptions): SqlApiKe
   return new SqlApiKeys(createOpener(options));
 }
 
-/** The roles of such a database, which is not changed. @throws StoreError when the address is malformed. */
+/** Reads the roles of such a database without changing it. @throws StoreError when the address is malformed. */
 export function readPostgresRoles(options: PostgresApiKeysOptions): Promise<readonly StoredRole[]> {
   return readStoredRoles(createOpener(options));
 }

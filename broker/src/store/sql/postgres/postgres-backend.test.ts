@@ -94,7 +94,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     });
   });
 
-  it("closes once and refuses later calls", async () => {
+  it("can be closed twice, and refuses calls afterwards", async () => {
     await database.close();
     await database.close();
     await expect(settingOf(database.relaxed)).rejects.toMatchObject({ name: "StoreError" });

@@ -26,7 +26,7 @@ import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./test
 import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 import { startRelay } from "./testing/relay.ts";
 
-/** A limit that no test reaches. */
+/** A time limit in milliseconds that no test reaches. */
 const farAway = 600_000;
 const storeUnreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
 
@@ -56,7 +56,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
       await server.resume();
       const more = load.kept.size + 20;
       await load.until(() => load.kept.size >= more);
-      const due = way === "kill" ? /cannot be reached|stands before/ : /cannot be reached/; // Unsynced blocks are lost.
+      const due = way === "kill" ? /cannot be reached|continues with sequence/ : /cannot be reached/; // Unsynced blocks are lost.
       expect((await load.stop()).filter((failure) => !due.test(String(failure)))).toEqual([]);
       const ids = new Set((await store.listSubscriptions()).map(({ id }) => id));
       expect([...load.kept].filter((id) => !ids.has(id))).toEqual([]);
@@ -75,7 +75,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await expect(callUntilRefused(store)).rejects.toEqual(storeUnreachable);
     const refusedAt = performance.now();
     await expect(store.findHead(group)).rejects.toEqual(storeUnreachable);
-    expect(performance.now() - refusedAt).toBeLessThan(outageWaitMsMax); // As long as a call that waits takes at least.
+    expect(performance.now() - refusedAt).toBeLessThan(outageWaitMsMax); // A call that waits takes at least that long.
+    await expect(store.deadLetters.count(subscriptionOf(1).id)).rejects.toEqual(storeUnreachable);
+    await expect(store.sessions.countDetached(group)).rejects.toEqual(storeUnreachable);
     await server.resume();
     await callUntilAnswered(store);
     expect(await store.findHead(group)).toBeUndefined();
@@ -101,7 +103,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   it.each<[string, Partial<SessionLimits>]>([
     ["lock", { lockMsMax: 100, statementMsMax: farAway }],
     ["statement", { lockMsMax: farAway, statementMsMax: 100 }],
-  ])("a change that another session holds up ends by the limit of the %s, and leaves nothing", async (_, limits) => {
+  ])("a change that another session blocks fails at the limit of the %s and is undone", async (_, limits) => {
     const store = await started(limits);
     await store.applyBlocks(group, history);
     const other = await session();
@@ -120,18 +122,18 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const store = await started();
     const address = parsePostgresAddress(url);
     const backend = createPostgresBackend({ address, logger: silentLogger, connectionsMax: 1 });
-    const standing = await backend.open();
-    const change = standing.relaxed.transaction().execute(async (transaction) => {
-      await standing.lock(transaction, `index ${group}`);
+    const frozen = await backend.open();
+    const change = frozen.relaxed.transaction().execute(async (transaction) => {
+      await frozen.lock(transaction, `index ${group}`);
       await transaction.deleteFrom("groups").execute();
-      // Not before: on a busy machine the store may pause between any two statements.
+      // Set only here: on a busy machine the store may pause between any two statements.
       await sql`set local idle_in_transaction_session_timeout = 200`.execute(transaction);
       await store.applyBlocks(group, history); // Resolves once the lock is free.
     });
     await expect(change).rejects.toMatchObject({ fault: "unavailable" });
     expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
-    expect(await standing.relaxed.selectFrom("groups").selectAll().execute()).toHaveLength(1);
-    await standing.close();
+    expect(await frozen.relaxed.selectFrom("groups").selectAll().execute()).toHaveLength(1);
+    await frozen.close();
   });
 
   it("calls without a free connection fail as busy", async () => {
@@ -165,7 +167,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
       for (const error of await Promise.all(late)) expect(error).toEqual(storeUnreachable);
       const refusedAt = performance.now();
       await expect(store.findHead(group)).rejects.toEqual(storeUnreachable);
-      expect(performance.now() - refusedAt).toBeLessThan(connectMsMax); // As long as a call that waits takes at least.
+      expect(performance.now() - refusedAt).toBeLessThan(connectMsMax); // A call that waits takes at least that long.
       relay.restore();
       await callUntilAnswered(store);
       await held;
@@ -180,7 +182,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     lines.length = 0;
     const call = async () => Promise.allSettled(Array.from({ length: 8 }, async () => store.findHead(group)));
     const callUntilReported = async (message: string) => {
-      while (lines.every(([, told]) => told !== message)) {
+      while (lines.every(([, logged]) => logged !== message)) {
         await call();
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -191,9 +193,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await server.resume();
     await callUntilReported("database reached again");
     // On a busy machine the first failed connection may come late.
-    const told = lines.filter(([, message]) => message !== "database connections lost");
-    expect(lines.length - told.length).toBeLessThanOrEqual(1);
-    expect(told).toEqual([
+    const reported = lines.filter(([, message]) => message !== "database connections lost");
+    expect(lines.length - reported.length).toBeLessThanOrEqual(1);
+    expect(reported).toEqual([
       ["warn", "database unreachable", { pool: "store", connectionsLost: 4, reason: expect.any(String) }],
       ["info", "database reached again", { pool: "store", connectionsLost: 4, awayMs: expect.any(Number) }],
     ]);
@@ -212,7 +214,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     relay.close();
   });
 
-  it("stops counting subscriptions that another session removes, one by one or all at once", async () => {
+  it("counts subscriptions after another session's undone delete and its truncate", async () => {
     const store = await started();
     for (const number of [1, 2, 3]) await store.insertSubscription(subscriptionOf(number), 0);
     const other = await session();
@@ -287,7 +289,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   }
 });
 
-/** Collects the lines that the log shows by default. */
+/** A logger that adds the lines of the default level to `lines`. */
 function listing(lines: (readonly [string, string, LogFields])[], fields: LogFields = {}): Logger {
   const note =
     (level: string) =>
@@ -339,7 +341,7 @@ async function callUntilAnswered(store: SqlStore): Promise<void> {
   }
 }
 
-/** Calls of every kind, which continue after a failure. */
+/** Calls a store all the time, in several ways at once; continues after failures. */
 class Load {
   /** Subscriptions whose insertion was confirmed. */
   readonly kept = new Set<SubscriptionId>();
@@ -380,7 +382,7 @@ class Load {
     }
   }
 
-  /** Like a follower: from the store's head. */
+  /** Applies the block after the store's head, as a follower does. */
   async #applyNext(): Promise<void> {
     const next = ((await this.#store.findHead(group))?.blockNumber ?? 0) + 1;
     const batches = [batchOf(alpha, { block: next, sequence: next - 1, count: 1 })];

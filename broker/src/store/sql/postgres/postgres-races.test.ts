@@ -15,8 +15,8 @@ import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 const lastPosition = toPosition(6, 0);
 const two = { number: 2, hash: hashOf(2) };
 
-// Each test blocks a call at the critical place by locks of a separate session.
-describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in the same moment"), () => {
+// Each test blocks a call at the critical statement by locks of a separate session.
+describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at the same time"), () => {
   let server: PostgresServer;
   let one: SqlStore;
   let other: SqlStore;
@@ -58,13 +58,13 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await other.applyBlocks(group, history.slice(3), { isFinal: false, lease: next });
   });
 
-  it("a publish key that another node releases while this one records it is recorded", async () => {
+  it("a node records a publish key that another node releases at the same time", async () => {
     const mine = keyRowOf(1, { token: keyRowOf(9).token });
     await other.recordPublishKeys([keyRowOf(1)]);
     const columns = "token, topic, after_position, digest, sender, recorded_at, checksum";
     const insert = `insert into publish_keys (group_id, scope, key, ${columns})`;
     await holder.query("begin");
-    await holder.query(`${insert} select group_id, scope, 'key-2', ${columns} from publish_keys`); // holds up the second key
+    await holder.query(`${insert} select group_id, scope, 'key-2', ${columns} from publish_keys`); // Blocks the second key.
     const recording = one.recordPublishKeys([mine, keyRowOf(2)]);
     await waitUntilBlocked(server);
     await other.releasePublishKeys([keyRowOf(1)]);
@@ -91,23 +91,23 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await holdUp("lock table subscriptions in share mode");
     const inserting = other.insertSubscription(subscriptionOf(1, { cursor: lastPosition, owner: otherNode }), 0);
     await waitUntilBlocked(server);
-    const goingBack = one.rollBack(group, two, lease);
-    await Promise.race([waitUntilBlocked(server, 2), goingBack]);
+    const rollingBack = one.rollBack(group, two, lease);
+    await Promise.race([waitUntilBlocked(server, 2), rollingBack]);
     await holder.query("rollback");
     expect(await inserting).toBe("inserted");
-    await goingBack;
+    await rollingBack;
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
-  it("a subscription inserted during a rollback must find its position again", async () => {
+  it("inserting a subscription during a rollback returns went-back", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table vanished in exclusive mode");
-    const goingBack = one.rollBack(group, two, lease);
+    const rollingBack = one.rollBack(group, two, lease);
     await waitUntilBlocked(server);
     const inserting = other.insertSubscription(subscriptionOf(1, { cursor: lastPosition, owner: otherNode }), 0);
     await Promise.race([waitUntilBlocked(server, 2), inserting]);
     await holder.query("rollback");
-    await goingBack;
+    await rollingBack;
     expect(await inserting).toBe("went-back");
     expect(await other.listSubscriptions()).toEqual([]);
   });
@@ -117,34 +117,34 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await holdUp(`select from subscriptions where id = '${kept.id}' for update`);
     const saving = other.saveProgress([kept]);
     await waitUntilBlocked(server);
-    const goingBack = one.rollBack(group, two, lease);
-    await Promise.race([waitUntilBlocked(server, 2), goingBack]);
+    const rollingBack = one.rollBack(group, two, lease);
+    await Promise.race([waitUntilBlocked(server, 2), rollingBack]);
     await holder.query("rollback");
     expect(await saving).toEqual([]);
-    await goingBack;
+    await rollingBack;
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
   it("a progress write during a rollback is refused", async () => {
     const kept = await withSubscription();
     await holdUp(`select from subscriptions where id = '${kept.id}' for update`);
-    const goingBack = one.rollBack(group, two, lease);
+    const rollingBack = one.rollBack(group, two, lease);
     await waitUntilBlocked(server);
     const saving = other.saveProgress([kept]);
     await Promise.race([waitUntilBlocked(server, 2), saving]);
     await holder.query("rollback");
-    await goingBack;
+    await rollingBack;
     expect(await saving).toEqual([kept.id]);
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: toPosition(2, 0), epoch: 1 }]);
   });
 
-  it("taking over a subscription waits for a rollback in progress, even if its cursor need not move", async () => {
+  it("taking over a subscription waits for a rollback in progress, even if the cursor need not move", async () => {
     const { id } = subscriptionOf(1);
     const waitedFor = await withSubscription(2);
     await one.insertSubscription(subscriptionOf(1, { cursor: toPosition(2, 0), owner: oneNode }), 0);
     await coordinator.join({ id: otherNode, address: "other.example:8080" }, 60_000);
     await holdUp(`select from subscriptions where id = '${waitedFor.id}' for update`);
-    const goingBack = one.rollBack(group, two, lease);
+    const rollingBack = one.rollBack(group, two, lease);
     await waitUntilBlocked(server);
     await coordinator.leave(oneNode);
     let claim: Claim | undefined;
@@ -152,7 +152,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await Promise.race([waitUntilBlocked(server, 2), takingOver]);
     expect(claim).toBeUndefined();
     await holder.query("rollback");
-    await Promise.all([goingBack, takingOver]);
+    await Promise.all([rollingBack, takingOver]);
     expect(await other.findSubscription(id)).toMatchObject({ owner: otherNode, cursor: toPosition(2, 0), epoch: 1 });
   });
 

@@ -60,7 +60,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     await expect(store.findHead(group)).rejects.toThrow("not started");
   });
 
-  it("speaks TLS with a server whose certificate and name are trusted, with user and password", async () => {
+  it("connects by TLS, with user and password, to a server whose certificate is trusted", async () => {
     const seen = await startAndLook(remote(`stele:${password}`, trusted()));
     expect(seen).toMatchObject({ error: undefined, tls: true });
     for (const parameters of ["sslmode=require", "sslmode=prefer", ""]) {
@@ -74,8 +74,8 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     ["a wrong password", () => remote(`stele:x${password}`, trusted()), "refuses this user"],
     ["no password", () => remote("stele", trusted()), "refuses this user"],
     ["an unknown user", () => remote(`none:${password}`, trusted()), "refuses this user"],
-    ["no TLS where the server wants it", () => remote(`stele:${password}`, "sslmode=disable"), "refuses this user"],
-    ["a certificate nobody vouches for", () => remote(`stele:${password}`, "sslmode=verify-full"), "is not trusted"],
+    ["no TLS for a server that requires it", () => remote(`stele:${password}`, "sslmode=disable"), "refuses this user"],
+    ["an untrusted certificate", () => remote(`stele:${password}`, "sslmode=verify-full"), "is not trusted"],
     ["an unknown database", () => server.url("none"), "does not exist"],
     ["a database that is not in UTF8", async () => latinDatabase(), "has the encoding LATIN1"],
     ["a user who may not create tables", async () => poorUser(), "refuses this user a right"],
@@ -139,7 +139,7 @@ function listLogger(lines: unknown[]): Logger {
   return logger;
 }
 
-/** A certificate for this machine, and passwords for network connections. */
+/** Creates a certificate for this machine, and requires passwords for network connections. */
 function furnish(data: string): void {
   const [key, certificate, access] = ["server.key", "server.crt", "pg_hba.conf"].map((name) => join(data, name));
   if (key === undefined || certificate === undefined || access === undefined) throw new Error("a name is missing");

@@ -63,7 +63,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     return { stores, coordinator, close };
   });
 
-  it("commits progress without waiting for the disk, and the next change with waiting", async () => {
+  it("commits progress without waiting for the disk, and waits for it at a change of state", async () => {
     const url = await server.createSchema();
     const store = createPostgresStore({ url, connectionsMax: 1 });
     onTestFinished(async () => store.stop());
@@ -100,7 +100,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     });
     afterEach(async () => Promise.all([one.stop(), other.stop()]));
 
-    it("each node reads at once what the other wrote", async () => {
+    it("a node immediately reads what the other node wrote", async () => {
       await one.applyBlocks(group, history.slice(0, 2));
       expect(await other.findTopic(group, alpha)).toMatchObject({ sequence: 3 });
       await other.applyBlocks(group, history.slice(2));
@@ -125,7 +125,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await other.countEventsAfter(group, alpha, positionZero)).toBe(6);
     });
 
-    it("a row that the database refuses leaves the rows inserted at the same time alone", async () => {
+    it("inserts the other rows of a batch if the database refuses one of them", async () => {
       const urls = ["http://one/", "http://two/", "http://nul/\0", "http://three/"];
       const answers = await Promise.allSettled(
         urls.map(async (url, number) =>
@@ -136,7 +136,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await other.countSubscriptions()).toBe(3);
     });
 
-    it("gives an identifier to one of several callers", async () => {
+    it("inserts one of two subscriptions with the same identifier, and answers taken for the other", async () => {
       const urls = ["http://one/", "http://other/"];
       const answers = await Promise.all(
         [one, other].map(async (store, index) =>
@@ -151,7 +151,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   });
 });
 
-/** Records how the transaction of each change of a subscription commits. */
+/** Records `synchronous_commit` for each update of a subscription. */
 const recordCommits = `
   create table commits (number bigserial, setting text);
   create function record_commit() returns trigger language plpgsql as $$ begin

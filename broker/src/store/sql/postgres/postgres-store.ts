@@ -14,10 +14,9 @@ export interface PostgresStoreOptions extends Pick<PostgresBackendOptions, "sess
 const connectionsMaxDefault = 10;
 
 /**
- * A store in a PostgreSQL database, which other nodes may use at the same time. Only `onFault` hears of damaged data; from any other
- * fault the store recovers. A call that fails
- * throws error 200207, or 200300 if too many calls wait for connections, with a StoreError as its cause. `start` throws the
- * StoreError itself.
+ * A store in a PostgreSQL database, which other nodes may use at the same time. Calls `onFault` only for damaged data; the store recovers
+ * from all other faults. A call that fails throws error 200207, or 200300 if too many calls wait for connections, with a StoreError as its
+ * cause. `start` throws the StoreError itself.
  * @throws StoreError when the address is malformed.
  */
 export function createPostgresStore(options: PostgresStoreOptions): SqlStore {

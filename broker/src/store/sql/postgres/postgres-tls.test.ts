@@ -59,12 +59,12 @@ describe("a server that answers the request for TLS", () => {
     expect(await sentAfter(answer, "require")).toBe("");
   });
 
-  it("with agreement but then no TLS gets no clear text", async () => {
+  it("with consent, but then speaks no TLS, gets no clear text", async () => {
     expect(await sentAfter("S", "prefer")).not.toContain("stele");
   });
 });
 
-/** Connects to a server that gives this answer; says what it was sent afterwards. */
+/** Connects to a server that gives this answer to the request for TLS. Returns what the client sends afterwards. */
 async function sentAfter(answer: string, mode: string): Promise<string> {
   const sent: Buffer[] = [];
   const server = createServer((socket: Socket) => {

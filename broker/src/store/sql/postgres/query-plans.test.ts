@@ -23,7 +23,7 @@ const batches = 50_000;
 
 type Queries = ReturnType<typeof createIndexQueries>;
 
-// One group has everything and one topic half of it, so that the planner gains little by either alone.
+// One group has all batches and one topic half of them, so that a condition on the group or the topic alone selects many rows.
 describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   let server: PostgresServer;
   let database: SqlDatabase;
@@ -74,7 +74,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   });
 
   it.each(["findSizes", "findSizesOfTopic", "findBatch", "findNextBatch", "listTopics"])(
-    "%s stops where it has enough: it sorts nothing",
+    "%s sorts nothing, so that it can stop at its limit",
     async (name) => {
       const [, bind] = cases.find(([own]) => own === name) ?? [];
       if (bind === undefined) throw new Error("no such query");
@@ -106,13 +106,13 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("many subscriptions go by key, and the values are one parameter", async () => {
+  it("findSubscriptions uses the primary key and binds all ids as one parameter", async () => {
     const query = findSubscriptions(database, ["sub-1", "sub-2"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
   });
 
-  it("changes of many topics go by key", async () => {
+  it("changeQuery uses the primary key of topics", async () => {
     const changes = [17, 18].map((topic_id) => ({
       topic_id,
       sequence: 1,
@@ -126,7 +126,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using topics_pkey/);
   });
 
-  it("many topics go by name or address, and the values are one parameter", async () => {
+  it("findTopics and findTopicsByAddress use an index and bind all values as one parameter", async () => {
     for (const query of [findTopics(database, "1", ["topic/17"]), findTopicsByAddress(database, "1", ["0x17"])]) {
       const compiled = query.compile();
       expect(compiled.parameters).toHaveLength(2);
@@ -134,8 +134,8 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("counts of many places look each place up and scan no batches", async () => {
-    const topics = ["topic/17", "topic/18"] as TopicName[]; // Names of topics.
+  it("nextBatchOfEach looks each place up by index and scans no batches", async () => {
+    const topics = ["topic/17", "topic/18"] as TopicName[]; // They are valid names.
     const places = topics.map((topic) => ({ topic, after: middle }));
     const query = nextBatchOfEach(database, defaultGroupId, places).compile(database.relaxed);
     expect(query.parameters).toHaveLength(3);
@@ -146,7 +146,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("events of a stretch are counted batch by batch in the order of the index, up to a limit", async () => {
+  it("batchesOfStretch reads batches in the order of an index, up to a limit", async () => {
     const bounds = { after: middle, upTo: toPosition(batches, 0), batchesMax: 1_000 };
     const query = batchesOfStretch(database, defaultGroupId, bounds).compile();
     const plan = (await planOf(query, true)).join("\n");
@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan on batches/);
   });
 
-  it("a node's subscriptions go by owner", async () => {
+  it("the subscriptions of a node are found in the index by owner", async () => {
     const { relaxed } = database;
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "node-7").orderBy("id").compile();
     const plan = (await planOf(query, true)).join("\n");
@@ -162,7 +162,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan/);
   });
 
-  it("returned events of shares go by share", async () => {
+  it("findReturned and findReturning find the events of a share by index", async () => {
     const shareId = "share-1" as ShareId;
     for (const query of [findReturned(database.relaxed, shareId, 9), findReturning(database, [shareId])]) {
       const plan = (await planOf(query.compile(), true)).join("\n");
@@ -178,7 +178,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan on share_events/);
   });
 
-  /** Rolled back, so that the statistics of `analyze` are discarded. */
+  /** Explains a query in a transaction that is rolled back, so that the statistics of `analyze` are discarded. */
   async function planOf(query: CompiledQuery, known: boolean): Promise<readonly string[]> {
     const lines: string[] = [];
     const explaining = database.relaxed.transaction().execute(async (transaction) => {

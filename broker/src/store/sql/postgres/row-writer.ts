@@ -45,7 +45,7 @@ export function changeQuery(changes: readonly TopicChange[]) {
     where topics.topic_id = given.topic_id`;
 }
 
-/** The length of a stored value is known without reading it. */
+/** PostgreSQL finds the length of a stored value without reading the value. */
 function dropQuery(rows: readonly BatchKey[]) {
   const column = (name: keyof BatchKey): readonly unknown[] => rows.map((row) => row[name]);
   return sql<Pick<BatchTable, "last_position">>`

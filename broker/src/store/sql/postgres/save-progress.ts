@@ -30,7 +30,7 @@ export async function saveProgress(
   return refused.rows.map(({ id }) => id);
 }
 
-/** Ids ascend. */
+/** One column for each field of the rows, which ascend by id. */
 interface ProgressColumns {
   readonly ids: readonly string[];
   readonly epochs: readonly number[];
@@ -73,7 +73,7 @@ export function progressQuery(columns: ProgressColumns, letters: readonly DeadLe
     select id from given where not exists (select from held where held.id = given.id)`;
 }
 
-/** Those between the stored cursor and the new one. */
+/** Inserts the letters after the stored cursor. */
 function insertPassed(letters: readonly DeadLetterTable[]) {
   return sql`inserted as (
       insert into dead_letters (subscription_id, position, event_id, topic, attempts, reason, failed_at, checksum)

@@ -16,7 +16,7 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
-/** Taking the lease changes its row, and so waits for this transaction. */
+/** Locks the lease's row. Taking the lease changes the row, and so waits for this transaction. */
 export async function holdLease(transaction: Transaction<Schema>, lease: GroupLease): Promise<boolean> {
   const row = await transaction
     .selectFrom("group_leases")

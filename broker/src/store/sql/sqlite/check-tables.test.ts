@@ -46,7 +46,7 @@ async function rootPageOf(name: string): Promise<number> {
   return (row as { rootpage: number }).rootpage; // The column's type.
 }
 
-/** The disk loses the writes of one page since the file was as it is in `old`. */
+/** Restores the root page of a table or index from `old`, as if the disk had lost the later writes. */
 async function loseWrites(old: Buffer, name: string): Promise<void> {
   const bytes = readFileSync(file);
   const size = bytes.readUInt16BE(16);
@@ -82,25 +82,28 @@ it.each(["subscriptions_by_receiver", "sqlite_autoindex_subscriptions_1"])(
   },
 );
 
-it.each(["topics", "topics_by_digest", "groups"])("builds the index anew after a stale page of %s", async (name) => {
-  await onStore(async (store) => store.applyBlocks(group, history, { isFinal: true }));
-  const old = readFileSync(file);
-  await onStore(async (store) => {
-    await store.insertSubscription(subscriptionOf(1), 0);
-    await store.applyBlocks(group, [blockOf(7, { opened: [gamma], batches: [batch] })], { isFinal: true });
-  });
-  await loseWrites(old, name);
-  await onStore(async (store) => {
-    expect(await store.findHead(group)).toBeUndefined();
-    expect((await store.listTopics(group, { offset: 0, limit: 9 })).total).toBe(0);
-    expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
-    await store.applyBlocks(group, history, { isFinal: true });
-  });
-  expect(warnings).toEqual([
-    expect.objectContaining({
-      database: expect.stringContaining(file),
-      table: name.split("_")[0],
-      found: expect.any(String),
-    }),
-  ]);
-});
+it.each(["topics", "topics_by_digest", "groups"])(
+  "empties the index at the start after a stale page of %s, and keeps subscriptions",
+  async (name) => {
+    await onStore(async (store) => store.applyBlocks(group, history, { isFinal: true }));
+    const old = readFileSync(file);
+    await onStore(async (store) => {
+      await store.insertSubscription(subscriptionOf(1), 0);
+      await store.applyBlocks(group, [blockOf(7, { opened: [gamma], batches: [batch] })], { isFinal: true });
+    });
+    await loseWrites(old, name);
+    await onStore(async (store) => {
+      expect(await store.findHead(group)).toBeUndefined();
+      expect((await store.listTopics(group, { offset: 0, limit: 9 })).total).toBe(0);
+      expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
+      await store.applyBlocks(group, history, { isFinal: true });
+    });
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        database: expect.stringContaining(file),
+        table: name.split("_")[0],
+        found: expect.any(String),
+      }),
+    ]);
+  },
+);

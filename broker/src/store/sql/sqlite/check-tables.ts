@@ -5,13 +5,13 @@ import { corruptFile, lostRows } from "./errors.ts";
 
 type Check = RawBuilder<{ readonly integrity_check: string }>;
 
-/** Lost rows that a refused start names. */
+/** Maximum number of lost rows that a refused start names. */
 const lostNamedMax = 10;
 
 /**
- * Checks every table with its database indexes, which have no checksums, but batches: their readers find what an index lacks, see SqlBatches. A page
- * that the disk did not write leaves a table older than its indexes, or the other way round. To rebuild the indexes would hide that rows are lost.
- * Returns damage of the index. @throws StoreError `corrupt` for a table that the chain does not hold.
+ * Compares every table except `batches` with its database indexes, which have no checksums; readers of batches find what their indexes lack, see
+ * SqlBatches. If the disk did not write a page, a table is older than its indexes, or the reverse. Rebuilding the indexes would hide that rows are lost.
+ * Returns damage of the index. @throws StoreError `corrupt` for a table whose content is not on the chain.
  */
 export async function checkTables(database: Kysely<Schema>, description: string): Promise<IndexFinding | undefined> {
   const tables = sql<{ name: string }>`
@@ -26,7 +26,7 @@ export async function checkTables(database: Kysely<Schema>, description: string)
   return finding;
 }
 
-/** See SqlDatabase. */
+/** See `SqlDatabase.checkEmptied`. */
 export async function checkEmptied(database: Kysely<Schema>, description: string): Promise<void> {
   const found = await firstFinding(database, sql`pragma integrity_check`);
   if (found !== undefined) throw corruptFile(description, found);
@@ -45,7 +45,7 @@ async function firstFinding(database: Kysely<Schema>, check: Check): Promise<str
   return first === "ok" ? undefined : first;
 }
 
-/** Keys that the index of the primary key has, and the table lacks. */
+/** Keys that are in the index of the primary key but not in the table. */
 async function findLost(database: Kysely<Schema>, table: string): Promise<readonly string[]> {
   const keys = sql<{ name: string; column: string }>`
     select list.name as name, info.name as "column" from pragma_index_list(${table}) list, pragma_index_info(list.name) info

@@ -30,8 +30,8 @@ const adviceByCode: ReadonlyMap<number, Advice> = new Map([
 ]);
 
 /**
- * The text that SQLite has for a code (sqlite3_errstr). Reading rows with `all`, `@photostructure/sqlite` 1 throws errors that have it as their
- * message, and no code.
+ * SQLite's texts for codes (sqlite3_errstr). When `@photostructure/sqlite` 1 reads rows with `all`, it throws errors with this text as their message,
+ * and without a code.
  */
 const codeByMessage: ReadonlyMap<string, number> = new Map([
   ["database is locked", 5],
@@ -43,7 +43,7 @@ const codeByMessage: ReadonlyMap<string, number> = new Map([
   ["file is not a database", 26],
 ]);
 
-/** No row of the store holds such a number, unless it is damaged. */
+/** Only a damaged row of the store has such a number. */
 const numberTooLarge = /^Value is too large to be represented as a JavaScript number/;
 const corrupt = 11;
 
@@ -62,7 +62,7 @@ export function corruptFile(description: string, found: string): StoreError {
   return new StoreError("corrupt", `${description} is damaged: ${rebuild} (SQLite: ${found})`);
 }
 
-/** The error for a table that the chain does not hold, and that differs from its database indexes: the disk lost a write of one of them. */
+/** The error for a table that differs from its database indexes, since the disk lost a write, and whose content is not on the chain. */
 export function lostRows(
   description: string,
   { table, found, lost }: { readonly table: string; readonly found: string; readonly lost: readonly string[] },

@@ -3,14 +3,14 @@ import { toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 import { StoreError } from "../store-error.ts";
 
-/** Pause before a file that is being written is tried again, in milliseconds. */
+/** Pause between two tries to lock the file, in milliseconds. */
 const againMs = 20;
-/** Tries: a writer has the file for milliseconds. */
+/** Maximum number of tries to lock the file; a writer locks it for milliseconds. */
 const triesMax = 250;
 
 /**
- * Keeps a database without a write-ahead log as it is until the returned function is called: whoever has it open may read, and waits to write.
- * @throws StoreError.
+ * Keeps a database without a write-ahead log unchanged until the returned function is called. Other connections may read it, and wait to write.
+ * @throws StoreError if the file cannot be read, or stays locked.
  */
 export async function holdShared(file: string): Promise<() => void> {
   const database = await openNative(file);
@@ -26,7 +26,7 @@ export async function holdShared(file: string): Promise<() => void> {
   };
 }
 
-/** Reads something: only that takes the lock. */
+/** Tries to lock the file for reading. The statement must read something, since `begin` alone takes no lock. */
 function tryHold(database: NativeDatabase, file: string, isLast: boolean): boolean {
   try {
     database.exec("begin; select count(*) from sqlite_schema");

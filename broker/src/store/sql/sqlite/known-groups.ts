@@ -10,13 +10,13 @@ export interface KnownGroups {
   readonly signed: ReadonlySet<string>;
 }
 
-/** SQLite's files beside a database. Reading creates them if a killed process left a log. */
+/** Files that SQLite keeps beside a database. Reading creates them if a killed process left a log. */
 const sidecars = ["-wal", "-shm"];
 
 /**
  * Reads the groups of a store's file and leaves the folder unchanged. The file may be of another version. Call it only while no other
  * process can use the folder.
- * @throws StoreError when the file is no database, or cannot be read.
+ * @throws StoreError if the file is not a database, or cannot be read.
  */
 export async function readKnownGroups(file: string): Promise<KnownGroups> {
   const made = sidecars.map((suffix) => `${file}${suffix}`).filter((sidecar) => !existsSync(sidecar));
@@ -43,9 +43,7 @@ function readFrom(database: NativeDatabase): KnownGroups {
   };
 }
 
-/**
- * The statement passes its rows to a function: a prepared statement would keep the file open and locked until it is garbage-collected.
- */
+/** Reads rows through an SQL function: a prepared statement would keep the file open and locked until it is garbage-collected. */
 function readPairs(
   database: NativeDatabase,
   { text, number, from }: { readonly text: string; readonly number: string; readonly from: string },

@@ -1,14 +1,14 @@
 /** A value that a statement can bind. */
 export type SqliteValue = null | number | bigint | string | Uint8Array;
 
-/** The used members of a prepared statement. */
+/** The members of a prepared statement that the store uses. */
 export interface NativeStatement {
   all(...parameters: readonly SqliteValue[]): unknown[];
   run(...parameters: readonly SqliteValue[]): { readonly changes: number | bigint };
   columns(): readonly unknown[];
 }
 
-/** The used members of a database; the shape is that of `node:sqlite`. */
+/** The members of a database that the store uses, in the shape of `node:sqlite`. */
 export interface NativeDatabase {
   readonly isTransaction: boolean;
   exec(sql: string): void;
@@ -22,7 +22,7 @@ interface NativeModule {
   readonly DatabaseSync: new (file: string, options: { readonly readOnly: boolean }) => NativeDatabase;
 }
 
-/** Lowest major version of Node whose own SQLite is used: the first with `node:sqlite` without a flag in every release. */
+/** Lowest major version of Node whose own SQLite we use: the first that has `node:sqlite` without a flag in every release. */
 const nodeMajorMin = 24;
 
 /** Opens a database with Node's own SQLite, or with a package of the same interface if Node's is missing or too old. */

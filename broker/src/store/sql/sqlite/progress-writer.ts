@@ -15,7 +15,7 @@ export class ProgressWriter {
     this.#queries = createProgressQueries(database);
   }
 
-  /** Returns the ids without a row of the given epoch. A row that did not move may already be further. */
+  /** Returns the ids without a row of the given epoch. A row that is already further stays as it is. */
   async save(rows: readonly ProgressRow[], letters: readonly DeadLetterTable[]): Promise<readonly string[]> {
     return this.#database.transaction().execute(async (transaction) => {
       const refused: string[] = [];
@@ -31,7 +31,7 @@ export class ProgressWriter {
     });
   }
 
-  /** Those between the stored cursor and the new one. */
+  /** Inserts the letters after the stored cursor. */
   async #insertPassed(
     transaction: Transaction<Schema>,
     rows: readonly ProgressRow[],

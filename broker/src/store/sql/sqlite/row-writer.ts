@@ -25,8 +25,8 @@ const placeColumns = sql.raw(
 );
 
 /**
- * Writes the row anew at the end of the table. An update would leave its bytes free within its page, where no later row fits in order; this way the oldest
- * pages become empty as a whole, and the next batches get them.
+ * Writes the row again at the end of the table. An update would free the bytes inside their page, which no later row can use; this way whole old pages
+ * become empty, and the next batches reuse them.
  */
 function prepareDrop(database: Kysely<Schema>) {
   return prepare((key: BatchKey) => {

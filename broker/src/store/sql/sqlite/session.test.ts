@@ -56,7 +56,7 @@ describe("the SQLite session", () => {
     expect(rows[0]?.n).toBe(1);
   });
 
-  it("prepares a statement that is used often only once, also after many that were used once", async () => {
+  it("prepares a frequent statement only once, even after many statements that ran once", async () => {
     const native = await openNative(temporaryFile());
     const prepare = vi.spyOn(native, "prepare");
     const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
@@ -67,7 +67,7 @@ describe("the SQLite session", () => {
     await session.close();
   });
 
-  it("closes once and refuses later calls", async () => {
+  it("can be closed twice, and refuses calls afterwards", async () => {
     await database.close();
     await database.close();
     await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");

@@ -10,13 +10,13 @@ import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
 /** Durability of a commit: FULL syncs the write-ahead log to the disk, NORMAL leaves that to the next FULL commit. */
 export type Synchronous = "FULL" | "NORMAL";
 
-/** Most cached statements. When there are so many, all are forgotten: those used once, as a new store's many, must not keep out those used often. */
+/** Maximum number of cached statements. A full cache is cleared, so that the many statements that a new store runs once do not keep out frequent ones. */
 export const statementsCachedMax = 100;
 
-/** Size at which SQLite copies the log into the database: 4 MiB, so that one copy takes a few milliseconds. */
+/** Size of the write-ahead log, in pages, at which SQLite copies it into the database: 4 MiB, so that one copy takes a few milliseconds. */
 export const logPagesMax = 1024;
 
-/** Rows written before other work gets a turn of the event loop. */
+/** Maximum number of rows written before other work gets a turn of the event loop. */
 const rowsPerPauseMax = 32;
 
 interface CachedStatement {
@@ -33,7 +33,7 @@ export interface SqliteSessionOptions {
   readonly keepsLog: () => boolean;
 }
 
-/** Databases kept open until the process ends: a close would copy the log into the file and delete it, and garbage collection closes. */
+/** Databases that stay open until the process ends: a close, also by garbage collection, would copy the log into the file and delete the log. */
 const unclosed = new Set<NativeDatabase>();
 
 export function leaveOpen(database: NativeDatabase): void {
@@ -42,9 +42,9 @@ export function leaveOpen(database: NativeDatabase): void {
 
 const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt", "read-only"]);
 
-/** The one connection, which callers use in turn. */
+/** The only connection to the database, which callers use in turn. */
 export class SqliteSession implements DatabaseConnection {
-  readonly #database: NativeDatabase; // Statements do not keep it alive.
+  readonly #database: NativeDatabase; // Keeps it from garbage collection, which its statements do not.
   readonly #options: SqliteSessionOptions;
   readonly #mutex = new Mutex();
   readonly #slices = createLoopSlices();
@@ -84,7 +84,7 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Runs one statement for each of the values without a promise for each: a query by itself costs more than SQLite needs for a row
+   * Runs one statement for each of the values, without a promise for each: a separate query takes longer than SQLite needs for a row
    * (measured: 9 µs against 4).
    */
   async executeEach<Values, Row>(query: Prepared<Values, Row>, values: readonly Values[]): Promise<readonly Row[]> {
@@ -129,12 +129,12 @@ export class SqliteSession implements DatabaseConnection {
     }
   }
 
-  /** From so many pages on, a commit copies the log into the file; with 0, none does. The pragma takes effect when it is compiled. */
+  /** Sets the size of the log, in pages, at which a commit copies it into the file; 0 for never. Uses `exec`: the pragma takes effect when it is compiled. */
   setLogPages(pages: number): void {
     if (this.#isOpen) this.#wrapped(() => this.#database.exec(`pragma wal_autocheckpoint = ${pages}`));
   }
 
-  /** Returns whether the file now has everything. */
+  /** Copies the log into the file. Returns whether the file now has all commits. */
   #copyLog(): boolean {
     const { rows } = this.#run<{ log: number; checkpointed: number }>("pragma wal_checkpoint(passive)", []);
     return rows.every(({ log, checkpointed }) => checkpointed >= log);

@@ -18,7 +18,7 @@ async function change(file: string, statement: string): Promise<void> {
 }
 
 it.each(["roles = '[\"admin\"]'", "roles = 'no list'", "roles = x'00'", "created_at = 1.5", "principal = x'01'"])(
-  "leaves out a row that another hand changed to %s, revokes it without roles, and reads the others",
+  "does not list a key whose row another program changed to %s, and revokes it without its roles",
   async (damage) => {
     const file = temporaryFile();
     const keys = createSqliteApiKeys(file);
@@ -35,7 +35,7 @@ it.each(["roles = '[\"admin\"]'", "roles = 'no list'", "roles = x'00'", "created
   },
 );
 
-it("does not list keys of a file that another one has replaced", async () => {
+it("refuses to list keys after another file replaced their file", async () => {
   const [file, backup] = [temporaryFile(), temporaryFile()];
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -48,7 +48,7 @@ it("does not list keys of a file that another one has replaced", async () => {
   await keys.stop();
 });
 
-it("does not list keys after an older copy was written over them", async () => {
+it("refuses to list keys after an older copy was written over their file", async () => {
   const [file, backup] = [temporaryFile(), temporaryFile()];
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -61,7 +61,7 @@ it("does not list keys after an older copy was written over them", async () => {
   await keys.stop();
 });
 
-it("says what to do about a damaged file, and nothing of the store", async () => {
+it("names the remedy for a damaged file of keys", async () => {
   const file = temporaryFile();
   writeFileSync(file, "no database".repeat(1_000));
   await expect(createSqliteApiKeys(file).start()).rejects.toThrow("create every key anew");
@@ -88,7 +88,7 @@ it("reports a file that is damaged while it is open", async () => {
 });
 
 const rules = [{ effect: "allow", actions: ["publish"], filter: "a" }] as const;
-/** A rule that nobody can have stored, under the checksum that it would have. */
+/** Changes a role's rules to a text that putRole never stores, with a matching checksum. */
 const planted = (text: string): string => `rules = '${text}', checksum = ${checksumOf(["member", text, 1])}`;
 
 it.each([
@@ -97,28 +97,31 @@ it.each([
   ["bytes", "rules = x'00'"],
   ["another revision", "revision = 7"],
   ["a text as the checksum", "checksum = 'x'"],
-  ["an action that is none, with its checksum", planted('[{"actions":["everything"]}]')],
-  ["a filter that is none, with its checksum", planted('[{"effect":"allow","actions":["read"],"filter":"a/#/b"}]')],
+  ["an unknown action, with its checksum", planted('[{"actions":["everything"]}]')],
+  ["an invalid filter, with its checksum", planted('[{"effect":"allow","actions":["read"],"filter":"a/#/b"}]')],
   ["no list, with its checksum", planted("{}")],
-])("reads a role whose row another hand changed to %s without rules, and the others", async (_, damage) => {
-  const file = temporaryFile();
-  const keys = createSqliteApiKeys(file);
-  await keys.start();
-  for (const name of ["member", "other"]) await keys.putRole({ name, rules }, 10);
-  await change(file, `update access_roles set ${damage} where name = 'member'`);
-  const expected = [
-    { name: "member", rules: undefined },
-    { name: "other", rules },
-  ];
-  expect((await keys.readRoles(0))?.changed).toEqual(expected);
-  expect(await readSqliteRoles(file)).toEqual(expected);
-  await keys.putRole({ name: "member", rules }, 10);
-  expect((await keys.readRoles(0))?.changed).toEqual([{ name: "member", rules }, expected[1]]);
-  await keys.stop();
-});
+])(
+  "reads a role without rules after another program changed its row to %s, and other roles as before",
+  async (_, damage) => {
+    const file = temporaryFile();
+    const keys = createSqliteApiKeys(file);
+    await keys.start();
+    for (const name of ["member", "other"]) await keys.putRole({ name, rules }, 10);
+    await change(file, `update access_roles set ${damage} where name = 'member'`);
+    const expected = [
+      { name: "member", rules: undefined },
+      { name: "other", rules },
+    ];
+    expect((await keys.readRoles(0))?.changed).toEqual(expected);
+    expect(await readSqliteRoles(file)).toEqual(expected);
+    await keys.putRole({ name: "member", rules }, 10);
+    expect((await keys.readRoles(0))?.changed).toEqual([{ name: "member", rules }, expected[1]]);
+    await keys.stop();
+  },
+);
 
 it.each(["name = x'01'", "name = 'no role'"])(
-  "has no role of a row whose name another hand changed by %s",
+  "ignores a role after another program changed its name to an invalid one (%s)",
   async (damage) => {
     const file = temporaryFile();
     const keys = createSqliteApiKeys(file);
@@ -130,7 +133,7 @@ it.each(["name = x'01'", "name = 'no role'"])(
   },
 );
 
-it("reads roles without a change of the file, also of one that was made before there were roles", async () => {
+it("reads roles without changing the file, and no roles from a file without their tables", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -144,7 +147,7 @@ it("reads roles without a change of the file, also of one that was made before t
   await expect(readSqliteRoles(`${file}-none`)).rejects.toThrow("no such file");
 });
 
-it("does not read roles after an older copy was written over them", async () => {
+it("refuses to read roles after an older copy was written over their file", async () => {
   const [file, backup] = [temporaryFile(), temporaryFile()];
   const keys = createSqliteApiKeys(file);
   await keys.start();

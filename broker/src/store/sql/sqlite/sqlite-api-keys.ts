@@ -11,19 +11,20 @@ import { openNative } from "./native.ts";
 import { SqliteSession } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
-/** How long work is repeated while another process has the file, and how long after the last time, in milliseconds. */
+/** Longest time for which work is repeated while another process locks the file, in milliseconds. */
 const busyMsMax = 5000;
+/** Pause between two tries, in milliseconds. */
 const busyPauseMs = 10;
 
 /**
- * Keys in a file of their own: a broker holds the file of its store alone, and the command line changes keys while a broker runs. `onFault` is called
+ * Keys in a separate file: a running broker locks the file of its store, and the command line must be able to change keys meanwhile. Calls `onFault`
  * when the file is damaged.
  */
 export function createSqliteApiKeys(file: string, { onFault = () => {} }: SqliteApiKeysOptions = {}): SqlApiKeys {
   return new SqlApiKeys(() => openShared(file, { onFault }));
 }
 
-/** The roles of such a file, which is opened for reading alone. */
+/** Reads the roles of such a file, which it opens read-only. */
 export function readSqliteRoles(file: string): Promise<readonly StoredRole[]> {
   return readStoredRoles(() => openShared(file, { readOnly: true }));
 }
@@ -65,8 +66,8 @@ async function open(
   const opened = await stat(file);
   const native = await openNative(file, { readOnly });
   try {
-    native.exec("pragma busy_timeout = 0"); // SQLite would wait on the event loop's thread
-    // Without a log beside it, the file can be copied and closed whoever else has it open.
+    native.exec("pragma busy_timeout = 0"); // SQLite would wait on the event loop's thread.
+    // Without a write-ahead log, the file can be copied and closed while others have it open.
     if (!readOnly) native.exec("pragma journal_mode = delete");
   } catch (error) {
     native.close();
@@ -95,13 +96,13 @@ async function repeatWhileBusy<Result>(work: () => Promise<Result>): Promise<Res
   }
 }
 
-/** Where another file has the name, the command line changes that one, and a broker would not learn of a revoked key. */
+/** Rejects if another file has the name: the command line changes that file, and the broker would miss a revoked key. */
 async function checkSame(file: string, opened: Pick<Stats, "dev" | "ino">): Promise<void> {
   const { dev, ino } = await stat(file);
   if (dev !== opened.dev || ino !== opened.ino) throw new Error(`${file} was replaced: restart the broker`);
 }
 
-/** What helps with a damaged store would not: nothing else has the keys. */
+/** The error for a damaged file of keys. The remedy differs from that of a store: the chain cannot restore keys. */
 function toDamage(cause: unknown, description: string): StoreError {
   const remedy = "restore it from a backup, or move it away, start again, and create every key anew";
   return new StoreError("corrupt", `${description} is damaged: ${remedy}`, cause);

@@ -11,7 +11,7 @@ import { createRowWriter } from "./row-writer.ts";
 import { leaveOpen, logPagesMax, SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
-/** Size to which SQLite truncates the file of the write-ahead log after a burst. */
+/** Size in bytes to which SQLite truncates the file of the write-ahead log after a burst. */
 const walBytesKept = 16 * 1024 * 1024;
 
 const pageCacheKibibytes = 16 * 1024;
@@ -113,7 +113,7 @@ async function setWalMode(file: string): Promise<void> {
   }
 }
 
-/** Exclusive locking comes first: then the first access takes the lock, before the log opens, and keeps it until close or death. */
+/** Sets exclusive locking first: then the first access takes the lock, before the log opens, and keeps it until the database or the process closes. */
 function configure(native: NativeDatabase): void {
   native.exec("pragma locking_mode = exclusive");
   native.exec("pragma journal_mode = wal");

@@ -2,16 +2,16 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-/** What is served over TLS. */
+/** Protocols that are served over TLS. */
 export type TlsProtocol = "HTTP" | "MQTT" | "STOMP";
 
-/** Where the certificate and its key are, in PEM. */
+/** Paths of the certificate and its key, in PEM. */
 export interface CertificateFiles {
-  /** With the certificates of the authorities between it and the root, if there are any. */
+  /** The certificate, followed by those of intermediate authorities, if there are any. */
   readonly certificateFile: string;
-  /** Without a pass phrase. */
+  /** The private key, without a pass phrase. */
   readonly keyFile: string;
-  /** The authorities of clients' certificates; empty where clients show none. */
+  /** Certificates of the authorities that sign clients' certificates; empty if clients need none. */
   readonly clientCaFile: string;
 }
 
@@ -19,7 +19,7 @@ export interface CertificateFiles {
 export interface Certificate {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** Undefined where clients show no certificate. */
+  /** Undefined if clients need no certificate. */
   readonly clientCa: Buffer | undefined;
   readonly validTo: Date;
 }

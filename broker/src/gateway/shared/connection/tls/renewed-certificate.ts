@@ -22,14 +22,14 @@ export interface RenewedCertificateOptions {
   readonly logger: Logger;
 }
 
-/** What a server over TLS is made with. */
+/** Options of a server over TLS. */
 export interface TlsServerOptions extends SecureContextOptions {
-  /** Whether each client must show a certificate; a handshake without one, or with one of another authority, fails. */
+  /** Whether each client must show a certificate. A handshake without one, or with one of an untrusted authority, fails. */
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
 }
 
-/** The certificate of a server, read again while the server listens. Connections that are open keep the one that they have. */
+/** The certificate of a server, reloaded while the server listens. Open connections keep theirs. */
 export class RenewedCertificate {
   readonly #options: RenewedCertificateOptions;
   #certificate: Certificate;
@@ -48,7 +48,7 @@ export class RenewedCertificate {
     return { ...toContext(this.#certificate), requestCert: asksClients, rejectUnauthorized: asksClients };
   }
 
-  /** Reads the files again every minute. */
+  /** Reloads the files every minute. */
   watchFor(server: Server): void {
     this.#timer = setInterval(() => this.reload(server), certificateReloadMs).unref();
   }
@@ -57,7 +57,7 @@ export class RenewedCertificate {
     clearInterval(this.#timer);
   }
 
-  /** Takes renewed files. While they are wrong, those before stay, and the log says so once. */
+  /** Uses renewed files. While they are invalid, the previous certificate stays in use, and the log says so once. */
   reload(server: Server): void {
     const { files, logger, protocol } = this.#options;
     try {
@@ -71,7 +71,7 @@ export class RenewedCertificate {
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       if (problem !== this.#problem)
-        logger.warn(`${protocol} certificate not renewed; the former one serves on`, { problem });
+        logger.warn(`${protocol} certificate not renewed; the previous one stays in use`, { problem });
       this.#problem = problem;
     }
   }
@@ -84,7 +84,7 @@ export class RenewedCertificate {
   }
 }
 
-/** A renegotiation costs the server many times what it costs the client. */
+/** Forbids renegotiation, which costs the server many times what it costs the client. */
 function toContext({ cert, key, clientCa }: Certificate): SecureContextOptions {
   const ca = clientCa === undefined ? {} : { ca: clientCa };
   return { cert, key, ...ca, ciphers, minVersion: "TLSv1.2", secureOptions: constants.SSL_OP_NO_RENEGOTIATION };

@@ -6,7 +6,7 @@ import { giftsMax, movesMax } from "../../../../ports/coordinator.ts";
 import { hintsOfTaken } from "../../../hints.ts";
 import { nextEpochCheckSql } from "../../row-checksums.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
-import { tell } from "./hint-text.ts";
+import { sendHints } from "./hint-text.ts";
 import { listDeliverers, removeExpired } from "./members.ts";
 
 export interface Moves {
@@ -28,8 +28,8 @@ interface Move {
 type Deliverers = Awaited<ReturnType<typeof listDeliverers>>;
 
 /**
- * Consecutive calls that skip reading the subscriptions if the last check found nothing to do and the members and their groups are
- * unchanged: counting 100,000 takes the server 0.2 s. The next call sees imbalance from another cause, such as new subscriptions.
+ * Maximum number of consecutive calls that do not read the subscriptions, if the last check found nothing to do and the members and their groups are
+ * unchanged: counting 100,000 takes the server 0.2 s. The next call finds imbalance from another cause, such as new subscriptions.
  */
 const looksSkippedMax = 4;
 
@@ -49,7 +49,7 @@ export class Balancing {
     if (!hasRemoved && (await this.#isSettled())) return nothing;
     return this.#queries.transaction().execute(async (transaction) => {
       const moves = (await isFree(transaction)) ? await this.#move(transaction, nodeId) : nothing;
-      if (hasRemoved || moves.given + moves.asked > 0) await tell(transaction, [{ kind: "nodes" }]);
+      if (hasRemoved || moves.given + moves.asked > 0) await sendHints(transaction, [{ kind: "nodes" }]);
       return moves;
     });
   }
@@ -75,7 +75,7 @@ function viewOf(nodes: Deliverers): string {
   return each.toSorted().join();
 }
 
-/** The lock covers only the tables of this schema. */
+/** Takes the lock for balancing, which covers only the tables of this schema. Returns false if another node has it. */
 async function isFree(transaction: Transaction<Schema>): Promise<boolean> {
   const { rows } = await sql<{ readonly free: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended('stele balance ' || current_schema(), 0)) as free`.execute(
@@ -92,7 +92,7 @@ async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promis
     progress_check = kept.progress_check + ${nextEpochCheckSql(sql`kept.epoch`)}`;
   const given = await change(transaction, gifts, give);
   const asked = await change(transaction, requests, sql`wanted_by = given.node_id`);
-  await tell(transaction, hintsOfTaken(given));
+  await sendHints(transaction, hintsOfTaken(given));
   return { given: given.length, asked: asked.length };
 }
 
@@ -162,7 +162,7 @@ function candidates(transaction: Transaction<Schema>, { groupId, state, countMax
     .limit(countMax);
 }
 
-/** Moves from the same set of subscriptions. */
+/** Planned moves that choose from the same set of subscriptions. */
 interface Lot<Planned> {
   readonly of: Planned;
   readonly moves: readonly Planned[];
@@ -188,7 +188,7 @@ function assign(
   const takers = planned.flatMap(({ to, count }) => Array.from({ length: count }, () => to));
   return rows.flatMap(({ id, epoch, owner }, index) => {
     const to = takers[index];
-    const from = (owner ?? undefined) as NodeId | undefined; // As it was written.
+    const from = (owner ?? undefined) as NodeId | undefined; // Unchanged since it was stored.
     return to === undefined ? [] : [{ id, epoch, from, to }];
   });
 }

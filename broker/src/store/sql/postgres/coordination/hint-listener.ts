@@ -69,7 +69,7 @@ export class HintListener {
     }
   }
 
-  /** Receives hints on one connection until it is lost, and returns the reason. Hints from before it was made are missed. */
+  /** Receives hints on one connection until it is lost, and returns the reason. Misses hints that were sent before it was connected. */
   async #hear(onHeard: () => void): Promise<unknown> {
     const lost = new AbortController();
     const client = this.#createClient(lost);
@@ -133,7 +133,7 @@ async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
   await pause(delayMs, undefined, { signal, ref: false }).catch(() => undefined);
 }
 
-/** Does not wait for a server that does not answer. */
+/** Closes a connection. Waits for the server for at most `msMax` milliseconds. */
 async function close(client: Client, msMax: number): Promise<void> {
   const ended = client.end().catch(() => undefined);
   await Promise.race([ended, pause(msMax, undefined, { ref: false })]);

@@ -12,11 +12,11 @@ describe("parseHint", () => {
     { kind: "gone", how: "left", nodeId: "x", address: "a:1", subscriptions: 0, groups: 2 },
     { kind: "taken", nodeId: "x", from: "y", subscriptions: 3 },
     { kind: "taken", nodeId: "x", groupId: parseGroupId("1"), subscriptions: 0 },
-  ])("gives back %j", (hint) => {
+  ])("parses %j", (hint) => {
     expect(parseHint(JSON.stringify(hint))).toEqual(hint);
   });
 
-  it("omits the fields that a hint lacks", () => {
+  it("omits fields that a hint of its kind does not have", () => {
     expect(parseHint('{"kind":"nodes","id":1}')).toEqual({ kind: "nodes" });
   });
 
@@ -46,7 +46,7 @@ describe("parseHint", () => {
     '{"kind":"taken","nodeId":"x"}',
     '{"kind":"subscription"}',
     '{"kind":"subscription","id":"x"}',
-  ])("knows that %j is none", (text) => {
+  ])("returns undefined for %j", (text) => {
     expect(parseHint(text)).toBeUndefined();
   });
 });

@@ -7,14 +7,14 @@ import type { Departure, Hint, TakeOver } from "../../../../ports/coordinator.ts
 import type { Schema } from "../../schema.ts";
 import { hintChannel } from "../sharing.ts";
 
-/** Sends a hint to all listeners once the transaction is committed. */
-export async function tell(transaction: Kysely<Schema>, hints: readonly Hint[]): Promise<void> {
+/** Sends hints to all listeners once the transaction is committed. */
+export async function sendHints(transaction: Kysely<Schema>, hints: readonly Hint[]): Promise<void> {
   if (hints.length === 0) return;
   const texts = hints.map((hint) => JSON.stringify(hint));
   await sql`select pg_notify(${hintChannel}, text) from unnest(${texts}::text[]) as hint (text)`.execute(transaction);
 }
 
-/** Undefined for any other text: every client of the database can write to the channel. */
+/** Undefined if the text is not a hint: every client of the database can write to the channel. */
 export function parseHint(text: string): Hint | undefined {
   try {
     return toHint(JSON.parse(text));
@@ -23,7 +23,7 @@ export function parseHint(text: string): Hint | undefined {
   }
 }
 
-/** @throws BrokerError where an identifier is malformed. */
+/** @throws BrokerError if an identifier is malformed. */
 function toHint(value: unknown): Hint | undefined {
   if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
   if (value.kind === "nodes") return { kind: "nodes" };
@@ -54,7 +54,7 @@ function toDeparture(value: object): Hint | undefined {
   return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Only compared and logged.
 }
 
-/** @throws BrokerError where the group's identifier is malformed. */
+/** @throws BrokerError if the group's identifier is malformed. */
 function toTakeOver(value: object): Hint | undefined {
   const { nodeId, from, groupId, subscriptions } = value as { readonly [Name in keyof TakeOver]?: unknown };
   if (typeof nodeId !== "string" || !isOptionalText(from) || !isOptionalText(groupId)) return undefined;

@@ -6,7 +6,7 @@ import type { GroupLease } from "../../../../ports/coordinator.ts";
 import { notAMember } from "../../../not-a-member.ts";
 import type { GroupLeaseTable } from "../../coordination-tables.ts";
 import type { Schema } from "../../schema.ts";
-import { tell } from "./hint-text.ts";
+import { sendHints } from "./hint-text.ts";
 import { findPresent, isLive, removeExpired } from "./members.ts";
 
 /** The node that writes each group's index, and the node that signs with each address. */
@@ -17,7 +17,7 @@ export class Leases {
     this.#queries = queries;
   }
 
-  /** Only reads the row while a member holds the lease: the index's writer locks that row. */
+  /** Only reads the row as long as a live member holds the lease, since the index's writer locks the row. */
   async take(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined> {
     const held = await this.#findHeld(groupId);
     if (held !== undefined) return held.node_id === nodeId ? { groupId, nodeId, epoch: held.epoch } : undefined;
@@ -28,7 +28,7 @@ export class Leases {
   async list(): Promise<readonly GroupLease[]> {
     const rows = await this.#held.orderBy(sql`group_leases.group_id collate "C"`).execute();
     return rows.flatMap(({ group_id, node_id, epoch }) => {
-      const groupId = group_id as GroupId; // Written below.
+      const groupId = group_id as GroupId; // Unchanged since it was stored.
       return node_id === null ? [] : [{ groupId, nodeId: node_id as NodeId, epoch }];
     });
   }
@@ -42,7 +42,7 @@ export class Leases {
         .where("node_id", "=", nodeId)
         .where("epoch", "=", epoch)
         .executeTakeFirst();
-      if (numUpdatedRows > 0n) await tell(transaction, [{ kind: "nodes" }]);
+      if (numUpdatedRows > 0n) await sendHints(transaction, [{ kind: "nodes" }]);
     });
   }
 
@@ -78,7 +78,7 @@ export class Leases {
       .where(isLive(sql.ref("nodes.expires_at")))
       .orderBy("signers.sender")
       .execute();
-    return rows.map(({ sender }) => sender as Address); // Written above.
+    return rows.map(({ sender }) => sender as Address); // Unchanged since it was stored.
   }
 
   async #findHeld(groupId: GroupId): Promise<GroupLeaseTable | undefined> {
@@ -118,7 +118,7 @@ async function take(
   const epoch = lease.epoch + 1;
   const changing = transaction.updateTable("group_leases").set({ node_id: nodeId, epoch });
   await changing.where("group_id", "=", groupId).execute();
-  const from = (lease.node_id ?? undefined) as NodeId | undefined; // Written here.
-  await tell(transaction, [{ kind: "taken", nodeId, from, groupId, subscriptions: 0 }]);
+  const from = (lease.node_id ?? undefined) as NodeId | undefined; // Unchanged since it was stored.
+  await sendHints(transaction, [{ kind: "taken", nodeId, from, groupId, subscriptions: 0 }]);
   return { groupId, nodeId, epoch };
 }

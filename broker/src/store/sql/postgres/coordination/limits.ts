@@ -12,37 +12,37 @@ export interface CallLimits {
   readonly answerDelayMsMax: number;
 }
 
-/** Time limit of a renewal's statement, in milliseconds: one that hangs must leave time for another try before the membership ends. */
+/** Time limit of a statement that renews a membership, in milliseconds: a hanging renewal must leave time for another before the membership ends. */
 export const membershipStatementMsMax = 1_000;
 
-/** Longest that it waits for a lock, in milliseconds. */
+/** Longest time that a renewal waits for a lock, in milliseconds. */
 export const membershipLockMsMax = 500;
 
 /** Time limit for opening the renewal's connection, in milliseconds. */
 export const membershipConnectMsMax = 1_000;
 
-/** What its answer may take on the way beyond the server's own limit, in milliseconds; then the connection counts as dead. */
+/** Longest time that the answer to a renewal may take beyond the server's own limit, in milliseconds; then the connection counts as dead. */
 export const membershipAnswerDelayMsMax = 300;
 
-/** After the server was lost, it waits so long for its return, in milliseconds. */
+/** After the server was lost, a renewal waits this long for its return, in milliseconds. */
 export const membershipOutageWaitMsMax = 500;
 
 /** Time limit of any other coordination statement, in milliseconds. */
 export const coordinationStatementMsMax = 3_000;
 
-/** Longest that it waits for a lock, in milliseconds. */
+/** Longest time that any other coordination statement waits for a lock, in milliseconds. */
 export const coordinationLockMsMax = 1_500;
 
-/** Longest that it waits for a connection, in milliseconds. */
+/** Longest time that any other coordination call waits for a connection, in milliseconds. */
 export const coordinationConnectMsMax = 2_000;
 
-/** What its answer may take on the way beyond the server's own limit, in milliseconds; then the connection counts as dead. */
+/** Longest time that the answer to any other coordination statement may take beyond the server's own limit, in milliseconds. */
 export const coordinationAnswerDelayMsMax = 1_000;
 
-/** After the server was lost, it waits so long for its return, in milliseconds. */
+/** After the server was lost, any other coordination call waits this long for its return, in milliseconds. */
 export const coordinationOutageWaitMsMax = 1_000;
 
-/** Connections of a node for coordination, beside one that renews its membership and one that receives hints. */
+/** Maximum number of a node's connections for coordination, besides one that renews its membership and one that receives hints. */
 export const coordinationConnectionsMax = 2;
 
 /** How often the hint connection is checked, in milliseconds: a connection that is cut off silently delivers no hints. */

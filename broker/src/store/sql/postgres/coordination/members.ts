@@ -6,7 +6,7 @@ import type { Departure } from "../../../../ports/coordinator.ts";
 import type { NodeTable } from "../../coordination-tables.ts";
 import type { Schema } from "../../schema.ts";
 import { detachWhere } from "../../session-detaching.ts";
-import { tell } from "./hint-text.ts";
+import { sendHints } from "./hint-text.ts";
 
 /** Milliseconds since the epoch by the database's clock. */
 const now = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
@@ -32,7 +32,7 @@ export class Members {
           where nodes.expires_at <= ${now} or nodes.node_id = excluded.node_id or nodes.node_id = any(${replaces}::text[])
         returning node_id`.execute(transaction);
       if (joined.rows.length === 0) return "taken";
-      await tell(transaction, [{ kind: "nodes" }]);
+      await sendHints(transaction, [{ kind: "nodes" }]);
       return "joined";
     });
   }
@@ -50,7 +50,7 @@ export class Members {
   async leave(nodeId: NodeId): Promise<void> {
     await this.#queries.transaction().execute(async (transaction) => {
       const hasLeft = await remove(transaction, "left", sql`node_id = ${nodeId}`);
-      if (hasLeft) await tell(transaction, [{ kind: "nodes" }]);
+      if (hasLeft) await sendHints(transaction, [{ kind: "nodes" }]);
     });
   }
 
@@ -61,8 +61,8 @@ export class Members {
 }
 
 /**
- * Removes expired members; returns whether there were any. Run it separately, before a transaction that calls {@link findPresent}:
- * a node without a row is dead for good, and no transaction waits for a renewal in progress.
+ * Removes expired members; returns whether there were any. Run it before a transaction that calls {@link findPresent}, not within it: that
+ * transaction then need not wait for renewals in progress. A node without a row never becomes a member again under the same identifier.
  */
 export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
   const expired = await sql`select from nodes where expires_at <= ${now} limit 1`.execute(queries);
@@ -73,7 +73,7 @@ export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
     .execute(async (transaction) => remove(transaction, "expired", sql`node_id in (${free})`));
 }
 
-/** Removes members, and sends hints with what they held. Returns whether there were any. */
+/** Removes members, and sends a hint for each with the number of its subscriptions and groups. Returns whether there were any. */
 async function remove(
   transaction: Transaction<Schema>,
   how: Departure["how"],
@@ -98,13 +98,13 @@ async function remove(
     subscriptions: Number(counts.get(node_id)?.subscriptions ?? 0),
     groups: Number(counts.get(node_id)?.groups ?? 0),
   }));
-  await tell(transaction, hints);
+  await sendHints(transaction, hints);
   return true;
 }
 
 /**
- * The given nodes that are members. Call it in a transaction that locks the rows that name the nodes: then it sees every node that
- * became an owner as a member.
+ * The given nodes that are members. Call it in a transaction that has locked the rows that name the nodes: then it also finds a node that has
+ * just become an owner.
  */
 export async function findPresent(
   transaction: Kysely<Schema>,
@@ -121,7 +121,7 @@ export async function listDeliverers(transaction: Kysely<Schema>): Promise<reado
   return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
 }
 
-/** Whether a row's member is still live; for queries without changes. */
+/** Whether a member's row has not expired. */
 export function isLive(expiresAt: ReturnType<typeof sql.ref>) {
   return sql<boolean>`${expiresAt} > ${now}`;
 }

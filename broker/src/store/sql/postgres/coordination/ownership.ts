@@ -8,7 +8,7 @@ import { nextEpochCheckSql, progressCheck } from "../../row-checksums.ts";
 import { fromSubscriptionRow } from "../../rows.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
 import { StoreError } from "../../store-error.ts";
-import { tell } from "./hint-text.ts";
+import { sendHints } from "./hint-text.ts";
 import { findPresent, isLive, removeExpired } from "./members.ts";
 
 /** The owner of each subscription. */
@@ -33,7 +33,7 @@ export class Ownership {
     return rows.map(toHolding);
   }
 
-  /** A rollback may hold the row for long: a claim in that time must be retried, as when a node has to hand over first. */
+  /** A rollback may lock the row for long. A claim at that time returns `asked`, so that the caller tries again, as if another node had to hand over. */
   async claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
     await removeExpired(this.#queries);
     try {
@@ -60,7 +60,7 @@ export class Ownership {
       for (let start = 0; start < ordered.length; start += movesMax) {
         moved.push(...(await move(transaction, ordered.slice(start, start + movesMax), condition)));
       }
-      await tell(transaction, hintsOfMoved(moved));
+      await sendHints(transaction, hintsOfMoved(moved));
     });
   }
 
@@ -85,13 +85,13 @@ async function give(transaction: Transaction<Schema>, row: SubscriptionTable, ow
   const step = progressCheck({ ...row, epoch: row.epoch + 1 }) - progressCheck(row);
   const change = { owner, epoch: row.epoch + 1, wanted_by: null, progress_check: row.progress_check + step };
   await transaction.updateTable("subscriptions").set(change).where("id", "=", row.id).execute();
-  await tell(transaction, [{ kind: "subscription", id: row.id as SubscriptionId }]);
+  await sendHints(transaction, [{ kind: "subscription", id: row.id as SubscriptionId }]);
   return { ...row, ...change };
 }
 
 async function askFor(transaction: Transaction<Schema>, id: SubscriptionId, nodeId: NodeId): Promise<void> {
   await transaction.updateTable("subscriptions").set({ wanted_by: nodeId }).where("id", "=", id).execute();
-  await tell(transaction, [{ kind: "subscription", id }]);
+  await sendHints(transaction, [{ kind: "subscription", id }]);
 }
 
 /** The live node that claims a row. */

@@ -17,7 +17,7 @@ import { createPostgresCoordinator, type PostgresCoordinator } from "./postgres-
 const unreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
 const lastsMs = 600_000;
 const renewal = { lastsMs, groups: both };
-/** The default length of a membership. */
+/** The default length of a membership, in milliseconds. */
 const membershipMs = 6_000;
 
 describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails"), () => {
@@ -59,7 +59,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     },
   );
 
-  it("two renewals that hang leave a third of the membership", () => {
+  it("two hanging renewals leave a third of the membership's time", () => {
     const { session, waits, answerDelayMsMax } = membershipLimits;
     const longest = Math.max(session.statementMsMax, waits.connectMsMax) + answerDelayMsMax;
     expect(2 * longest).toBeLessThanOrEqual((membershipMs * 2) / 3);
@@ -128,7 +128,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await other.query("rollback");
   });
 
-  it("a claim of a row that another transaction holds for long must be retried, and then succeeds", async () => {
+  it("a claim of a row that another transaction locks returns asked, and succeeds after the lock is free", async () => {
     const coordinator = await joined();
     const { id } = subscriptionOf(1);
     const other = await session();
@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toEqual(nothing);
   });
 
-  it("one of the next calls corrects an imbalance that arises while the nodes are unchanged", async () => {
+  it("one of the next five calls of balance corrects an imbalance that arises while the nodes are unchanged", async () => {
     const coordinator = await joined();
     await coordinator.balance(a);
     await insertOne();
@@ -164,7 +164,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
   });
 
-  it("the next call assigns the subscriptions of an expired node, whichever node noticed", async () => {
+  it("the next call of balance assigns the subscriptions of an expired node, whoever removed the node", async () => {
     const coordinator = await joined();
     await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
     await coordinator.renew(b, renewal);
@@ -194,7 +194,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     relay.close();
   });
 
-  it("a notification that is no hint is ignored", async () => {
+  it("a notification that is not a hint is ignored", async () => {
     const coordinator = await joined();
     const heard = await listen(coordinator);
     const other = await session();
@@ -284,7 +284,7 @@ async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promis
   return { ended };
 }
 
-/** The hints from now on. */
+/** Starts to listen, and returns a list that receives the hints from now on. */
 async function listen(coordinator: PostgresCoordinator): Promise<Hint[]> {
   const heard: Hint[] = [];
   await coordinator.listen((hint) => heard.push(hint));

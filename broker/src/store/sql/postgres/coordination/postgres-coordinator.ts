@@ -18,7 +18,7 @@ import { answering } from "../answering.ts";
 import { Balancing, type Moves } from "./balancing.ts";
 import { type CoordinationDatabase, openCoordination } from "./coordination-database.ts";
 import { HintListener } from "./hint-listener.ts";
-import { tell } from "./hint-text.ts";
+import { sendHints } from "./hint-text.ts";
 import { Leases } from "./leases.ts";
 import { membershipLimits, usualLimits } from "./limits.ts";
 import { Members } from "./members.ts";
@@ -54,7 +54,7 @@ class SqlCoordinator implements PostgresCoordinator {
   readonly #logger: Logger;
   readonly #membership: CoordinationDatabase;
   readonly #usual: CoordinationDatabase;
-  readonly #keeping: Members;
+  readonly #memberships: Members;
   readonly #members: Members;
   readonly #leases: Leases;
   readonly #ownership: Ownership;
@@ -65,10 +65,10 @@ class SqlCoordinator implements PostgresCoordinator {
     const { url, logger = silentLogger, connectionsMax = usualLimits.connectionsMax, onFault } = options;
     this.#address = parsePostgresAddress(url);
     this.#logger = logger;
-    const parts = { address: this.#address, logger, onFault };
-    this.#membership = openCoordination(parts, membershipLimits);
-    this.#usual = openCoordination(parts, { ...usualLimits, connectionsMax });
-    this.#keeping = new Members(this.#membership.queries);
+    const shared = { address: this.#address, logger, onFault };
+    this.#membership = openCoordination(shared, membershipLimits);
+    this.#usual = openCoordination(shared, { ...usualLimits, connectionsMax });
+    this.#memberships = new Members(this.#membership.queries);
     this.#members = new Members(this.#usual.queries);
     this.#leases = new Leases(this.#usual.queries);
     this.#ownership = new Ownership(this.#usual.queries);
@@ -81,18 +81,18 @@ class SqlCoordinator implements PostgresCoordinator {
   }
 
   async join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
-    return this.#keeping.join(node, lastsMs);
+    return this.#memberships.join(node, lastsMs);
   }
 
   async renew(
     nodeId: NodeId,
     what: { readonly lastsMs: number; readonly groups: readonly GroupId[] },
   ): Promise<boolean> {
-    return this.#keeping.renew(nodeId, what);
+    return this.#memberships.renew(nodeId, what);
   }
 
   async leave(nodeId: NodeId): Promise<void> {
-    return this.#keeping.leave(nodeId);
+    return this.#memberships.leave(nodeId);
   }
 
   async listNodes(): Promise<readonly ClusterNode[]> {
@@ -112,7 +112,7 @@ class SqlCoordinator implements PostgresCoordinator {
   }
 
   async reportAhead(ahead: ChainAhead): Promise<void> {
-    await tell(this.#usual.queries, [{ kind: "ahead", ...ahead }]);
+    await sendHints(this.#usual.queries, [{ kind: "ahead", ...ahead }]);
   }
 
   async reserveSigner(

@@ -3,14 +3,14 @@ import { Client } from "pg";
 import { EmptiedSchemas } from "./emptied-schemas.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./postgres-server.ts";
 
-describe.runIf(hasPostgres)(titleOf("schemas that tests get again"), () => {
+describe.runIf(hasPostgres)(titleOf("EmptiedSchemas"), () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
   });
   afterAll(async () => server.remove());
 
-  it("are empty, unless a test still holds locks there: then a test gets a new one", async () => {
+  it("returns a former schema without its rows, or a new schema if a session still locks the former one", async () => {
     await using schemas = await EmptiedSchemas.connect(server, 100);
     const url = await schemas.take();
     await server.query("create table things (name text)", [], url);
@@ -26,7 +26,7 @@ describe.runIf(hasPostgres)(titleOf("schemas that tests get again"), () => {
     await holder.end();
   });
 
-  it("are not given any more, and break nothing else, once the connection is lost", async () => {
+  it("rejects take after its connection was lost", async () => {
     await using schemas = await EmptiedSchemas.connect(server);
     await schemas.take();
     schemas.release();

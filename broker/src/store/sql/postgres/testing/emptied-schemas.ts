@@ -1,7 +1,7 @@
 import { Client, DatabaseError } from "pg";
 import type { PostgresServer } from "./postgres-server.ts";
 
-/** Leaves the version of the schema, the only row that migrations write. */
+/** A statement that empties a schema. It keeps the schema's version, the only row that migrations write. */
 const empty = (schema: string): string => `do $$ declare name text; begin
   for name in select tablename from pg_tables where schemaname = '${schema}' and tablename <> 'schema_version' loop
     execute format('delete from ${schema}.%I', name);
@@ -10,12 +10,12 @@ const empty = (schema: string): string => `do $$ declare name text; begin
     from pg_sequences where schemaname = '${schema}';
 end $$`;
 
-/** As PostgreSQL calls a lock that was not available in time, and a deadlock. */
+/** SQLSTATEs of a lock that was not available in time, and of a deadlock. */
 const lockRefusals: readonly unknown[] = ["55P03", "40P01"];
 
 /**
- * Schemas for tests that change rows and no tables. A test gets those of earlier tests again, emptied, which takes a fifth of the processor time
- * of creating the tables.
+ * Schemas for tests that change rows and no tables. A test gets the emptied schema of an earlier test, which takes a fifth of the processor time of
+ * creating the tables.
  */
 export class EmptiedSchemas implements AsyncDisposable {
   readonly #server: PostgresServer;
@@ -35,7 +35,7 @@ export class EmptiedSchemas implements AsyncDisposable {
     return new EmptiedSchemas(server, client);
   }
 
-  /** The URL of a schema for the current test: a new one where a failed test still holds locks in the former one. */
+  /** The URL of an empty schema for the current test: a new schema if a failed test still holds locks in the former one. */
   async take(): Promise<string> {
     const former = this.#free.pop();
     const isEmpty = former !== undefined && (await this.#empty(former));
@@ -54,7 +54,7 @@ export class EmptiedSchemas implements AsyncDisposable {
     }
   }
 
-  /** After a test, whose stores are closed before the next one takes a schema. */
+  /** Call it after each test. The test must close its stores before the next test takes a schema. */
   release(): void {
     this.#free.push(...this.#used.splice(0));
   }

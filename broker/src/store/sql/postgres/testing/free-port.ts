@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
-/** Below the range from which systems assign ports, so that the port stays free until a server listens on it. */
+/** Finds a port below the range from which systems assign ports, so that it stays free until a server listens on it. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = randomInt(14_000, 17_000);

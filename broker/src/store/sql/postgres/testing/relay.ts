@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * A relay from a port to the server's socket. `freeze` stops all traffic of the present connections without closing them. `silence` also
- * stops later connections, until `restore`, which closes the stopped ones.
+ * A relay from a port to the server's socket. `freeze` stops all traffic of the current connections without closing them. `silence` also
+ * stops later connections, until `restore` closes the stopped ones.
  */
 export async function startRelay(path: string) {
   const sockets: Socket[] = [];

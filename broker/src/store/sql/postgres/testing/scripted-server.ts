@@ -62,7 +62,7 @@ function serve(socket: Socket, onStatement: (statement: ScriptedStatement) => vo
   });
 }
 
-/** What a suitable server says of itself, and no row for any other statement. */
+/** The row with which a suitable server answers `prepareSession`, and no row for any other statement. */
 function rowsOf(text: string): readonly Buffer[] {
   if (!text.includes("server_version_num")) return [message("C", Buffer.from("SELECT 0\0"))];
   const columns = [column("version", 23), column("encoding", 25), column("standby", 16)];

@@ -1,0 +1,120 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { auditCommand } from "./audit.ts";
+import { createApiKeys } from "./access.ts";
+import { isClustered } from "../config/derived.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { Config } from "../config/settings.ts";
+import { silentLogger } from "../lib/logger.ts";
+import { type Form, takeForm, toJsonText, WrongForm } from "../lib/output-form.ts";
+import type { AuditLine } from "../ports/audit-log.ts";
+import type { ApiKeys } from "../ports/api-keys.ts";
+import { version } from "../version.ts";
+
+/** Output of a command, and its exit code: 0 done, 1 failed, 2 wrong usage. */
+export interface CommandOutcome {
+  readonly exitCode: 0 | 1 | 2;
+  readonly output: string;
+  /** For the standard error. */
+  readonly problem: string;
+}
+
+export interface CommandContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: () => number;
+}
+
+/** The result of a command. */
+export interface CommandDone {
+  /** For people. */
+  readonly output: string;
+  /** For programs: an object, or a list of them. */
+  readonly result: object;
+  /** For the audit log. */
+  readonly change?: Omit<AuditLine, "time" | "outcome">;
+}
+
+/** The arguments of a command. */
+export interface CommandWords {
+  readonly form: Form;
+  /** The flags that are settings of the broker, with their values. */
+  readonly settings: readonly string[];
+  readonly positional: readonly string[];
+  /** The values of the command's own flags. */
+  readonly given: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The command was used wrongly: exit code 2. */
+export class UsageError extends Error {}
+
+/** Maximum number of tries while another process changes keys or roles. */
+const triesMax = 20;
+
+/** Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value. */
+function readWords(argv: readonly string[], ownFlags: readonly string[]): CommandWords {
+  const { form, words } = takeForm(argv);
+  const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
+  const [settings, positional]: [string[], string[]] = [[], []];
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? "";
+    const [flag = "", inline] = word.split(/=(.*)/s);
+    if (!word.startsWith("--")) positional.push(word);
+    else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
+    else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
+  }
+  return { form, settings, positional, given };
+}
+
+export interface CommandCall extends CommandContext {
+  /** The arguments after the action. */
+  readonly words: readonly string[];
+  /** Flags that are not settings of the broker. */
+  readonly ownFlags: readonly string[];
+}
+
+/** Opens the keys and roles of the broker with these settings, and runs `task` on them. Never throws. */
+export async function runOnKeys(
+  name: string,
+  { words, ownFlags, env, now }: CommandCall,
+  task: (keys: ApiKeys, context: { readonly config: Config; readonly read: CommandWords }) => Promise<CommandDone>,
+): Promise<CommandOutcome> {
+  try {
+    const read = readWords(words, ownFlags);
+    const loaded = loadConfig({ env, argv: read.settings, readFile: (path) => readFileSync(path, "utf8"), version });
+    if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
+    if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
+    const { config } = loaded;
+    const { output, result, change } = await onKeys(config, (keys) => task(keys, { config, read }));
+    const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
+    return { exitCode: 0, output: read.form === "table" ? output : toJsonText(read.form, result), problem };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return {
+      exitCode: error instanceof UsageError || error instanceof WrongForm ? 2 : 1,
+      output: "",
+      problem: `stele ${name}: ${reason}\n`,
+    };
+  }
+}
+
+async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<Result>): Promise<Result> {
+  if (!isClustered(config) && !existsSync(config.dataDir)) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const keys = createApiKeys(config, { logger: silentLogger });
+  await retried(() => keys.start());
+  try {
+    return await retried(() => task(keys));
+  } finally {
+    await keys.stop();
+  }
+}
+
+/** Repeats the task if the database is busy: SQLite refuses a process while another one writes. */
+async function retried<Result>(task: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await task();
+    } catch (error) {
+      const isBusy = error instanceof Error && /locked|busy/i.test(error.message);
+      if (!isBusy || tries >= triesMax) throw error;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { userInfo } from "node:os";
+import type { Config } from "../config/settings.ts";
+import type { CleanupStack } from "../lib/cleanup-stack.ts";
+import type { Logger } from "../lib/logger.ts";
+import { standardOutput } from "../lib/system/standard-output.ts";
+import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
+import type { Clock } from "../ports/clock.ts";
+import { auditFileFlags, auditFileMode } from "../telemetry/audit-file.ts";
+import { FileAuditLog, formatAuditLine, OutputAuditLog } from "../telemetry/audit-log.ts";
+
+/** The value of the setting that names the standard output. */
+const toOutput = "stdout";
+/** Time limit for writing the last lines when the broker stops, in milliseconds. */
+const stopMsMax = 1_000;
+
+interface AuditParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly cleanup: CleanupStack;
+}
+
+/** Opens the audit log of the settings; `cleanup` closes it. Undefined if the settings name none. @throws Error if the log cannot be opened. */
+export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Promise<AuditLog | undefined> {
+  if (auditLog === "") return undefined;
+  const log = auditLog === toOutput ? new OutputAuditLog(standardOutput) : new FileAuditLog(auditLog, parts);
+  await log.start();
+  parts.cleanup.add(() => log.stop(stopMsMax));
+  return log;
+}
+
+/**
+ * Appends what a command has done to the audit log. Returns the text that the command must print: the line itself if the log is the standard output,
+ * the reason if the line could not be written, else "".
+ */
+export function auditCommand(
+  { auditLog }: Pick<Config, "auditLog">,
+  line: Omit<AuditLine, "protocol" | "outcome">,
+): string {
+  if (auditLog === "") return "";
+  const text = formatAuditLine({ ...line, outcome: "done", protocol: "command", reason: `by user ${userName()}` });
+  if (auditLog === toOutput) return text;
+  try {
+    appendTo(auditLog, text);
+    return "";
+  } catch (error) {
+    return `not written to the audit log: ${error instanceof Error ? error.message : String(error)}\n`;
+  }
+}
+
+function appendTo(path: string, text: string): void {
+  const file = openSync(path, auditFileFlags, auditFileMode);
+  try {
+    writeSync(file, text);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? "unknown"); // A user without a name, as in a container.
+  }
+}

@@ -1,0 +1,106 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startServer } from "./start-server.ts";
+import { runBackupCommand } from "./backup.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { silentLogger } from "../lib/logger.ts";
+
+const content = "whatever-was-published";
+
+let root: string;
+/** The data folder; no broker runs on it. */
+let folder: string;
+let target: string;
+let lines: string[];
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "stele-backup-"));
+  const live = join(root, "live");
+  const outcome = loadConfig({
+    env: { STELE_PORT: "0", STELE_DATA_DIR: live },
+    argv: [],
+    readFile: () => "",
+    version: "test",
+  });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  const server = await startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
+  await fetch(`${server.url}/rest/open?topic=t`);
+  for (let event = 0; event < 3; event += 1) await fetch(`${server.url}/rest/publish?topic=t&content=${content}`);
+  cpSync(live, join(root, "killed"), { recursive: true });
+  await server.stop();
+  cpSync(live, join(root, "stopped"), { recursive: true });
+});
+afterAll(() => rmSync(root, { recursive: true }));
+beforeEach(() => {
+  const own = mkdtempSync(join(root, "test-"));
+  [folder, target, lines] = [join(own, "data"), join(own, "backup"), []];
+});
+
+function backUp() {
+  return runBackupCommand("backup", [target, "--data-dir", folder], { env: {}, log: (line) => void lines.push(line) });
+}
+
+function leave(end: "killed" | "stopped"): void {
+  cpSync(join(root, end), folder, { recursive: true });
+}
+
+/** Flips a bit at the first place of the content in a file; other transactions follow that place. */
+function flip(name: string): void {
+  const file = join(folder, name);
+  const bytes = readFileSync(file);
+  const place = bytes.indexOf(content);
+  expect(place).toBeGreaterThan(0);
+  bytes[place] = (bytes[place] ?? 0) ^ 1;
+  writeFileSync(file, bytes);
+}
+
+describe("stele backup while no broker runs", () => {
+  it.each(["killed", "stopped"] as const)("copies the folder of a broker that was %s", async (end) => {
+    leave(end);
+    expect(await backUp()).toMatchObject({ exitCode: 0, problem: "" });
+    expect(lines).toEqual([]);
+    expect(readdirSync(target)).toEqual(expect.arrayContaining(["backup.json", "chain.sqlite", "store.sqlite"]));
+  });
+
+  it.each<[string, () => void, RegExp]>([
+    ["is not there", () => {}, /data does not exist: name the broker's data folder by --data-dir/],
+    ["is empty", () => mkdirSync(folder), /chain\.sqlite is missing or empty: .* has not run in that folder/],
+    [
+      "has no chain",
+      () => {
+        leave("stopped");
+        rmSync(join(folder, "chain.sqlite"));
+      },
+      /chain\.sqlite is missing or empty: store\.sqlite beside it knows that chain.*Nothing was changed/,
+    ],
+    [
+      "has no key",
+      () => {
+        leave("stopped");
+        rmSync(join(folder, "signer.key"));
+      },
+      /signer\.key is missing/,
+    ],
+    [
+      "has a damaged log of the chain",
+      () => {
+        leave("killed");
+        flip("chain.sqlite-wal");
+      },
+      /chain\.sqlite-wal is damaged at byte \d+.*delete nothing/,
+    ],
+  ])("refuses a folder that %s, and leaves no backup", async (_, spoil, says) => {
+    spoil();
+    expect(await backUp()).toMatchObject({ exitCode: 1, output: "", problem: expect.stringMatching(says) });
+    expect(existsSync(target)).toBe(false);
+  });
+
+  it("reports a damaged write-ahead log of the store, and copies the rest", async () => {
+    leave("killed");
+    flip("store.sqlite-wal");
+    expect(await backUp()).toMatchObject({ exitCode: 0 });
+    expect(lines).toEqual([expect.stringContaining("store's log damaged")]);
+  });
+});

@@ -1,0 +1,22 @@
+import { isSecured, type TlsServed, tlsServed } from "../config/connection-conflicts.ts";
+import { protocolNames } from "../config/connection-ports.ts";
+import type { Config } from "../config/settings.ts";
+import { type CertificateFiles, readCertificate } from "../gateway/shared/connection/tls/certificate.ts";
+
+const names = { http: "HTTP", ...protocolNames } as const;
+
+/** The certificate files of a protocol that is served over TLS. */
+export function certificateFilesOf(config: Config, served: TlsServed): CertificateFiles {
+  return {
+    certificateFile: config[`${served}TlsCertificateFile`],
+    keyFile: config[`${served}TlsKeyFile`],
+    clientCaFile: config[`${served}TlsClientCaFile`],
+  };
+}
+
+/** @throws Error that says why a certificate that the settings name cannot be used. */
+export function checkCertificates(config: Config): void {
+  for (const served of tlsServed) {
+    if (isSecured(config, served)) readCertificate(certificateFilesOf(config, served), names[served]);
+  }
+}

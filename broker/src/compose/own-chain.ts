@@ -1,0 +1,126 @@
+import { basename } from "node:path";
+import {
+  type EmbeddedChain,
+  headFileOf,
+  readHeadFile,
+  startEmbeddedChain,
+  TRANSACTION_BYTES_MAX_DEFAULT,
+} from "@stele/chain";
+import { publishGas, topicRegistryCode } from "@stele/contracts";
+import { Signer } from "@stele/eth/node";
+import { isBrokerError } from "@stele/wire";
+import { chainFile, type FolderOptions, nothingChanged, storeFile } from "./folder.ts";
+import { embeddedKey } from "./signer.ts";
+import { groupsOf } from "../config/derived.ts";
+import type { Config } from "../config/settings.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { IndexFinding } from "../store/sql/index-tables.ts";
+
+/** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
+const chainStopMsMin = 1_000;
+
+export interface ChainDependencies extends FolderOptions {
+  /** See EmbeddedChainOptions. */
+  readonly needsHeadFile: boolean;
+  /** Returns how long the stopping broker may still take. */
+  readonly graceMs: () => number;
+}
+
+/** Starts the embedded chain; `cleanup` stops it. */
+export async function startEmbedded(
+  config: Config,
+  { folder, logger, cleanup, onFailure, hasFailed, graceMs, needsHeadFile }: ChainDependencies,
+) {
+  const file = chainFile(folder);
+  const privateKey = embeddedKey({ folder, logger });
+  const chain = await startEmbeddedChain({
+    file,
+    chainId: config.chainId,
+    genesisAccounts: [new Signer(privateKey).address],
+    transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
+    checkInterval: config.chainCheckInterval,
+    registryCode: { ...topicRegistryCode, publishGas },
+    unsavedBytesMax: config.chainUnsavedBytesMax,
+    needsHeadFile,
+  });
+  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
+  watchChain(chain, { file, logger, onFailure });
+  return { chain, privateKey };
+}
+
+/**
+ * Checks that the embedded chain, if there is one, still has every event. Called before a start empties a damaged index, whose batches may be the only
+ * copy of the events of a damaged block.
+ * @throws Error that names both files and says what to do; the reason of `signal`.
+ */
+export async function checkBeforeEmptying(
+  chain: Pick<EmbeddedChain, "checkBlocks"> | undefined,
+  finding: IndexFinding,
+  { folder, logger, signal }: Pick<FolderOptions, "folder" | "logger"> & { readonly signal: AbortSignal | undefined },
+): Promise<void> {
+  if (chain === undefined) return;
+  logger.warn("index damaged, each block of the chain is checked before the index is built anew", {
+    file: storeFile(folder),
+    ...finding,
+  });
+  let blocks = 0;
+  for (let isMore = true; isMore; ) {
+    signal?.throwIfAborted();
+    const { upTo, damaged } = await chain.checkBlocks({ from: blocks, to: Number.MAX_SAFE_INTEGER });
+    const [first] = damaged;
+    if (first !== undefined) throw new Error(bothDamaged(folder, first.reason));
+    isMore = upTo >= blocks;
+    blocks = upTo + 1;
+  }
+  const head = headFileOf(chainFile(folder));
+  const { status } = readHeadFile(chainFile(folder));
+  // Only the index and the head file show how long the chain was, and the index is damaged.
+  if (blocks > 1 && (status === "missing" || status === "damaged")) {
+    const reason = `${basename(head)} is ${status}, so that nothing shows whether the chain has its newest blocks.`;
+    throw new Error(`${bothDamaged(folder, reason)} If the chain is known to be whole: echo accept > ${head}`);
+  }
+}
+
+function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
+  const [store, chain] = [storeFile(folder), chainFile(folder)];
+  return [
+    `${store} is damaged: its index would have to be built anew from ${chain}, which may not have every event. ${reason}`,
+    `Restore both files from one backup, each with its -wal file where the backup has one; delete nothing else in the data folder. ${nothingChanged}`,
+  ].join(" ");
+}
+
+/**
+ * Explains why a start has failed. If the embedded chain gives wrong answers, the operator has no endpoint to check, only the chain's file. A BrokerError
+ * is about the embedded chain, because other groups wait for their chains instead of failing.
+ */
+export function explainStart(error: unknown, file: string | undefined): unknown {
+  if (file === undefined || !isBrokerError(error)) return error;
+  const remedy = `Restore ${file} from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
+  const message = `The chain in ${file} does not return what was written to it, and is perhaps damaged: ${error.message}. ${remedy}`;
+  return new Error(message, { cause: error });
+}
+
+function watchChain(
+  chain: EmbeddedChain,
+  options: { readonly file: string; readonly logger: Logger; readonly onFailure: FolderOptions["onFailure"] },
+): void {
+  const { file, logger, onFailure } = options;
+  chain.on("fault", (cause) => {
+    if (cause === undefined) return;
+    const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
+    onFailure(new Error(message, { cause }));
+  });
+  chain.on("damage", (cause) => {
+    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
+    onFailure(new Error(message, { cause }));
+  });
+  chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
+  chain.on("disconnect", onFailure);
+}
+
+/** Bytes of the longest transaction that the settings allow, with room for the encoding of each batch and event. */
+function transactionBytes(config: Config): number {
+  const eventBytesMax = config.contentBytesMax + config.extensionsBytesMax;
+  const embedded = groupsOf(config).find(({ endpoints }) => endpoints === "embedded");
+  return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
+}

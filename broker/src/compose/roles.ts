@@ -1,0 +1,170 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { databaseAddress } from "./database.ts";
+import { rolesOf } from "./access.ts";
+import { type CommandDone, type CommandOutcome, type CommandContext, runOnKeys, UsageError } from "./access-command.ts";
+import { isClustered } from "../config/derived.ts";
+import type { Config } from "../config/settings.ts";
+import { adminRole, findRuleProblems, isRoleName, rolesMax, type StoredRole } from "../domain/access-role.ts";
+import type { AccessRule } from "../domain/access-rule.ts";
+import { silentLogger } from "../lib/logger.ts";
+import type { ApiKeys } from "../ports/api-keys.ts";
+import { readPostgresRoles } from "../store/sql/postgres/postgres-api-keys.ts";
+import { readSqliteRoles } from "../store/sql/sqlite/sqlite-api-keys.ts";
+import { roleRulesSchema } from "@stele/wire";
+
+const usage = `Usage: stele role list
+       stele role show NAME
+       stele role set NAME RULES
+       stele role delete NAME
+
+Shows the roles of the config file and of the store, and changes those of the store. Running brokers learn of a change within a second. Give the
+command the broker's settings, such as --data-dir or --config.
+
+RULES is a JSON list as in the config file, such as '[{"actions": ["publish"], "filter": "\${tenant}/#"}]'. A role of the config file wins over
+one of the store, so "set" refuses its name. The broker refuses keys with a role that was deleted.
+
+"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+
+Examples:
+  stele role list -o json
+  stele role set publisher '[{"actions": ["publish"], "filter": "orders/#"}]'
+`;
+
+interface Run {
+  readonly action: string;
+  readonly words: readonly string[];
+  readonly config: Config;
+}
+
+/** Runs `stele role` with the arguments after that word. Never throws. */
+export async function runRoles(argv: readonly string[], context: CommandContext): Promise<CommandOutcome> {
+  const [action, ...rest] = argv;
+  if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
+    return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
+  }
+  return runOnKeys("role", { ...context, words: rest, ownFlags: [] }, (keys, { config, read }) =>
+    run(keys, { action, words: read.positional, config }),
+  );
+}
+
+/** A line for each role of the settings and of the store. Does not change the store. Never throws. */
+export async function describeRoles(config: Config): Promise<string> {
+  if (config.access === undefined) return "";
+  try {
+    return toLines(config, await readStored(config)).join("");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `${toLines(config, []).join("")}roles of the store: not read, ${reason}\n`;
+  }
+}
+
+async function readStored(config: Config): Promise<readonly StoredRole[]> {
+  if (isClustered(config)) {
+    return readPostgresRoles({ url: databaseAddress(config, silentLogger), logger: silentLogger });
+  }
+  const file = join(config.dataDir, "keys.sqlite");
+  return existsSync(file) ? readSqliteRoles(file) : [];
+}
+
+function toLines(config: Config, stored: readonly StoredRole[]): readonly string[] {
+  const own = rolesOf(config);
+  const lines = [...own].map(([name, rules]) =>
+    toLine(name, rules, name === adminRole ? "every broker" : "config file"),
+  );
+  return [
+    ...lines,
+    ...stored.map(({ name, rules }) => {
+      const source = own.has(name) ? "store, overridden by the config file" : "store";
+      return rules === undefined ? toDamaged(name) : toLine(name, rules, source);
+    }),
+  ];
+}
+
+function toLine(name: string, rules: readonly AccessRule[], source: string): string {
+  return `role ${name} = ${JSON.stringify(rules)}  (${source})\n`;
+}
+
+function toDamaged(name: string): string {
+  return `role ${name} is damaged in the store, and whoever has a key with it is refused: set it again, or revoke the keys\n`;
+}
+
+async function run(keys: ApiKeys, { action, words, config }: Run): Promise<CommandDone> {
+  const [name = "", text = ""] = words;
+  if (action === "list") return list(await listStored(keys), config);
+  if (!isRoleName(name))
+    throw new UsageError("give the name of a role: 1 to 64 letters, digits, dots, hyphens or underscores");
+  switch (action) {
+    case "show":
+      return show(keys, name, config);
+    case "set":
+      return set(keys, { name, rules: parseRules(text) }, config);
+    case "delete":
+      if (!(await keys.deleteRole(name))) throw new Error(`there is no role ${name} in the store`);
+      return {
+        output: `deleted ${name}\n`,
+        result: { name, state: "deleted" },
+        change: { action: "role delete", role: name },
+      };
+    default:
+      throw new UsageError(`"${action}" is none of list, show, set, delete; see stele role --help`);
+  }
+}
+
+async function listStored(keys: ApiKeys): Promise<readonly StoredRole[]> {
+  return (await keys.readRoles(0))?.changed ?? [];
+}
+
+function list(stored: readonly StoredRole[], config: Config): CommandDone {
+  const own = rolesOf(config);
+  const result = [
+    ...[...own].map(([name, rules]) => ({ name, source: "config", rules })),
+    ...stored.map(({ name, rules }) => ({ name, source: "store", counts: !own.has(name), ...(rules && { rules }) })),
+  ];
+  return { output: toLines(config, stored).join(""), result };
+}
+
+/** Shows only the rules, in the form that `set` takes. */
+async function show(keys: ApiKeys, name: string, config: Config): Promise<CommandDone> {
+  const own = rolesOf(config).get(name);
+  const stored = (await listStored(keys)).find((role) => role.name === name);
+  if (own === undefined && stored === undefined) throw new Error(`there is no role ${name}`);
+  const rules = own ?? stored?.rules;
+  if (rules === undefined) throw new Error(toDamaged(name).trimEnd());
+  return { output: `${JSON.stringify(rules)}\n`, result: { name, rules } };
+}
+
+async function set(
+  keys: ApiKeys,
+  role: { readonly name: string; readonly rules: readonly AccessRule[] },
+  config: Config,
+): Promise<CommandDone> {
+  const { name, rules } = role;
+  if (rolesOf(config).has(name)) throw new UsageError(`${name} is built in or in the config file; use another name`);
+  if (!(await keys.putRole(role, rolesMax))) throw new Error(`there are ${rolesMax} roles already`);
+  return {
+    output: `set ${name}\n`,
+    result: { name, rules },
+    change: { action: "role set", role: name, rules: JSON.stringify(rules) },
+  };
+}
+
+function parseRules(text: string): readonly AccessRule[] {
+  const parsed = roleRulesSchema.safeParse(toJson(text));
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map(({ path, message }) => `${["rules", ...path].join(".")}: ${message}`);
+    throw new UsageError(problems.join("; "));
+  }
+  const problems = findRuleProblems(parsed.data, "rules");
+  if (problems.length > 0) throw new UsageError(problems.join("; "));
+  return parsed.data;
+}
+
+/** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not a list. */
+function toJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,218 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type RunningServer, startServer } from "./start-server.ts";
+import { runScrub } from "./scrub.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { silentLogger } from "../lib/logger.ts";
+
+const contents = ["whatever-is-first", "whatever-is-second", "whatever-is-third"];
+
+let root: string;
+let folder: string;
+let eventIds: readonly string[];
+
+async function start(dataDir: string, scrubPeriodMs = 1): Promise<RunningServer> {
+  const env = {
+    STELE_PORT: "0",
+    STELE_DATA_DIR: dataDir,
+    STELE_SCRUB_PERIOD_MS: String(scrubPeriodMs),
+    STELE_CHAIN_UNSAVED_BYTES_MAX: "0",
+  };
+  const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "test" });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  return startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
+}
+
+async function call({ url }: RunningServer, path: string): Promise<Record<string, unknown>> {
+  return (await (await fetch(`${url}/rest/${path}`)).json()) as Record<string, unknown>; // The operations that the test calls answer with objects.
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "stele-scrub-"));
+  const server = await start(join(root, "whole"));
+  await call(server, "open?topic=t");
+  const results = [];
+  for (const content of contents) results.push(await call(server, `publish?topic=t&content=${content}`));
+  eventIds = results.map(({ eventId }) => String(eventId));
+  await server.stop();
+});
+afterAll(() => rmSync(root, { recursive: true }));
+beforeEach(() => {
+  folder = mkdtempSync(join(root, "test-"));
+  cpSync(join(root, "whole"), folder, { recursive: true });
+});
+
+/** Spoils the first bytes of a content at all its places in a file, because pages also keep old copies. */
+function spoil(name: string, content: string | undefined, bytes = 1): void {
+  const file = join(folder, name);
+  const whole = readFileSync(file);
+  const places: number[] = [];
+  for (let place = whole.indexOf(content ?? "?"); place >= 0; place = whole.indexOf(content ?? "?", place + 1)) {
+    places.push(place);
+  }
+  expect(places).not.toEqual([]);
+  for (const place of places) {
+    for (let index = place; index < place + bytes; index += 1) whole[index] = (whole[index] ?? 0) ^ 0x55;
+  }
+  writeFileSync(file, whole);
+}
+
+/** Spoils the receipt of a content's transaction, which cannot be mended: the index has only the content. */
+function spoilReceipt(content: string | undefined): void {
+  const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
+  const find = sqlite.prepare("SELECT place, receipt FROM transactions WHERE instr(raw, ?) > 0");
+  const { place, receipt } = find.get(Buffer.from(content ?? "?")) as { place: number; receipt: Uint8Array }; // The columns' types.
+  receipt[receipt.length - 1] = (receipt.at(-1) ?? 0) ^ 0x55;
+  sqlite.prepare("UPDATE transactions SET receipt = ? WHERE place = ?").run(receipt, place);
+  sqlite.close();
+}
+
+function spoilParentHash(number: number): void {
+  const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
+  const { header } = sqlite.prepare("SELECT header FROM blocks WHERE number = ?").get(number) as { header: Uint8Array }; // The column's type.
+  header[10] = (header[10] ?? 0) ^ 0x55; // The header begins with 3 bytes of its list's length, then the parent hash.
+  sqlite.prepare("UPDATE blocks SET header = ? WHERE number = ?").run(header, number);
+  sqlite.close();
+}
+
+function scrub(log: (line: string) => void = () => {}) {
+  return runScrub(["--data-dir", folder], { env: {}, log });
+}
+
+function blockOf(index: number): string {
+  return eventIds[index]?.split("-")[2] ?? "";
+}
+
+describe("stele scrub", () => {
+  it("finds no damage in a whole folder", async () => {
+    const outcome = await scrub();
+    expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
+    expect(outcome.output).toMatch(
+      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, places: [1-9]\d* entries checked, 0 damaged, 0 mended\ngroup 1, state: [1-9]\d* nodes checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
+    );
+  });
+
+  it("mends a block of the chain from the index, and a batch of the index from the chain", async () => {
+    spoil("chain.sqlite", contents[1], 10);
+    spoil("store.sqlite", contents[2]);
+    const outcome = await scrub();
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.output).toMatch(
+      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*places: .*\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
+    );
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("rebuilds the chain's places from its blocks if one is missing", async () => {
+    const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
+    sqlite.exec("DELETE FROM places WHERE key = (SELECT key FROM places LIMIT 1)");
+    sqlite.close();
+    const outcome = await scrub();
+    expect(outcome).toMatchObject({
+      exitCode: 1,
+      output: expect.stringMatching(/places: \d+ entries checked, 1 damaged, 1 mended\n/),
+    });
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("rebuilds an index with a damaged head, and names the damaged table", async () => {
+    const sqlite = new DatabaseSync(join(folder, "store.sqlite"));
+    sqlite.exec("UPDATE groups SET batch_count = batch_count - 1");
+    sqlite.close();
+    const outcome = await scrub();
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.output).toMatch(
+      /index: 3 batches checked, 1 damaged, 1 mended\nthe index was damaged .*table groups, /,
+    );
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("names a block that it cannot mend, and what to restore", async () => {
+    spoil("chain.sqlite", contents[1]);
+    spoil("store.sqlite", contents[1]);
+    const outcome = await scrub();
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 mended\n/);
+    expect(outcome.output).toContain(`the chain's file is damaged in block ${blockOf(1)}: `);
+    expect(outcome.output).toContain("restore chain.sqlite with its -wal file from a backup");
+    expect(outcome.output).toMatch(
+      /index: \d batches checked, 1 damaged, 0 mended\nthe index is damaged: .*restore store\.sqlite/,
+    );
+  });
+
+  it.each<[string, () => void, string]>([
+    ["is not there", () => {}, "does not exist: name the broker's data folder by --data-dir"],
+    ["is empty", () => mkdirSync(folder), "chain.sqlite is missing or empty: a broker with these settings"],
+    [
+      "has only a key",
+      () => cpSync(join(root, "whole", "signer.key"), join(folder, "signer.key")),
+      "chain.sqlite is missing or empty: a broker with these settings",
+    ],
+  ])("refuses a folder that %s, and makes no chain there", async (_, make, says) => {
+    rmSync(folder, { recursive: true });
+    make();
+    const lines: string[] = [];
+    const before = existsSync(folder) ? readdirSync(folder) : [];
+    const outcome = await scrub((line) => lines.push(line));
+    expect(outcome).toMatchObject({ exitCode: 2, output: "", problem: expect.stringContaining(says) });
+    const after = existsSync(folder) ? readdirSync(folder) : [];
+    expect(after.filter((name) => name !== "lock")).toEqual(before);
+    expect(lines.filter((line) => line.includes("new chain"))).toEqual([]);
+  });
+
+  it("refuses a folder that a broker uses, or that a start would refuse", async () => {
+    const server = await start(folder);
+    expect(await scrub()).toMatchObject({ exitCode: 2, problem: expect.stringContaining("in use by another broker") });
+    await server.stop();
+    rmSync(join(folder, "signer.key"));
+    expect(await scrub()).toMatchObject({ exitCode: 2, problem: expect.stringContaining("signer.key is missing") });
+  });
+});
+
+it("a broker with a block that cannot be mended answers from the index, and its health says which block", async () => {
+  spoilReceipt(contents[1]);
+  const server = await start(folder);
+  await vi.waitFor(() => expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `), 20_000);
+  expect(server.health()[0]).toMatchObject({ ready: true });
+  const event = await call(server, `getEvent?eventId=${eventIds[1]}`);
+  expect(Buffer.from(String(event.content), "base64").toString()).toBe(contents[1]);
+  expect(await call(server, "publish?topic=t&content=another")).toMatchObject({ status: "SUCCESS" });
+  const metrics = async () => (await fetch(`${server.url}/metrics`)).text();
+  expect(await metrics()).toContain('stele_chain_damaged_total{group="1",outcome="unmended"} 1\n');
+  const ended = /stele_scrub_ended_timestamp_seconds\{group="1",part="chain"\} 1\d+/;
+  await vi.waitFor(async () => expect(await metrics()).toMatch(ended), 20_000);
+  await server.stop();
+});
+
+describe("a proof from a damaged block, without scrubbing", () => {
+  it("is returned after the broker has repaired the block from the index", async () => {
+    spoil("chain.sqlite", contents[1], 10);
+    const server = await start(folder, 0);
+    expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ event: { eventId: eventIds[1] } });
+    expect(server.health()[0]?.warning).toBeUndefined();
+    await server.stop();
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("is refused if the block cannot be repaired; the error and health name the damaged block", async () => {
+    spoilReceipt(contents[1]);
+    const server = await start(folder, 0);
+    const message = expect.stringContaining(`block ${blockOf(1)}, or the next one, is damaged in the chain's file`);
+    expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ code: 200206, message });
+    expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `);
+    expect(await call(server, `proof?eventId=${eventIds[0]}`)).toMatchObject({ event: { eventId: eventIds[0] } });
+    await server.stop();
+  });
+
+  it("is refused for damage if the header of the next block, which has this block's hash, is damaged", async () => {
+    spoilParentHash(Number(blockOf(1)));
+    const server = await start(folder, 0);
+    const message = expect.stringContaining(`block ${blockOf(0)}, or the next one, is damaged in the chain's file`);
+    expect(await call(server, `proof?eventId=${eventIds[0]}`)).toMatchObject({ code: 200206, message });
+    expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `);
+    await server.stop();
+  });
+});
