@@ -273,7 +273,7 @@ const signerSchema = z.strictObject({
   fees: z
     .strictObject({ gasPrice: wei.optional(), maxFeePerGas: wei.optional(), maxPriorityFeePerGas: wei.optional() })
     .describe("Fees that the next transaction offers for a unit of gas."),
-  transactionsUnderWay: z.int().describe("Transactions that are not final yet, and those that wait for their turn."),
+  transactionsUnderWay: z.int().describe("Transactions that are not final yet, including those that are not sent yet."),
 });
 
 const groupSchema = z.strictObject({
