@@ -102,10 +102,10 @@ function testClaims(sessions: () => SessionStore): void {
     expect(claimed).toMatchObject({ status: "begun", former, current: { id: idOf(2) } });
   });
   it("refuses a position that was read in another generation of the index", async () => {
-    expect(await sessions().claimSession(claimOf({ generation: 1 }))).toEqual({ status: "went-back" });
+    expect(await sessions().claimSession(claimOf({ generation: 1 }))).toEqual({ status: "rolled-back" });
     const begun = await begin(sessions());
     const change = { put: [filterOf(1)], removed: [], generation: 1 };
-    expect(await sessions().saveSessionFilters(begun, change)).toBe("went-back");
+    expect(await sessions().saveSessionFilters(begun, change)).toBe("rolled-back");
   });
   it("gives each of several concurrent claims of a session its own epoch", async () => {
     await begin(sessions());

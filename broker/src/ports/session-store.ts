@@ -116,7 +116,7 @@ export type SessionClaimed =
   /** The row of the session is damaged, and was removed: claim again. */
   | { readonly status: "damaged" }
   /** The index has rolled back since: claim again. */
-  | { readonly status: "went-back" };
+  | { readonly status: "rolled-back" };
 
 /** Result of a claim that gave a session to the connection. */
 export type SessionGranted = Extract<SessionClaimed, { readonly status: "resumed" | "begun" }>;
@@ -138,7 +138,7 @@ export interface SessionStore {
   /** Returns the sessions that do not exist with their epoch. Unless `isDurable`, a power cut may lose the write; a kill of the process does not. */
   saveSessions(rows: readonly SessionState[], options: { readonly isDurable: boolean }): Promise<readonly SessionId[]>;
   /** `refused`: there is no session with that epoch. */
-  saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "went-back">;
+  saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back">;
   /**
    * Ends the connection of a session, under the next epoch: the session then has no owner, and its will delay and expiry begin. Returns false if there
    * is no session with that epoch.

@@ -87,7 +87,7 @@ export function testOperated(store: () => Store): void {
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().rollBack(group, (await store().listBlocks(group, { atMost: 2 }))[1]);
     const move = { cursor: toPosition(6, 0) };
-    expect(await store().moveSubscription(subscriptionOf(1), move, 0)).toBe("went-back");
+    expect(await store().moveSubscription(subscriptionOf(1), move, 0)).toBe("rolled-back");
     expect(await store().moveSubscription(subscriptionOf(1), { state: "paused" }, 0)).toBe("moved");
     expect(await store().moveSubscription({ ...subscriptionOf(1), epoch: 1 }, move, 1)).toBe("moved");
   });

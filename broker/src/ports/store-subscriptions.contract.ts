@@ -192,22 +192,22 @@ function testGenerations(store: () => Store): void {
   it("does not insert a subscription whose cursor was read before a rollback", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, { number: 2, hash: hashOf(2) });
-    expect(await insert(1, 0)).toBe("went-back");
+    expect(await insert(1, 0)).toBe("rolled-back");
     expect(await store().findSubscription(subscriptionOf(1).id)).toBeUndefined();
     expect(await insert(1, 1)).toBe("inserted");
     await store().rollBack(group, undefined);
-    expect(await insert(2, 1)).toBe("went-back");
+    expect(await insert(2, 1)).toBe("rolled-back");
     await store().applyBlocks(group, history);
-    expect(await insert(2, 1)).toBe("went-back");
+    expect(await insert(2, 1)).toBe("rolled-back");
     expect(await insert(2, 2)).toBe("inserted");
     expect(await insert(3, 0, { groupId: otherGroup })).toBe("inserted");
     expect(await store().countSubscriptions()).toBe(3);
   });
   it("a group without an index is at the first generation until a rollback", async () => {
-    expect(await insert(1, 1)).toBe("went-back");
+    expect(await insert(1, 1)).toBe("rolled-back");
     expect(await insert(1, 0)).toBe("inserted");
     await store().rollBack(group, undefined);
-    expect(await insert(2, 0)).toBe("went-back");
+    expect(await insert(2, 0)).toBe("rolled-back");
   });
   it("each of many concurrent inserts has its own outcome", async () => {
     await store().applyBlocks(group, history);
@@ -222,7 +222,7 @@ function testGenerations(store: () => Store): void {
       insert(6, 1, { groupId: otherGroup }),
       insert(7, 1),
     ]);
-    const expected = ["inserted", "inserted", "went-back", "taken", "inserted", "inserted", "went-back", "inserted"];
+    const expected = ["inserted", "inserted", "rolled-back", "taken", "inserted", "inserted", "rolled-back", "inserted"];
     expect(outcomes.map(String).toSorted()).toEqual(expected.toSorted());
     expect(new Set([outcomes[1], outcomes[3]])).toEqual(new Set(["inserted", "taken"]));
     outcomes[3] = "taken"; // Either of the two may come first.

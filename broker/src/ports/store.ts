@@ -213,7 +213,7 @@ export interface ApplyOptions {
 }
 
 /** Result of an insert. */
-export type InsertOutcome = "inserted" | "taken" | "went-back" | OverQuota;
+export type InsertOutcome = "inserted" | "taken" | "rolled-back" | OverQuota;
 
 /** A follower wrote without holding the group's lease. */
 export class LeaseLostError extends Error {
@@ -374,14 +374,14 @@ export interface Store extends PublishKeys {
   ): Promise<boolean | OverQuota>;
   /**
    * Changes a callback subscription under the next epoch, so that the store refuses a late write of its progress. Clears its failures, unless the move
-   * contains some. The cursor may move in both directions. `refused`: there is no subscription with that epoch. `went-back`: the move has a cursor, and
+   * contains some. The cursor may move in both directions. `refused`: there is no subscription with that epoch. `rolled-back`: the move has a cursor, and
    * the index has rolled back since `generation`.
    */
   moveSubscription(
     key: SubscriptionKey & Pick<Subscription, "groupId">,
     move: SubscriptionMove,
     generation: number,
-  ): Promise<"moved" | "refused" | "went-back">;
+  ): Promise<"moved" | "refused" | "rolled-back">;
   /** Returns false if there is no subscription with that epoch. */
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
   /** Returns false if there is no subscription with that epoch. */

@@ -171,8 +171,8 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2]);
   });
 
-  it.each<[string, ErrorName, () => Promise<"went-back">]>([
-    ["the index keeps rolling back", "busy", async () => "went-back"],
+  it.each<[string, ErrorName, () => Promise<"rolled-back">]>([
+    ["the index keeps rolling back", "busy", async () => "rolled-back"],
     ["the store is unreachable", "storeUnreachable", () => Promise.reject(new BrokerError("storeUnreachable"))],
   ])("an order that fails because %s does not stop delivery", async (_, name, fail) => {
     const memory = createMemoryStore();

@@ -127,7 +127,7 @@ export class SubscriptionOperator {
         await ownership.claim(id);
         const result = await this.#tryOrder(id, aim, call);
         if (typeof result === "object") return result;
-        if (result === "went-back") aim = await this.#aim(await this.#findCurrent(id), call);
+        if (result === "rolled-back") aim = await this.#aim(await this.#findCurrent(id), call);
       }
       throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
     });
@@ -209,7 +209,7 @@ export class SubscriptionOperator {
     return { id, events: 0, test };
   }
 
-  async #tryOrder(id: SubscriptionId, aim: Aim, call: CountedOrder): Promise<OrderResult | "refused" | "went-back"> {
+  async #tryOrder(id: SubscriptionId, aim: Aim, call: CountedOrder): Promise<OrderResult | "refused" | "rolled-back"> {
     const group = this.#groupOf(await this.#find(id));
     return group.changes.shared(async () => {
       await this.#options.progressWriter.flush();
@@ -243,14 +243,14 @@ export class SubscriptionOperator {
     known: CallbackSubscription,
     aim: Aim,
     call: CountedOrder,
-  ): Promise<OrderResult | "refused" | "went-back"> {
+  ): Promise<OrderResult | "refused" | "rolled-back"> {
     const { workers, progressWriter, store, ownership } = this.#options;
     const { id } = known;
     const worker = workers.find(id);
     const progress = await workers.remove(id, attemptGraceMs);
     const ahead = progress?.epoch === known.epoch ? worker?.acceptedAhead : undefined;
     const current = progress?.epoch === known.epoch ? { ...known, ...progress } : known;
-    let outcome = "went-back" as Awaited<ReturnType<Store["moveSubscription"]>>;
+    let outcome = "rolled-back" as Awaited<ReturnType<Store["moveSubscription"]>>;
     try {
       // The worker's last progress must be written before the change.
       if (progress !== undefined) await progressWriter.flush();
@@ -268,7 +268,7 @@ export class SubscriptionOperator {
       return this.#changed(id, aim, concerned);
     } finally {
       // After a refusal, another node owns the row, or the row is gone.
-      if (outcome === "went-back" && known.state === "active") ownership.begin(current, ahead);
+      if (outcome === "rolled-back" && known.state === "active") ownership.begin(current, ahead);
     }
   }
 

@@ -60,7 +60,7 @@ export class SessionClaims {
       }
       if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
       if (claimed.status === "damaged") this.#logDamaged(order);
-      else if (claimed.status !== "went-back") return { claimed, claim };
+      else if (claimed.status !== "rolled-back") return { claimed, claim };
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
   }

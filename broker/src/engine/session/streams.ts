@@ -109,7 +109,7 @@ export class Streams {
       known.length > 0 ? known.map((filter) => ({ ...filter, qos }) as const) : this.#toFilters(stream, session);
     const change = { put, removed: [], generation };
     const saved = session.isStored ? await this.#parts.store.sessions.saveSessionFilters(session, change) : "saved";
-    if (saved === "went-back") throw new BrokerError("busy", { details: "the index rolls back" });
+    if (saved === "rolled-back") throw new BrokerError("busy", { details: "the index rolls back" });
     if (saved === "refused") throw new BrokerError("busy", { details: "another connection has the session" });
     session.put(put);
   }

@@ -70,7 +70,7 @@ export class MemorySessions implements SessionStore, ShareStore {
       return { status: "resumed", former, current: { ...kept } };
     }
     if (claim.isStored && former === undefined && !claim.mayBegin) return { status: "full" };
-    if (claim.isStored && this.#isStale(claim)) return { status: "went-back" };
+    if (claim.isStored && this.#isStale(claim)) return { status: "rolled-back" };
     const quota = former === undefined && claim.isStored ? this.#findExceeded(claim.quotas ?? []) : undefined;
     if (quota !== undefined) return { status: "over-quota", quota };
     if (former !== undefined) {
@@ -96,12 +96,12 @@ export class MemorySessions implements SessionStore, ShareStore {
     });
   }
 
-  async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "went-back"> {
+  async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back"> {
     const kept = this.#find(key);
     if (kept === undefined) return "refused";
     const { put, removed, generation } = change;
     const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
-    if (isPlaced && this.#options.generationOf(kept.session.groupId) !== generation) return "went-back";
+    if (isPlaced && this.#options.generationOf(kept.session.groupId) !== generation) return "rolled-back";
     const gone = new Set([...removed, ...put.map(({ filter }) => filter)]);
     kept.filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put].toSorted(byFilterId);
     this.#shares.join(kept.session.groupId, put);

@@ -265,7 +265,7 @@ export class MemoryStore extends MemoryGroups implements Store {
   ): Promise<InsertOutcome> {
     if (this.#subscriptions.has(subscription.id)) return "taken";
     const { groupId, cursor } = subscription;
-    if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
+    if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "rolled-back";
     const exceeded = findExceeded(quotas, this.#subscriptions.values(), subscription.delivery);
     if (exceeded !== undefined) return exceeded;
     this.#subscriptions.set(subscription.id, subscription);
@@ -297,7 +297,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     generation: number,
   ): ReturnType<Store["moveSubscription"]> {
     const { cursor = positionZero } = direct;
-    if (cursor > positionZero && (this.#groups.get(key.groupId)?.generation ?? 0) !== generation) return "went-back";
+    if (cursor > positionZero && (this.#groups.get(key.groupId)?.generation ?? 0) !== generation) return "rolled-back";
     const known = this.#find(key);
     if (known === undefined) return "refused";
     if (delivery !== undefined) {

@@ -109,13 +109,13 @@ export class SqlSessions implements SessionStore, ShareStore {
     });
   }
 
-  async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "went-back"> {
+  async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back"> {
     const { put, removed, generation } = change;
     return this.#change(async (transaction) => {
       const row = await this.#lockRow(transaction, key);
       if (row === undefined) return "refused";
       const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
-      if (isPlaced && (await this.#generationOf(transaction, row.group_id)) !== generation) return "went-back";
+      if (isPlaced && (await this.#generationOf(transaction, row.group_id)) !== generation) return "rolled-back";
       const gone = [...removed, ...put.map(({ filter }) => filter)];
       const former = await transaction
         .deleteFrom("session_subscriptions")
@@ -321,7 +321,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         : undefined;
     if (exceeded !== undefined) return exceeded;
     const isPlaced = isStored && position > positionZero;
-    if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "went-back" };
+    if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "rolled-back" };
     if (former !== undefined) {
       await this.#remove(transaction, former);
       await this.#database.notify(transaction, { kind: "session", id: former.id });

@@ -130,7 +130,7 @@ export class SqlSubscriptions {
       const made = await this.#database.rowWriter.insertSubscriptions(transaction, ordered.map(toSubscriptionRow));
       const inserted = new Set(made.map(({ id }) => id));
       return items.map((item) => {
-        if (!isValid(item)) return "went-back";
+        if (!isValid(item)) return "rolled-back";
         const exceeded = refused.get(item);
         if (exceeded !== undefined) return exceeded;
         const { id } = item.subscription;
@@ -179,7 +179,7 @@ export class SqlSubscriptions {
       await this.#database.lock(transaction, rollbackLock(groupId), "shared");
       const { rows: heads } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
       const current = heads[0]?.generation ?? 0;
-      if (cursor !== undefined && !isInIndex(cursor, { generation, current })) return "went-back";
+      if (cursor !== undefined && !isInIndex(cursor, { generation, current })) return "rolled-back";
       const change = {
         ...direct,
         ...(cursor !== undefined && { cursor }),

@@ -99,7 +99,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
-  it("inserting a subscription during a rollback returns went-back", async () => {
+  it("inserting a subscription during a rollback returns rolled-back", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table vanished in exclusive mode");
     const rollingBack = one.rollBack(group, two, lease);
@@ -108,7 +108,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await Promise.race([waitUntilBlocked(server, 2), inserting]);
     await holder.query("rollback");
     await rollingBack;
-    expect(await inserting).toBe("went-back");
+    expect(await inserting).toBe("rolled-back");
     expect(await other.listSubscriptions()).toEqual([]);
   });
 
