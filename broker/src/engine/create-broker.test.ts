@@ -356,7 +356,14 @@ describe("start", () => {
     ["has another block than the chain", 0, /the chain has 0x/],
   ])("is refused when the index %s", async (_, number, reason) => {
     engine = new TestEngine();
-    const block = { number, hash: `0x${"f".repeat(64)}`, opened: [], closed: [], batches: [], skipped: [] } as const;
+    const block = {
+      number,
+      hash: `0x${"f".repeat(64)}`,
+      opened: [],
+      closed: [],
+      batches: [],
+      skippedSequences: [],
+    } as const;
     await engine.store.applyBlocks(defaultGroupId, [block]);
     await expect(engine.broker.start()).rejects.toThrow(reason);
   });

@@ -62,7 +62,7 @@ it("skips a topic with an invalid name and its events, but not events of other t
     sender: address("c"),
   };
   const [result] = indexBlocks([block(1, [opened, committed("b", 1, 5), committed("a", 1, 1)])], known);
-  expect(result?.leftOut?.map((entry) => entry.reason)).toEqual([
+  expect(result?.skippedEntries?.map((entry) => entry.reason)).toEqual([
     "topic name breaks the rules",
     "topic is not indexed",
   ]);
@@ -75,7 +75,7 @@ it("skips a topic whose name is taken by an indexed topic, or by one opened in t
   };
   const results = indexBlocks([block(1, [opened("b", "a"), opened("d", "e")]), block(2, [opened("f", "e")])], known);
   expect(results.flatMap((result) => result.opened.map((topic) => topic.address))).toEqual([address("d")]);
-  expect(results.flatMap((result) => (result.leftOut ?? []).map((entry) => entry.reason))).toEqual([
+  expect(results.flatMap((result) => (result.skippedEntries ?? []).map((entry) => entry.reason))).toEqual([
     "another topic has this name",
     "another topic has this name",
   ]);
@@ -93,7 +93,7 @@ it("records a malformed batch as skipped sequences, and reserves no positions fo
     reason: "wrong root",
   };
   const [result] = indexBlocks([block(1, [malformed, committed("a", 2 ** 32, 1)])], known);
-  expect(result?.skipped).toEqual([{ name: "a", firstSequence: 1, count: 2 ** 32 - 1 }]);
+  expect(result?.skippedSequences).toEqual([{ name: "a", firstSequence: 1, count: 2 ** 32 - 1 }]);
   expect(result?.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
 });
 
@@ -110,8 +110,8 @@ it("reserves positions for a batch beyond the limits, so that others have the sa
   };
   const [narrow] = indexBlocks([block(1, [beyond, committed("a", 4, 1)])], known);
   const [wide] = indexBlocks([block(1, [committed("a", 1, 3), committed("a", 4, 1)])], known);
-  expect(narrow?.skipped).toEqual([{ name: "a", firstSequence: 1, count: 3 }]);
-  expect(narrow?.leftOut).toMatchObject([
+  expect(narrow?.skippedSequences).toEqual([{ name: "a", firstSequence: 1, count: 3 }]);
+  expect(narrow?.skippedEntries).toMatchObject([
     { code: "beyond-limits", reason: "a content of 300000 bytes", sender: address("f") },
   ]);
   expect(narrow?.batches).toEqual(wide?.batches.slice(1));
@@ -132,15 +132,15 @@ it("skips a batch that would exceed the largest sequence of its topic, and every
   const entries = [committed("a", last - 11, 2), malformed, committed("a", last + 2 ** 32, 1)];
   const [result] = indexBlocks([block(1, entries)], known);
   expect(result?.batches.map(({ firstSequence }) => firstSequence)).toEqual([last - 11]);
-  expect(result?.skipped).toEqual([]);
-  expect(result?.leftOut?.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
+  expect(result?.skippedSequences).toEqual([]);
+  expect(result?.skippedEntries?.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
 });
 
 it("skips a batch whose last sequence would be 2^53, which floating point rounds down", () => {
   const last = Number.MAX_SAFE_INTEGER;
   const [result] = indexBlocks([block(1, [committed("a", last, 2), committed("a", last, 1)])], known);
   expect(result?.batches.map(({ count }) => count)).toEqual([1]);
-  expect(result?.leftOut?.map(({ code }) => code)).toEqual(["sequence-too-high"]);
+  expect(result?.skippedEntries?.map(({ code }) => code)).toEqual(["sequence-too-high"]);
 });
 
 it("skips a batch for which the block has no positions left", () => {
@@ -149,12 +149,12 @@ it("skips a batch for which the block has no positions left", () => {
     known,
   );
   expect(result?.batches).toHaveLength(1);
-  expect(result?.skipped).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
+  expect(result?.skippedSequences).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
 });
 
 it("after a batch that found no positions left, skips every later batch of the block, even if it would fit", () => {
   const first = committed("a", 1, eventsPerBlockMax - 1);
   const [result] = indexBlocks([block(1, [first, committed("a", 1_048_576, 2), committed("a", 1_048_578, 1)])], known);
   expect(result?.batches).toHaveLength(1);
-  expect(result?.skipped.map(({ count }) => count)).toEqual([2, 1]);
+  expect(result?.skippedSequences.map(({ count }) => count)).toEqual([2, 1]);
 });

@@ -38,8 +38,8 @@ class BlockDraft {
   readonly #opened: Topic[] = [];
   readonly #closed: IndexedBlock["closed"][number][] = [];
   readonly #batches: EventBatch[] = [];
-  readonly #skipped: IndexedBlock["skipped"][number][] = [];
-  readonly #leftOut: SkippedEntry[] = [];
+  readonly #skippedSequences: IndexedBlock["skippedSequences"][number][] = [];
+  readonly #skippedEntries: SkippedEntry[] = [];
   #eventCount = 0;
 
   constructor(block: LedgerBlock, topics: KnownTopics) {
@@ -70,8 +70,8 @@ class BlockDraft {
       opened: this.#opened,
       closed: this.#closed,
       batches: this.#batches,
-      skipped: this.#skipped,
-      ...(this.#leftOut.length === 0 ? {} : { leftOut: this.#leftOut }),
+      skippedSequences: this.#skippedSequences,
+      ...(this.#skippedEntries.length === 0 ? {} : { skippedEntries: this.#skippedEntries }),
     };
   }
 
@@ -113,7 +113,7 @@ class BlockDraft {
     const place = this.#takeRoom(entry.count);
     if (place === undefined) {
       this.#leave(entry, { code: "block-full", reason: `more than ${eventsPerBlockMax} events in a block` });
-      this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
+      this.#skippedSequences.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
       return;
     }
     this.#batches.push({
@@ -141,13 +141,13 @@ class BlockDraft {
   #skip(entry: LedgerEntry & { kind: "events-malformed" }, topic: TopicName): void {
     if (entry.fault === "beyond-limits") this.#takeRoom(entry.count);
     this.#leave(entry, { code: entry.fault, reason: entry.reason });
-    this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
+    this.#skippedSequences.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
   }
 
   #leave(entry: LedgerEntry, why: Pick<SkippedEntry, "code" | "reason">): void {
     const { address, transactionHash, logIndex } = entry;
     const place = { address, blockNumber: this.#block.number, transactionHash, logIndex };
-    this.#leftOut.push({ ...why, ...senderOf(entry), ...place });
+    this.#skippedEntries.push({ ...why, ...senderOf(entry), ...place });
   }
 }
 

@@ -37,7 +37,7 @@ export function topicOf(name: TopicName, number = 1): Topic {
 }
 
 export function blockOf(number: number, changes: Partial<IndexedBlock> = {}): IndexedBlock {
-  return { number, hash: hashOf(number), opened: [], closed: [], batches: [], skipped: [], ...changes };
+  return { number, hash: hashOf(number), opened: [], closed: [], batches: [], skippedSequences: [], ...changes };
 }
 
 interface BatchPlace {
@@ -114,7 +114,7 @@ export const history: readonly IndexedBlock[] = [
       batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 }),
     ],
   }),
-  blockOf(5, { skipped: [{ name: alpha, firstSequence: 6, count: 2 }] }),
+  blockOf(5, { skippedSequences: [{ name: alpha, firstSequence: 6, count: 2 }] }),
   blockOf(6, { batches: [batchOf(alpha, { block: 6, sequence: 8, count: 1 })] }),
 ];
 

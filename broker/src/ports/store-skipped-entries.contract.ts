@@ -14,8 +14,8 @@ function entryOf(blockNumber: number, logIndex: number, changes: Partial<Skipped
   };
 }
 
-function leavingOut(...leftOut: readonly SkippedEntry[]): IndexedBlock {
-  return blockOf(leftOut[0]?.blockNumber ?? 0, { leftOut });
+function leavingOut(...skippedEntries: readonly SkippedEntry[]): IndexedBlock {
+  return blockOf(skippedEntries[0]?.blockNumber ?? 0, { skippedEntries });
 }
 
 /** The store's guarantees about skipped entries. */
@@ -42,7 +42,7 @@ export function testSkippedEntries(store: () => Store): void {
     await store().applyBlocks(group, [blockOf(1)]);
     const gap = { name: alpha, firstSequence: 1, count: 1 };
     await expect(
-      store().applyBlocks(group, [blockOf(2, { leftOut: [entryOf(2, 0)], skipped: [gap] })]),
+      store().applyBlocks(group, [blockOf(2, { skippedEntries: [entryOf(2, 0)], skippedSequences: [gap] })]),
     ).rejects.toThrow(/never opened/);
     expect(await store().listSkippedEntries(group, 9)).toEqual([]);
   });

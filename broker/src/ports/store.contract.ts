@@ -107,7 +107,7 @@ function testBlocks(store: () => Store): void {
     ["a batch of an unknown topic", [opensGamma, batchIn(8, { topic: "none", sequence: 1 })]],
     ["a sequence with a gap", [opensGamma, batchIn(8, { topic: "alpha", sequence: 10 })]],
     ["a sequence that was taken", [opensGamma, batchIn(8, { topic: "alpha", sequence: 8 })]],
-    ["a skipped gap", [opensGamma, blockOf(8, { skipped: [{ name: alpha, firstSequence: 10, count: 1 }] })]],
+    ["a skipped gap", [opensGamma, blockOf(8, { skippedSequences: [{ name: alpha, firstSequence: 10, count: 1 }] })]],
   ])("refuses %s and stores nothing", async (_, blocks) => {
     await store().applyBlocks(group, history);
     await expect(store().applyBlocks(group, blocks)).rejects.toThrow(/./);
@@ -298,10 +298,10 @@ function testBatches(store: () => Store): void {
   });
   it("returns the highest positions and sequences exactly", async () => {
     const block = blockNumberMax;
-    const skipped = [{ name: alpha, firstSequence: 1, count: Number.MAX_SAFE_INTEGER - 1 }];
+    const skippedSequences = [{ name: alpha, firstSequence: 1, count: Number.MAX_SAFE_INTEGER - 1 }];
     const batch = batchOf(alpha, { block, index: 2 ** 20 - 1, sequence: Number.MAX_SAFE_INTEGER, count: 1 });
     await store().applyBlocks(group, [
-      blockOf(1, { opened: [topicOf(alpha)], skipped }),
+      blockOf(1, { opened: [topicOf(alpha)], skippedSequences }),
       blockOf(block, { batches: [batch] }),
     ]);
     expect(await store().findBatch(group, { topic: alpha, sequence: Number.MAX_SAFE_INTEGER })).toEqual(batch);
@@ -382,16 +382,16 @@ function testCounts(store: () => Store): void {
   });
   it("counts no events of an unknown topic or group, or of a topic that only skipped sequences", async () => {
     await store().applyBlocks(group, [
-      blockOf(1, { opened: [topicOf(alpha)], skipped: [{ name: alpha, firstSequence: 1, count: 5 }] }),
+      blockOf(1, { opened: [topicOf(alpha)], skippedSequences: [{ name: alpha, firstSequence: 1, count: 5 }] }),
     ]);
     expect(await store().countEventsAfter(group, alpha, positionZero)).toBe(0);
     expect(await store().countEventsAfter(group, beta, positionZero)).toBe(0);
     expect(await store().countEventsAfter(otherGroup, alpha, positionZero)).toBe(0);
   });
   it("does not count sequences that were skipped before, between or after the batches of a block", async () => {
-    const skipped = [5, 1, 3].map((firstSequence) => ({ name: alpha, firstSequence, count: 1 }));
+    const skippedSequences = [5, 1, 3].map((firstSequence) => ({ name: alpha, firstSequence, count: 1 }));
     const batches = [2, 4].map((sequence, index) => batchOf(alpha, { block: 1, index, sequence, count: 1 }));
-    await store().applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)], skipped, batches })]);
+    await store().applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)], skippedSequences, batches })]);
     expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 5, blockNumber: 1 });
     expect(await store().countEventsAfter(group, alpha, endOfBlock(0))).toBe(2);
     expect(await store().countEventsAfter(group, alpha, toPosition(1, 0))).toBe(1);

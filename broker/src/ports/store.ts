@@ -76,9 +76,13 @@ export interface IndexedBlock {
   readonly closed: readonly { readonly name: TopicName; readonly closed: boolean }[];
   readonly batches: readonly EventBatch[];
   /** Sequences of malformed batches: the topic's sequence moves past them without stored events. */
-  readonly skipped: readonly { readonly name: TopicName; readonly firstSequence: number; readonly count: number }[];
+  readonly skippedSequences: readonly {
+    readonly name: TopicName;
+    readonly firstSequence: number;
+    readonly count: number;
+  }[];
   /** Skipped entries, in the order of the chain; undefined if there are none. */
-  readonly leftOut?: readonly SkippedEntry[];
+  readonly skippedEntries?: readonly SkippedEntry[];
   /** Retained events as the block leaves them, each topic once; undefined if the block changes none. */
   readonly retained?: readonly RetainedChange[];
 }

@@ -59,7 +59,7 @@ function toBlocks(steps: readonly Step[]): readonly IndexedBlock[] {
 function withStep(block: IndexedBlock, step: Step, place: { sequence: number; index: number }): IndexedBlock {
   const { name, count } = step;
   if (step.isSkipped) {
-    return { ...block, skipped: [...block.skipped, { name, firstSequence: place.sequence, count }] };
+    return { ...block, skippedSequences: [...block.skippedSequences, { name, firstSequence: place.sequence, count }] };
   }
   const events = new Uint8Array(step.bytes).fill(place.sequence);
   const batch = batchOf(name, { block: block.number, ...place, count, events });

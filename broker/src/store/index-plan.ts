@@ -102,7 +102,7 @@ export function topicsNamedIn(blocks: readonly IndexedBlock[]): ReadonlySet<Topi
     for (const topic of block.opened) names.add(topic.name);
     for (const entry of block.closed) names.add(entry.name);
     for (const batch of block.batches) names.add(batch.topic);
-    for (const span of block.skipped) names.add(span.name);
+    for (const span of block.skippedSequences) names.add(span.name);
   }
   return names;
 }
@@ -277,8 +277,8 @@ class PlanUnderWay {
 /** The batches and skipped sequences of a block in one list, ascending for each topic. */
 function spansOf(block: IndexedBlock): readonly Span[] {
   const batches = block.batches.map(toSpan);
-  if (block.skipped.length === 0 && batches.length < 2) return batches;
-  const spans: Span[] = [...batches, ...block.skipped.map((span) => ({ ...span, batch: undefined }))];
+  if (block.skippedSequences.length === 0 && batches.length < 2) return batches;
+  const spans: Span[] = [...batches, ...block.skippedSequences.map((span) => ({ ...span, batch: undefined }))];
   return spans.toSorted((left, right) => left.firstSequence - right.firstSequence);
 }
 

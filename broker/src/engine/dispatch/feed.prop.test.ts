@@ -72,7 +72,7 @@ class Index {
       return batch;
     });
     const opened = number === 1 ? names.map(toTopic) : [];
-    const block: IndexedBlock = { number, hash: `0x${number}`, opened, closed: [], batches, skipped: [] };
+    const block: IndexedBlock = { number, hash: `0x${number}`, opened, closed: [], batches, skippedSequences: [] };
     await this.store.applyBlocks(defaultGroupId, [block]);
     return batches;
   }

@@ -47,7 +47,7 @@ export class BlockIndexer {
     const after = lease && head;
     await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
     for (const { name, closed } of indexed.flatMap((block) => block.closed)) if (closed) onTopicClosed(name);
-    this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
+    this.#report(indexed.flatMap(({ skippedEntries = [] }) => skippedEntries));
     return indexed.flatMap(({ batches }) => batches);
   }
 

@@ -16,7 +16,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 import { Restarter } from "./restarter.ts";
 import { RollBackHistory } from "../rollback-history.ts";
 
-const emptyBlock = { opened: [], closed: [], batches: [], skipped: [] };
+const emptyBlock = { opened: [], closed: [], batches: [], skippedSequences: [] };
 let cluster: TestCluster;
 
 /** Makes rollbacks of the shared store fail the given number of times; returns how often one was requested. */

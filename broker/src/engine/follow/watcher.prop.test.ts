@@ -196,7 +196,7 @@ class Node {
     this.#batches.push(...batches);
     const opened = number === 1 ? names.map(toTopic) : [];
     await this.#index.applyBlocks(defaultGroupId, [
-      { number, hash: `0x${number}`, opened, closed: [], batches, skipped: [] },
+      { number, hash: `0x${number}`, opened, closed: [], batches, skippedSequences: [] },
     ]);
   }
 

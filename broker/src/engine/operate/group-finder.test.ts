@@ -24,8 +24,16 @@ async function skipEntries(): Promise<void> {
       transactionHash: "0x01" as const,
       logIndex,
     });
-    const leftOut = number === 0 ? [] : [entry(0), entry(1)];
-    const block = { number, hash: `0x0${number}`, opened: [], closed: [], batches: [], skipped: [], leftOut } as const;
+    const skippedEntries = number === 0 ? [] : [entry(0), entry(1)];
+    const block = {
+      number,
+      hash: `0x0${number}`,
+      opened: [],
+      closed: [],
+      batches: [],
+      skippedSequences: [],
+      skippedEntries,
+    } as const;
     await engine.store.applyBlocks(defaultGroupId, [block]);
   }
 }

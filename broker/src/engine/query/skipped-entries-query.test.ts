@@ -4,7 +4,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
 const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
-const leftOut = Array.from({ length: 150 }, (_, logIndex) => ({
+const skippedEntries = Array.from({ length: 150 }, (_, logIndex) => ({
   code: "wrong-root" as const,
   reason: "root 0x01 where 0x02 was claimed",
   address: "0x00000000000000000000000000000000000000aa" as const,
@@ -15,7 +15,15 @@ const leftOut = Array.from({ length: 150 }, (_, logIndex) => ({
 
 async function fill(): Promise<TestEngine> {
   const engine = new TestEngine();
-  const block = { number: 0, hash: "0x02", opened: [], closed: [], batches: [], skipped: [], leftOut } as const;
+  const block = {
+    number: 0,
+    hash: "0x02",
+    opened: [],
+    closed: [],
+    batches: [],
+    skippedSequences: [],
+    skippedEntries,
+  } as const;
   await engine.store.applyBlocks(defaultGroupId, [block]);
   return engine;
 }
@@ -24,8 +32,8 @@ it("returns the newest 100 entries by default, newest first, also for a group th
   const { broker } = await fill();
   const { groupId, entries } = await broker.listSkippedEntries({ groupId: undefined, limit: undefined });
   expect(groupId).toBe(defaultGroupId);
-  expect(entries).toEqual(leftOut.toReversed().slice(0, 100));
-  expect((await broker.listSkippedEntries({ groupId: "1", limit: "1" })).entries).toEqual(leftOut.slice(-1));
+  expect(entries).toEqual(skippedEntries.toReversed().slice(0, 100));
+  expect((await broker.listSkippedEntries({ groupId: "1", limit: "1" })).entries).toEqual(skippedEntries.slice(-1));
   expect((await broker.listSkippedEntries({ groupId: "1", limit: "10000" })).entries).toHaveLength(150);
 });
 

@@ -67,7 +67,7 @@ export class GroupIndex {
   /** Names of topics that retain an event, ascending; undefined until first used. */
   #retainedNames: readonly TopicName[] | undefined;
   /** Skipped entries, oldest first. */
-  #leftOut: readonly SkippedEntry[] = [];
+  #skippedEntries: readonly SkippedEntry[] = [];
 
   get head(): IndexHead | undefined {
     return this.#head && { ...this.#head, generation: this.#generation };
@@ -91,8 +91,9 @@ export class GroupIndex {
       this.#batchesByTopic.get(record.batch.topic)?.push(kept);
     }
     this.#retain(plan.retained);
-    const leftOut = blocks.flatMap((block) => block.leftOut ?? []);
-    if (leftOut.length > 0) this.#leftOut = [...this.#leftOut, ...leftOut].slice(-skippedEntriesMax);
+    const skippedEntries = blocks.flatMap((block) => block.skippedEntries ?? []);
+    if (skippedEntries.length > 0)
+      this.#skippedEntries = [...this.#skippedEntries, ...skippedEntries].slice(-skippedEntriesMax);
     this.#head = plan.head;
     this.#undo = options.isFinal ? [] : withinWindow([...this.#undo, ...plan.undo], plan.head);
   }
@@ -123,7 +124,7 @@ export class GroupIndex {
     this.#head = to === undefined ? undefined : { blockNumber: to.number, hash: to.hash };
     this.#generation += 1;
     this.#undo = this.#undo.filter(({ number }) => number <= target);
-    this.#leftOut = this.#leftOut.filter(({ blockNumber }) => blockNumber <= target);
+    this.#skippedEntries = this.#skippedEntries.filter(({ blockNumber }) => blockNumber <= target);
     this.#vanished = [...this.#vanished, ...vanished].slice(-vanishedBatchesMax);
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
   }
@@ -140,7 +141,7 @@ export class GroupIndex {
 
   /** Newest first. */
   listSkippedEntries(atMost: number): readonly SkippedEntry[] {
-    return this.#leftOut.toReversed().slice(0, atMost);
+    return this.#skippedEntries.toReversed().slice(0, atMost);
   }
 
   findTopic(name: TopicName): Topic | undefined {

@@ -27,7 +27,7 @@ for (let number = head.blockNumber + 1; ; number += 1) {
   const place = { firstSequence: (number - 1) * 10 + 1, firstPosition: number * 2 ** 20, count: 10, blockNumber: number };
   const hash = "0x" + number.toString(16).padStart(64, "0");
   const batches = [{ topic: "alpha", ...place, transactionHash: hash, logIndex: 0, publisher: address, events: new Uint8Array(20_000).fill(number % 256) }];
-  await store.applyBlocks("1", [{ number, hash, opened, closed: [], batches, skipped: [] }]);
+  await store.applyBlocks("1", [{ number, hash, opened, closed: [], batches, skippedSequences: [] }]);
   writeSync(1, "block " + number + "\\n");
   if (number % 5 !== 0) continue;
   const id = template.id.slice(0, -12) + number.toString(16).padStart(12, "0");

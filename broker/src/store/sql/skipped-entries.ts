@@ -11,7 +11,7 @@ export async function rememberSkipped(
   groupId: GroupId,
   blocks: readonly IndexedBlock[],
 ): Promise<void> {
-  const entries = blocks.flatMap(({ leftOut = [] }) => leftOut);
+  const entries = blocks.flatMap(({ skippedEntries = [] }) => skippedEntries);
   if (entries.length === 0) return;
   const rows = entries.slice(-skippedEntriesMax).map((entry) => toRow(groupId, entry));
   for (const page of pagesOf(rows)) await transaction.insertInto("skipped_entries").values(page).execute();

@@ -172,8 +172,8 @@ async function fill(store: SqlStore): Promise<void> {
   const retained = [{ name: beta, retained: { sequence: 3, position: toPosition(4, 0) } }];
   const { hash: transactionHash } = blockOf(6);
   const place = { blockNumber: 6, logIndex: 9, address: topicOf(alpha).address, transactionHash };
-  const leftOut = [{ ...place, code: "wrong-root", reason: "its root differs", sender: place.address }] as const;
-  await store.applyBlocks(group, [blockOf(6, { hash: hashOf(66), retained, leftOut })]);
+  const skippedEntries = [{ ...place, code: "wrong-root", reason: "its root differs", sender: place.address }] as const;
+  await store.applyBlocks(group, [blockOf(6, { hash: hashOf(66), retained, skippedEntries })]);
   const delivery = webhookTo({ options: { concurrency: 2 } });
   const subscription = subscriptionOf(1, { cursor: positionZero, delivery });
   await store.insertSubscription(subscription, 1);
