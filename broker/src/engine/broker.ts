@@ -234,7 +234,7 @@ export interface TailStart {
   /** Identifies the position: a tail with this {@link TailOrder.lastEventId} begins there. */
   readonly id: string;
   /** Whether a reorg removed the last event that the client got, so that some events may come again. */
-  readonly isTakenBack: boolean;
+  readonly isRolledBack: boolean;
 }
 
 /** The origin of an event: the CAIP-10 identifier of its topic contract, and the time of its block. */

@@ -61,7 +61,7 @@ type Find = (offset: string) => Promise<StartPosition>;
 async function begin(find: Find, offset: string): Promise<Start> {
   const found = await find(offset);
   const isOffset = offset === first || offset === last;
-  return { ...found, id: isOffset ? placeIdOf(found.position) : offset, isTakenBack: false };
+  return { ...found, id: isOffset ? placeIdOf(found.position) : offset, isRolledBack: false };
 }
 
 async function resume(find: Find, group: Group, id: string): Promise<Start> {
@@ -86,7 +86,7 @@ async function takenBack(group: Group, block: number): Promise<Start> {
   const head = await group.findHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;
   const position = lowest < 0 ? positionZero : endOfBlock(lowest);
-  return { ...startAt({ position, generation: head?.generation ?? 0 }), isTakenBack: true };
+  return { ...startAt({ position, generation: head?.generation ?? 0 }), isRolledBack: true };
 }
 
 /** The place before the first block made in the second of `timeMs` or later. */
@@ -97,7 +97,7 @@ async function findTime(group: Group, timeMs: number, signal: AbortSignal): Prom
 }
 
 function startAt(found: StartPosition): Start {
-  return { ...found, id: placeIdOf(found.position), isTakenBack: false };
+  return { ...found, id: placeIdOf(found.position), isRolledBack: false };
 }
 
 function isBlank(text: string | undefined): text is undefined | "" {

@@ -61,7 +61,7 @@ describe("a tail begins", () => {
     await engine.publishMany("a", 1);
     const second = await tail({ lastEventId: first.start?.id });
     expect([first.sequences, second.sequences]).toEqual([[], [3]]);
-    expect(first.start).toMatchObject({ id: `@${engine.chain.head - 1}`, isTakenBack: false });
+    expect(first.start).toMatchObject({ id: `@${engine.chain.head - 1}`, isRolledBack: false });
   });
 
   it("before the first event, or after an event", async () => {
@@ -148,9 +148,9 @@ describe("a reorganisation", () => {
     await engine.clock.settle();
     expect(other).not.toBe(gone);
     const peer = await tail({ lastEventId: gone.replace(/-2-/, "-7-") });
-    expect(peer.start?.isTakenBack).toBe(true);
+    expect(peer.start?.isRolledBack).toBe(true);
     expect(peer.sequences).toEqual([1, 2, 3]);
-    expect((await tail({ lastEventId: "@99999" })).start?.isTakenBack).toBe(true);
+    expect((await tail({ lastEventId: "@99999" })).start?.isRolledBack).toBe(true);
   });
 });
 

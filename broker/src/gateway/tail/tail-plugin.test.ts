@@ -37,7 +37,7 @@ class Tailed {
   woken = 0;
   tails = 0;
   startId = "@2";
-  isTakenBack = false;
+  isRolledBack = false;
   isStuck = false;
   failure: Error | undefined;
   /** The origin that the chain gives; the test may delay it. */
@@ -54,7 +54,7 @@ class Tailed {
     if (this.failure !== undefined) throw this.failure;
     this.orders.push(order);
     this.peers.push(peer);
-    const start = { id: this.startId, position: endOfBlock(2), isTakenBack: this.isTakenBack };
+    const start = { id: this.startId, position: endOfBlock(2), isRolledBack: this.isRolledBack };
     order.onConnected({ wake: () => (this.woken += 1), isStuck: this.isStuck }, start, this.origins);
     return { end: async () => void this.ended.push(order.filters.join()) };
   };
@@ -138,7 +138,7 @@ test("writes JSON lines if the client accepts them, and passes Last-Event-ID to 
 
 test("sends resync only if the client had the events that the chain removed", async () => {
   const tailed = new Tailed();
-  tailed.isTakenBack = true;
+  tailed.isRolledBack = true;
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=a");
   await client.has("resync");

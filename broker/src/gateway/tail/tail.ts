@@ -51,7 +51,7 @@ export class Tail implements Peer {
   }
 
   /** Call it once, after the headers are written and before anything is delivered. */
-  begin(session: TailSession, { id, position, isTakenBack }: TailStart, origins: OriginSource): void {
+  begin(session: TailSession, { id, position, isRolledBack }: TailStart, origins: OriginSource): void {
     this.#session = session;
     this.#origins = origins;
     this.#given = position;
@@ -60,7 +60,7 @@ export class Tail implements Peer {
     this.#stream.on("close", () => this.#close(undefined));
     if (this.#stream.destroyed) this.#close(undefined); // the close event has already fired
     this.#write(this.#frames.begin(id, this.#parts.retryMs));
-    if (isTakenBack) this.#resync(position);
+    if (isRolledBack) this.#resync(position);
   }
 
   /** Keeps the attachment to the engine. If the client has already left, ends the session at once. */
