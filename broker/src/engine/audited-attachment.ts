@@ -21,8 +21,8 @@ export function auditAttachment(attachment: Attachment, { caller, order, trail }
     for (const [index, filter] of filters.entries()) {
       const result = results[index];
       const subject = { groupId, topic: typeof filter === "string" ? filter : filter.filter };
-      if (typeof result !== "boolean") trail.failed(caller, { action, error: result }, subject);
-      else if (result || action === "subscribe") trail.filterChanged(caller, action, subject);
+      if (typeof result !== "boolean") trail.recordRefusal(caller, { action, error: result }, subject);
+      else if (result || action === "subscribe") trail.recordFilterChange(caller, action, subject);
     }
   };
   return {
@@ -43,7 +43,7 @@ export function auditAttachment(attachment: Attachment, { caller, order, trail }
     end: async () => {
       await attachment.end();
       if (order.stream !== undefined)
-        trail.filterChanged(caller, "unsubscribe", { groupId, subscriptionId: order.key });
+        trail.recordFilterChange(caller, "unsubscribe", { groupId, subscriptionId: order.key });
     },
   };
 }

@@ -83,7 +83,7 @@ export class AuditedBroker implements Broker {
     const watched = isWatched ? { ...call, placement: { ...placement, onOpening } } : call;
     const settle: OnSettled = (outcome) => {
       if (outcome.status === "REFUSED") this.#fail(audited, outcome.error);
-      else if (isOpening) this.#trail.changed(caller, "open", audited.subject);
+      else if (isOpening) this.#trail.recordChange(caller, "open", audited.subject);
       onSettled(outcome);
     };
     this.#askNow(audited, () => this.#calls.submit(caller, watched, settle));
@@ -134,7 +134,7 @@ export class AuditedBroker implements Broker {
     const subject = stream === undefined ? { groupId } : { groupId, topic, subscriptionId: order.key };
     const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
     const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
-    if (stream !== undefined) this.#trail.filterChanged(caller, "subscribe", subject);
+    if (stream !== undefined) this.#trail.recordFilterChange(caller, "subscribe", subject);
     return auditAttachment(attachment, { caller, order, trail: this.#trail });
   }
 
@@ -143,7 +143,7 @@ export class AuditedBroker implements Broker {
     const { groupId, filters } = order;
     const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
     const opened = await this.#ask(audited, () => this.#calls.tail(caller, order, peer));
-    this.#trail.looked(caller, audited.action, audited.subject);
+    this.#trail.recordRead(caller, audited.action, audited.subject);
     return opened;
   }
 
@@ -180,7 +180,7 @@ export class AuditedBroker implements Broker {
   async listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult> {
     const audited = { caller, action: "skippedEntries", subject: { groupId: call.groupId } };
     const listed = await this.#ask(audited, () => this.#calls.listSkippedEntries(caller, call));
-    this.#trail.looked(caller, audited.action, audited.subject);
+    this.#trail.recordRead(caller, audited.action, audited.subject);
     return listed;
   }
 
@@ -202,15 +202,15 @@ export class AuditedBroker implements Broker {
     if (action === "inspect") return this.#calls.authorize(caller, action);
     const subject = { groupId: named?.groupId, topic: named?.topic };
     this.#askNow({ caller, action, subject }, () => this.#calls.authorize(caller, action, named));
-    if (named === undefined) this.#trail.looked(caller, action);
+    if (named === undefined) this.#trail.recordRead(caller, action);
   }
 
   /** An idempotent call; returns whether it changed something. */
   async #set(audited: Audited, task: () => Promise<boolean>): Promise<boolean> {
     const isChanged = await this.#ask(audited, task);
     const { caller, action, subject } = audited;
-    if (isChanged) this.#trail.changed(caller, action, subject);
-    else this.#trail.looked(caller, action, subject);
+    if (isChanged) this.#trail.recordChange(caller, action, subject);
+    else this.#trail.recordRead(caller, action, subject);
     return isChanged;
   }
 
@@ -221,7 +221,7 @@ export class AuditedBroker implements Broker {
   ): Promise<Result> {
     const result = await this.#ask(audited, task);
     const { caller, action, subject } = audited;
-    this.#trail.changed(caller, action, { ...subject, ...toMore(result) });
+    this.#trail.recordChange(caller, action, { ...subject, ...toMore(result) });
     return result;
   }
 
@@ -244,7 +244,7 @@ export class AuditedBroker implements Broker {
   }
 
   #fail({ caller, action, subject }: Audited, error: unknown): void {
-    this.#trail.failed(caller, { action, error }, subject);
+    this.#trail.recordRefusal(caller, { action, error }, subject);
   }
 }
 

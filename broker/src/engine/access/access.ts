@@ -99,7 +99,7 @@ export class Access {
   }
 
   #slow(principal: Known | Rejected, origin: LogInOrigin, reason: string): Principal | Promise<Principal> {
-    this.#trail?.logInFailed(principal, origin, reason);
+    this.#trail?.recordFailedLogIn(principal, origin, reason);
     const held = this.#failed?.note(origin, reason);
     return held?.then((isAnswered) => (isAnswered ? principal : tooMany)) ?? principal;
   }

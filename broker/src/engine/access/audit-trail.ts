@@ -97,7 +97,7 @@ export class AuditTrail {
     this.#write({ ...toSubject(caller), action, outcome: "begun", ...subject });
     try {
       const result = await task();
-      this.changed(caller, action, { ...subject, ...describe?.(result) });
+      this.recordChange(caller, action, { ...subject, ...describe?.(result) });
       return result;
     } catch (error) {
       const { code, message: reason } = toBrokerError(error);
@@ -107,23 +107,23 @@ export class AuditTrail {
   }
 
   /** Writes that something changed in the store or on the chain. Each change costs a write there, so these lines are not limited. */
-  changed(caller: Caller, action: string, subject: AuditSubject): void {
+  recordChange(caller: Caller, action: string, subject: AuditSubject): void {
     this.#write({ ...toSubject(caller), action, outcome: "done", ...subject });
   }
 
   /** Writes that a connection changed its filters. That costs the client nothing, so these lines are limited. */
-  filterChanged(caller: Caller, action: string, subject: AuditSubject): void {
+  recordFilterChange(caller: Caller, action: string, subject: AuditSubject): void {
     const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
     this.#writeSome(caller, line, this.#filterAllowances);
   }
 
   /** Writes that somebody read something, or asked for a change that changed nothing; limited like refusals. */
-  looked(caller: Caller, action: string, subject: AuditSubject = {}): void {
+  recordRead(caller: Caller, action: string, subject: AuditSubject = {}): void {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "done", ...subject });
   }
 
   /** Writes that a call failed, if that is a refusal of the caller. */
-  failed(
+  recordRefusal(
     caller: Caller,
     { action, error }: { readonly action: string; readonly error: unknown },
     subject: AuditSubject = {},
@@ -134,7 +134,7 @@ export class AuditTrail {
   }
 
   /** Writes that a credential was wrong, or is no longer valid. */
-  logInFailed(principal: Principal, { address, protocol }: LogInOrigin, reason: string): void {
+  recordFailedLogIn(principal: Principal, { address, protocol }: LogInOrigin, reason: string): void {
     const who = toSubject({ principal, address, protocol });
     this.#writeSome({ principal, address }, { ...who, action: "log in", outcome: "refused", reason });
   }

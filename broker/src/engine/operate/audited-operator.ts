@@ -124,10 +124,10 @@ export class AuditedOperator implements Operator {
     const action = "list figures";
     try {
       const figures = this.#calls.listFigures(caller);
-      this.#trail.looked(caller, action);
+      this.#trail.recordRead(caller, action);
       return figures;
     } catch (error) {
-      this.#trail.failed(caller, { action, error });
+      this.#trail.recordRefusal(caller, { action, error });
       throw error;
     }
   }
@@ -153,7 +153,7 @@ export class AuditedOperator implements Operator {
 
   async #look<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {
     const result = await this.#ask(audited, task);
-    this.#trail.looked(audited.caller, audited.action, audited.subject);
+    this.#trail.recordRead(audited.caller, audited.action, audited.subject);
     return result;
   }
 
@@ -161,7 +161,7 @@ export class AuditedOperator implements Operator {
     try {
       return await task();
     } catch (error) {
-      this.#trail.failed(caller, { action, error }, subject);
+      this.#trail.recordRefusal(caller, { action, error }, subject);
       throw error;
     }
   }
