@@ -26,7 +26,7 @@ class Commits {
 
 it("commits items that arrive during a commit together in the next commit, up to the limit", async () => {
   const commits = new Commits();
-  const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 3, mayBeOfOne: () => false });
+  const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 3, mayBeCausedByOneItem: () => false });
   const results = ["a", "b", "c", "d", "e"].map((item) => grouped.add(item));
   expect(commits.groups).toEqual([["a"]]);
   await commits.endNext();
@@ -42,14 +42,18 @@ it("commits items that arrive during a commit together in the next commit, up to
 
 it.each([true, false])(
   "commits the items of a failed group one by one if a single item may be the cause: %s",
-  async (mayBeOfOne) => {
+  async (mayBeCausedByOneItem) => {
     const commits = new Commits();
-    const grouped = new GroupCommit({ commit: commits.commit, itemsMax: 9, mayBeOfOne: () => mayBeOfOne });
+    const grouped = new GroupCommit({
+      commit: commits.commit,
+      itemsMax: 9,
+      mayBeCausedByOneItem: () => mayBeCausedByOneItem,
+    });
     const results = Promise.allSettled(["a", "b", poison, "c"].map((item) => grouped.add(item)));
     for (let ends = 0; ends < 5; ends += 1) await commits.endNext();
     const statuses = (await results).map(({ status }) => status);
-    expect(commits.groups.slice(2)).toEqual(mayBeOfOne ? [["b"], [poison], ["c"]] : []);
-    const others = mayBeOfOne ? "fulfilled" : "rejected";
+    expect(commits.groups.slice(2)).toEqual(mayBeCausedByOneItem ? [["b"], [poison], ["c"]] : []);
+    const others = mayBeCausedByOneItem ? "fulfilled" : "rejected";
     expect(statuses).toEqual(["fulfilled", others, "rejected", others]);
   },
 );

@@ -6,7 +6,7 @@ export interface GroupCommitOptions<Item, Result> {
   /** Maximum number of items in one commit. */
   readonly itemsMax: number;
   /** Whether a single item may have caused the error of its group. If so, each item of the group is committed again alone. */
-  readonly mayBeOfOne: (error: unknown) => boolean;
+  readonly mayBeCausedByOneItem: (error: unknown) => boolean;
 }
 
 interface Waiting<Item, Result> extends Deferred<Result> {
@@ -43,7 +43,8 @@ export class GroupCommit<Item, Result> {
       const results = await this.#options.commit(group.map(({ item }) => item));
       for (const [index, result] of results.entries()) group[index]?.resolve(result);
     } catch (error) {
-      if (group.length > 1 && this.#options.mayBeOfOne(error)) for (const one of group) await this.#run([one]);
+      if (group.length > 1 && this.#options.mayBeCausedByOneItem(error))
+        for (const one of group) await this.#run([one]);
       else for (const { reject } of group) reject(error);
     }
   }

@@ -108,7 +108,7 @@ export class SqlSubscriptions {
     const inserts = new GroupCommit<NewSubscription, InsertOutcome>({
       commit: (items) => this.#insertAll(groupId, items),
       itemsMax: insertedTogetherMax,
-      mayBeOfOne: (error) => !(error instanceof StoreError) || error.fault === "other",
+      mayBeCausedByOneItem: (error) => !(error instanceof StoreError) || error.fault === "other",
     });
     this.#inserts.set(groupId, inserts);
     return inserts;
