@@ -16,14 +16,14 @@ export function testBalance(scenario: CoordinatorScenario): void {
         subscriptionOf(4, { delivery: sessionOf("MQTT") }),
         subscriptionOf(5, { delivery: sessionOf("STOMP"), owner: nodeIdOf(9) }),
       ]);
-      expect(await scenario.one.balance(a)).toEqual({ given: 3, asked: 0 });
+      expect(await scenario.one.balance(a)).toEqual({ assigned: 3, requested: 0 });
       const owners = [await scenario.ownerOf(1), await scenario.ownerOf(2)];
       expect(new Set(owners.map(({ owner }) => owner))).toEqual(new Set([a, b]));
       expect(owners.map(({ epoch }) => epoch)).toEqual([1, 6]);
       expect(await scenario.ownerOf(3)).toEqual({ owner: b, epoch: 1 });
       expect(await scenario.ownerOf(4)).toEqual({ owner: undefined, epoch: 0 });
       expect(await scenario.ownerOf(5)).toEqual({ owner: nodeIdOf(9), epoch: 0 });
-      expect(await scenario.one.balance(a)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.one.balance(a)).toEqual({ assigned: 0, requested: 0 });
     });
 
     it("clears the request of a subscription with a new owner", async () => {
@@ -44,11 +44,11 @@ export function testBalance(scenario: CoordinatorScenario): void {
       await scenario.insert([subscriptionOf(99, { owner: a, state: "suspended" })]);
       await scenario.join(b);
       await scenario.join(c);
-      expect(await scenario.other.balance(c)).toEqual({ given: 0, asked: 20 });
-      expect(await scenario.one.balance(b)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.other.balance(c)).toEqual({ assigned: 0, requested: 20 });
+      expect(await scenario.one.balance(b)).toEqual({ assigned: 0, requested: 0 });
       expect(await scenario.handOverRequested(a)).toBe(20);
       expect(await scenario.countHeld(a, b, c)).toEqual([10, 10, 10]);
-      expect(await scenario.one.balance(b)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.one.balance(b)).toEqual({ assigned: 0, requested: 0 });
     });
 
     it("ignores requests of a dead node", async () => {
@@ -58,7 +58,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       await scenario.one.balance(a);
       await scenario.expire(b, [a]);
       await scenario.join(c);
-      expect(await scenario.one.balance(a)).toEqual({ given: 0, asked: 2 });
+      expect(await scenario.one.balance(a)).toEqual({ assigned: 0, requested: 2 });
       expect(await scenario.handOverRequested(a)).toBe(2);
       expect(await scenario.countHeld(a, c)).toEqual([2, 2]);
     });
@@ -67,9 +67,9 @@ export function testBalance(scenario: CoordinatorScenario): void {
       await scenario.join(a);
       await scenario.join(b);
       await scenario.insert([subscriptionOf(1)]);
-      expect(await scenario.one.balance(c)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.one.balance(c)).toEqual({ assigned: 0, requested: 0 });
       await scenario.expire(b, [a]);
-      expect(await scenario.one.balance(b)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.one.balance(b)).toEqual({ assigned: 0, requested: 0 });
       expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 0 });
     });
 
@@ -80,7 +80,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       let given = 0;
       for (let round = 0; round < 4; round += 1) {
         const done = await Promise.all([scenario.one.balance(a), scenario.other.balance(b)]);
-        for (const moves of done) given += moves.given;
+        for (const moves of done) given += moves.assigned;
       }
       expect(given).toBe(500);
       expect(await scenario.countHeld(a, b)).toEqual([250, 250]);
@@ -90,7 +90,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
     it("balances 10,000 subscriptions over three nodes as they join and leave, in few calls, with the fewest moves", async () => {
       await scenario.join(a);
       await scenario.insert(Array.from({ length: 10_000 }, (_, index) => subscriptionOf(index)));
-      expect(await scenario.one.balance(a)).toEqual({ given: 10_000, asked: 0 });
+      expect(await scenario.one.balance(a)).toEqual({ assigned: 10_000, requested: 0 });
       expect(await scenario.countHeld(a)).toEqual([10_000]);
       await scenario.join(b);
       await scenario.join(c);
@@ -102,9 +102,9 @@ export function testBalance(scenario: CoordinatorScenario): void {
       expect(await scenario.countHeld(a, b, c)).toEqual([3334, 3333, 3333]);
       expect(handedOver).toBe(6666);
       await scenario.one.leave(c);
-      expect(await scenario.other.balance(b)).toEqual({ given: 3333, asked: 0 });
+      expect(await scenario.other.balance(b)).toEqual({ assigned: 3333, requested: 0 });
       expect(await scenario.countHeld(a, b, c)).toEqual([5000, 5000, 0]);
-      expect(await scenario.one.balance(a)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.one.balance(a)).toEqual({ assigned: 0, requested: 0 });
     });
   });
 }

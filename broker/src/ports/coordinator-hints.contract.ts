@@ -120,9 +120,9 @@ export function testHints(scenario: CoordinatorScenario): void {
     it("report a released subscription: to all nodes if it must be balanced", async () => {
       await scenario.one.claim(subscriptionOf(1).id, b);
       await listHeard();
-      await scenario.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await scenario.one.release([{ id: subscriptionOf(1).id, epoch: 0 }]);
       await expectHeard(hintOf(1));
-      await scenario.other.letGo([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await scenario.other.release([{ id: subscriptionOf(1).id, epoch: 1 }]);
       await expectHeard({ kind: "nodes" });
     });
 

@@ -133,7 +133,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
 
     it("gives requested subscriptions to the requesting node and frees the others, each under a new epoch", async () => {
       await scenario.other.claim(subscriptionOf(1).id, b);
-      await scenario.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 6), keyOf(4, 0)]);
+      await scenario.one.release([keyOf(1, 7), keyOf(2, 7), keyOf(3, 6), keyOf(4, 0)]);
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
       expect(await scenario.ownerOf(2)).toEqual({ owner: undefined, epoch: 8 });
       expect(await scenario.ownerOf(3)).toEqual({ owner: a, epoch: 7 });
@@ -147,20 +147,20 @@ export function testOwnership(scenario: CoordinatorScenario): void {
         retryAt: 0,
       };
       expect(await scenario.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
-      await scenario.one.letGo([]);
+      await scenario.one.release([]);
     });
 
     it("also frees subscriptions that an expired node requested", async () => {
       await scenario.other.claim(subscriptionOf(1).id, b);
       await scenario.one.leave(b);
-      await scenario.one.letGo([keyOf(1, 7)]);
+      await scenario.one.release([keyOf(1, 7)]);
       expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
     });
 
     it("lets other nodes get the subscriptions at once, while the releasing node is still a member", async () => {
       await scenario.one.renew(a, { lastsMs, groups: [] });
-      await scenario.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
-      expect(await scenario.other.balance(b)).toEqual({ given: 3, asked: 0 });
+      await scenario.one.release([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
+      expect(await scenario.other.balance(b)).toEqual({ assigned: 3, requested: 0 });
       expect(await scenario.countHeld(a, b)).toEqual([0, 3]);
     });
   });

@@ -133,14 +133,14 @@ export interface Coordinator {
    */
   handOver(keys: readonly SubscriptionKey[]): Promise<void>;
   /** Like handOver, for a node that stops: subscriptions without a request become free under a new epoch, so that others can take them at once. */
-  letGo(keys: readonly SubscriptionKey[]): Promise<void>;
+  release(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
    * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can
    * deliver its group, at most {@link giftsMax}. Requests subscriptions from members with more than their share, at most {@link movesMax}. See
    * planBalance for the shares. Does nothing while another node balances, or for a node that is not a live member. While members and groups are as in
    * the last call that found nothing to do, a few calls may return without reading the subscriptions.
    */
-  balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }>;
+  balance(nodeId: NodeId): Promise<{ readonly assigned: number; readonly requested: number }>;
 
   /**
    * Notifies of changes by other nodes and by this one until the returned function is called. Also notifies once whenever hints may have been lost.

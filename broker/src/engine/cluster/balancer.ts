@@ -56,7 +56,8 @@ export class Balancer {
 
   async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {
     const { coordinator, logger } = this.#options;
-    const { given, asked } = await coordinator.balance(nodeId);
-    if (given + asked > 0) logger.info("subscriptions balanced", { given, asked });
+    const { assigned, requested } = await coordinator.balance(nodeId);
+    if (assigned + requested === 0) return;
+    logger.info("subscriptions balanced", { given: assigned, asked: requested });
   }
 }

@@ -133,7 +133,7 @@ it("hands over requested subscriptions at once, and one with a hanging receiver 
   const given: [string, number][] = [];
   coordinator.balance = async (nodeId) => {
     const done = await balance.call(coordinator, nodeId);
-    if (done.asked > 0) askedAt = cluster.clock.now();
+    if (done.requested > 0) askedAt = cluster.clock.now();
     return done;
   };
   coordinator.handOver = async (keys) => {
@@ -204,7 +204,7 @@ it("a stop during a hand-over does not wait for receivers a second time", async 
   const { balance } = cluster.shared.coordinator;
   cluster.shared.coordinator.balance = async (nodeId) => {
     const done = await balance.call(cluster.shared.coordinator, nodeId);
-    isAsked ||= done.asked > 0;
+    isAsked ||= done.requested > 0;
     return done;
   };
   cluster.launch(1);

@@ -12,7 +12,7 @@ export const handOverGraceMs = 1_000;
 /** How long a hand-over waits for all workers before it hands over those that have ended, in milliseconds. */
 const soonMs = 50;
 /** How often a stopping node releases the subscriptions whose workers have ended, in milliseconds. */
-const letGoEveryMs = 100;
+const releaseEveryMs = 100;
 
 export interface HandOverOptions {
   readonly coordinator: Coordinator;
@@ -69,7 +69,7 @@ export class HandOver {
     await this.#wait(all, soonMs);
     while (ending.size > 0) {
       await untilAborted(this.#release(ended.splice(0)), signal);
-      await this.#wait(all, letGoEveryMs);
+      await this.#wait(all, releaseEveryMs);
     }
     await untilAborted(this.#release(ended), signal);
   }
@@ -85,7 +85,7 @@ export class HandOver {
     if (keys.length === 0) return;
     try {
       await this.#options.progressWriter.flush();
-      await this.#options.coordinator.letGo(keys);
+      await this.#options.coordinator.release(keys);
     } catch (error) {
       this.#options.logger.warn("subscriptions not handed over before leaving, others take them over then", { error });
     }

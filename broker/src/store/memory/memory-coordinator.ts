@@ -156,21 +156,21 @@ export class MemoryCoordinator implements Coordinator {
     for (const hint of hintsOfMoved(moved)) this.send(hint);
   }
 
-  async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+  async release(keys: readonly SubscriptionKey[]): Promise<void> {
     const moved = this.#present(keys).map((known) => this.#give(known, this.#wanterOf(known.id)));
     for (const hint of hintsOfMoved(moved)) this.send(hint);
   }
 
-  async balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }> {
-    if (!this.#members.isLive(nodeId)) return { given: 0, asked: 0 };
+  async balance(nodeId: NodeId): Promise<{ readonly assigned: number; readonly requested: number }> {
+    if (!this.#members.isLive(nodeId)) return { assigned: 0, requested: 0 };
     const removed = this.#members.removeExpired();
     for (const node of removed) this.#reportGone(node, "expired");
     const plan = planBalance(
       { nodes: this.#members.list(), counts: this.#counts() },
       { giftsMax, requestsMax: movesMax },
     );
-    const done = { given: this.#giveOut(plan), asked: this.#ask(plan) };
-    if (removed.length > 0 || done.given + done.asked > 0) this.send({ kind: "nodes" });
+    const done = { assigned: this.#giveOut(plan), requested: this.#ask(plan) };
+    if (removed.length > 0 || done.assigned + done.requested > 0) this.send({ kind: "nodes" });
     return done;
   }
 

@@ -10,11 +10,11 @@ import { sendHints } from "./hint-text.ts";
 import { listDeliverers, removeExpired } from "./members.ts";
 
 export interface Moves {
-  readonly given: number;
-  readonly asked: number;
+  readonly assigned: number;
+  readonly requested: number;
 }
 
-const nothing: Moves = { given: 0, asked: 0 };
+const nothing: Moves = { assigned: 0, requested: 0 };
 
 /** A subscription as the plan read it, and its new node. */
 interface Move {
@@ -49,7 +49,7 @@ export class Balancing {
     if (!hasRemoved && (await this.#isSettled())) return nothing;
     return this.#queries.transaction().execute(async (transaction) => {
       const moves = (await isFree(transaction)) ? await this.#move(transaction, nodeId) : nothing;
-      if (hasRemoved || moves.given + moves.asked > 0) await sendHints(transaction, [{ kind: "nodes" }]);
+      if (hasRemoved || moves.assigned + moves.requested > 0) await sendHints(transaction, [{ kind: "nodes" }]);
       return moves;
     });
   }
@@ -65,7 +65,7 @@ export class Balancing {
     const nodes = await listDeliverers(transaction);
     if (!nodes.some(({ id }) => id === nodeId)) return nothing;
     const moves = await move(transaction, nodes);
-    if (moves.given + moves.asked === 0) this.#settled = viewOf(nodes);
+    if (moves.assigned + moves.requested === 0) this.#settled = viewOf(nodes);
     return moves;
   }
 }
@@ -93,7 +93,7 @@ async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promis
   const given = await change(transaction, gifts, give);
   const asked = await change(transaction, requests, sql`wanted_by = given.node_id`);
   await sendHints(transaction, hintsOfTaken(given));
-  return { given: given.length, asked: asked.length };
+  return { assigned: given.length, requested: asked.length };
 }
 
 async function count(transaction: Transaction<Schema>): Promise<readonly SubscriptionCount[]> {

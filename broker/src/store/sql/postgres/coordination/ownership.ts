@@ -48,7 +48,7 @@ export class Ownership {
     await this.#moveAll(keys, sql`exists ${liveWanter}`);
   }
 
-  async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+  async release(keys: readonly SubscriptionKey[]): Promise<void> {
     await this.#moveAll(keys, sql`true`);
   }
 

@@ -142,7 +142,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
 
   it("balancing reads no subscriptions while the nodes are unchanged, and reads them after a change", async () => {
     const coordinator = await joined();
-    const nothing = { given: 0, asked: 0 };
+    const nothing = { assigned: 0, requested: 0 };
     expect(await coordinator.balance(a)).toEqual(nothing);
     const other = await session();
     await other.query("begin");
@@ -159,9 +159,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await coordinator.balance(a);
     await insertOne();
     const given: number[] = [];
-    for (let call = 0; call < 5; call += 1) given.push((await coordinator.balance(a)).given);
+    for (let call = 0; call < 5; call += 1) given.push((await coordinator.balance(a)).assigned);
     expect(given).toEqual([0, 0, 0, 0, 1]);
-    expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
+    expect(await coordinator.balance(a)).toEqual({ assigned: 0, requested: 0 });
   });
 
   it("the next call of balance assigns the subscriptions of an expired node, whoever removed the node", async () => {
@@ -170,10 +170,10 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await coordinator.renew(b, renewal);
     await insertOne();
     await coordinator.claim(subscriptionOf(1).id, b);
-    expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
+    expect(await coordinator.balance(a)).toEqual({ assigned: 0, requested: 0 });
     await (await session()).query("update nodes set expires_at = 0 where node_id = $1", [b]);
     await coordinator.takeLease(group, a); // It removes expired members.
-    expect(await coordinator.balance(a)).toEqual({ given: 1, asked: 0 });
+    expect(await coordinator.balance(a)).toEqual({ assigned: 1, requested: 0 });
   });
 
   it("hints arrive again after their connection stopped answering", async () => {

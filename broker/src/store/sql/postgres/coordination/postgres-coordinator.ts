@@ -138,8 +138,8 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#ownership.handOver(keys);
   }
 
-  async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
-    return this.#ownership.letGo(keys);
+  async release(keys: readonly SubscriptionKey[]): Promise<void> {
+    return this.#ownership.release(keys);
   }
 
   async balance(nodeId: NodeId): Promise<Moves> {
