@@ -44,8 +44,8 @@ export interface SessionState extends SessionKey {
   readonly settled?: readonly SettledEvent[];
 }
 
-/** What the broker needs to know after a connection has ended. */
-export interface Legacy {
+/** What the broker needs to know after a connection has ended, as the store keeps it. */
+export interface StoredConnectionEnd {
   readonly principal: string;
   /** The will, as the engine encodes it; undefined for none. */
   readonly will: Uint8Array | undefined;
@@ -58,7 +58,7 @@ export interface Legacy {
  * A session. Its times are in the group's session time: milliseconds for which brokers have served the group while something waited for this time.
  * Session time depends on no clock that anybody can set, and stops while no broker runs.
  */
-export interface StoredSession extends SessionName, Omit<SessionState, "settled">, Legacy {
+export interface StoredSession extends SessionName, Omit<SessionState, "settled">, StoredConnectionEnd {
   /** The node that has the session's connection; undefined for none, and with a single process. */
   readonly owner: NodeId | undefined;
   /** When the connection ended; undefined while there is one. */
@@ -82,7 +82,7 @@ export interface SessionWithFilters {
 }
 
 /** A connection that wants its session. */
-export interface SessionClaim extends SessionName, Legacy {
+export interface SessionClaim extends SessionName, StoredConnectionEnd {
   /** Identifier, first epoch and position of a session that begins now. */
   readonly newId: SessionId;
   readonly newEpoch: number;
@@ -143,7 +143,7 @@ export interface SessionStore {
    * Ends the connection of a session, under the next epoch: the session then has no owner, and its will delay and expiry begin. Returns false if there
    * is no session with that epoch.
    */
-  detachSession(key: SessionKey, legacy: Omit<Legacy, "principal">): Promise<boolean>;
+  detachSession(key: SessionKey, end: Omit<StoredConnectionEnd, "principal">): Promise<boolean>;
   /** Takes a session without connection whose will or end is due, under a new epoch, so that only one node handles it. Undefined for another epoch. */
   takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined>;
   /** Marks the will as published: from then on only the session's end can be due. Returns false if there is no session with that epoch. */

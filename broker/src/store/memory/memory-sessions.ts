@@ -5,7 +5,7 @@ import { countsFor, type StoredQuota } from "../../domain/quota.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type {
   FilterChange,
-  Legacy,
+  StoredConnectionEnd,
   SessionClaim,
   SessionClaimed,
   SessionId,
@@ -109,11 +109,14 @@ export class MemorySessions implements SessionStore, ShareStore {
     return "saved";
   }
 
-  async detachSession(key: SessionKey, { will, willDelayMs, expiryMs }: Omit<Legacy, "principal">): Promise<boolean> {
+  async detachSession(
+    key: SessionKey,
+    { will, willDelayMs, expiryMs }: Omit<StoredConnectionEnd, "principal">,
+  ): Promise<boolean> {
     const { session } = this.#find(key) ?? {};
     if (session === undefined) return false;
-    const legacy = { will, willDelayMs, expiryMs };
-    return this.#change(key, { ...legacy, ...this.#detached({ ...session, ...legacy }) });
+    const end = { will, willDelayMs, expiryMs };
+    return this.#change(key, { ...end, ...this.#detached({ ...session, ...end }) });
   }
 
   async takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined> {

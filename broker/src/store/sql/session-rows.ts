@@ -1,7 +1,13 @@
 import { type RawBuilder, sql } from "kysely";
 import { fromStored } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
-import type { SessionId, SessionState, StoredFilter, StoredSession } from "../../ports/session-store.ts";
+import type {
+  SessionId,
+  SessionState,
+  StoredConnectionEnd,
+  StoredFilter,
+  StoredSession,
+} from "../../ports/session-store.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { checksumOf } from "../checksum.ts";
 import { progressPrime } from "./row-checksums.ts";
@@ -10,10 +16,10 @@ import type { SessionFilterTable, SessionTable } from "./schema.ts";
 // Casts restore the branded types: only this store writes these tables.
 
 type Immutable = Pick<SessionTable, "session_id" | "group_id" | "interface_type" | "key" | "created_at">;
-type Legacy = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
+type EndColumns = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
 
 /** Covers all that a claim or a detachment writes, except the owner: an owner that is not a member has lost its sessions. */
-function checksumOfSession(row: Immutable & Legacy): number {
+function checksumOfSession(row: Immutable & EndColumns): number {
   const will = row.will === null ? null : checksumOfBytes(row.will);
   const { session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms } = row;
   return checksumOf([session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms, will]);
@@ -61,11 +67,9 @@ export function toStateColumns({ epoch, cursor, taken, inFlight }: Omit<SessionS
   return { ...columns, state_check: stateCheck({ cursor, taken, epoch, detached_at: null }) };
 }
 
-export function toLegacyColumns({ principal, will, willDelayMs, expiryMs }: StoredSession | LegacyOf): Legacy {
+export function toEndColumns({ principal, will, willDelayMs, expiryMs }: StoredConnectionEnd): EndColumns {
   return { principal, expiry_ms: expiryMs, will: will ?? null, will_delay_ms: willDelayMs };
 }
-
-type LegacyOf = Pick<StoredSession, "principal" | "will" | "willDelayMs" | "expiryMs">;
 
 /** A new session, which has a connection and no filters. */
 export function toSessionRow(session: StoredSession): SessionTable {
@@ -76,24 +80,24 @@ export function toSessionRow(session: StoredSession): SessionTable {
     key: session.key,
     created_at: session.createdAt,
   };
-  const legacy = toLegacyColumns(session);
+  const end = toEndColumns(session);
   return {
     ...immutable,
-    ...legacy,
+    ...end,
     ...toStateColumns(session),
     owner: session.owner ?? null,
     epoch: session.epoch,
     detached_at: null,
     due_at: null,
     filters_check: 0,
-    checksum: checksumOfSession({ ...immutable, ...legacy }),
+    checksum: checksumOfSession({ ...immutable, ...end }),
   };
 }
 
-/** New legacy columns for a row, with the checksum that matches them. A damaged row gets a checksum that never matches. */
-export function withLegacy(row: SessionTable, legacy: Legacy): Legacy & Pick<SessionTable, "checksum"> {
+/** New columns of the connection end for a row, with the checksum that matches them. A damaged row gets a checksum that never matches. */
+export function withEnd(row: SessionTable, end: EndColumns): EndColumns & Pick<SessionTable, "checksum"> {
   const isIntact = checksumOfSession(row) === row.checksum;
-  return { ...legacy, checksum: isIntact ? checksumOfSession({ ...row, ...legacy }) : -1 };
+  return { ...end, checksum: isIntact ? checksumOfSession({ ...row, ...end }) : -1 };
 }
 
 function isIntact(row: SessionTable): boolean {

@@ -5,7 +5,7 @@ import { positionZero } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type {
   FilterChange,
-  Legacy,
+  StoredConnectionEnd,
   SessionClaim,
   SessionClaimed,
   SessionId,
@@ -39,10 +39,10 @@ import {
   nextEpochCheckSql,
   stateCheck,
   toFilterRow,
-  toLegacyColumns,
+  toEndColumns,
   toSessionRow,
   toStateColumns,
-  withLegacy,
+  withEnd,
 } from "./session-rows.ts";
 import { keepShared, settle, SqlShares } from "./sql-shares.ts";
 import { findExceededSession } from "./stored-quotas.ts";
@@ -133,11 +133,11 @@ export class SqlSessions implements SessionStore, ShareStore {
     });
   }
 
-  async detachSession(key: SessionKey, legacy: Omit<Legacy, "principal">): Promise<boolean> {
+  async detachSession(key: SessionKey, end: Omit<StoredConnectionEnd, "principal">): Promise<boolean> {
     return this.#change(async (transaction) => {
       const row = await this.#lockRow(transaction, key);
       if (row === undefined) return false;
-      const columns = withLegacy(row, toLegacyColumns({ ...legacy, principal: row.principal }));
+      const columns = withEnd(row, toEndColumns({ ...end, principal: row.principal }));
       await transaction.updateTable("sessions").set(columns).where("session_id", "=", key.id).execute();
       await detachWhere(transaction, sql`session_id = ${key.id}`);
       return true;
@@ -159,7 +159,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       const row = await this.#lockRow(transaction, key);
       if (row === undefined) return false;
       const { principal, expiry_ms, will_delay_ms } = row;
-      const columns = withLegacy(row, { principal, expiry_ms, will_delay_ms, will: null });
+      const columns = withEnd(row, { principal, expiry_ms, will_delay_ms, will: null });
       const change = { ...columns, owner: null, due_at: dueAt({ ...row, will: null }) };
       await transaction.updateTable("sessions").set(change).where("session_id", "=", key.id).execute();
       return true;
@@ -295,7 +295,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   ): Promise<SessionClaimed> {
     const former = found.session;
     const change = {
-      ...withLegacy(row, toLegacyColumns(claim)),
+      ...withEnd(row, toEndColumns(claim)),
       owner: claim.owner ?? null,
       epoch: row.epoch + 1,
       detached_at: null,
