@@ -79,7 +79,7 @@ export interface EngineLimits {
   /** Longest wait before a node that shares the store reads the index again without a hint. */
   readonly watchPollMs: number;
   /** Longest wait before a node reads again, without a hint, which subscriptions it owns. */
-  readonly holdingsPollMs: number;
+  readonly ownedPollMs: number;
   /** Wait between two checks whether subscriptions are balanced. */
   readonly balanceEveryMs: number;
   /** How long a call waits for a subscription that another node hands over. */
@@ -132,7 +132,7 @@ export const defaultEngineLimits: EngineLimits = {
   outageToleranceMs: 5 * second,
   membershipMs: 6 * second,
   watchPollMs: 500,
-  holdingsPollMs: 2 * second,
+  ownedPollMs: 2 * second,
   balanceEveryMs: second,
   claimWaitMs: 15 * second,
   claimPollMs: 100,

@@ -35,7 +35,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       await scenario.expire(a, [b, c]);
       await scenario.one.balance(c);
       const { owner = a } = await scenario.ownerOf(1);
-      expect(await scenario.one.listHoldings(owner)).toMatchObject([{ wantedBy: undefined }]);
+      expect(await scenario.one.listOwned(owner)).toMatchObject([{ wantedBy: undefined }]);
     });
 
     it("requests subscriptions from nodes with more than their share, but not twice", async () => {

@@ -135,7 +135,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await scenario.one.releaseLease({ ...lease, epoch: 0 });
       await scenario.one.releaseLease(lease);
       await expectHeard(takenOf(a, { groupId: group }), { kind: "nodes" });
-      const { length: subscriptions } = await scenario.one.listHoldings(a);
+      const { length: subscriptions } = await scenario.one.listOwned(a);
       await scenario.expire(a, [b]);
       await scenario.one.balance(b);
       await expectHeard(goneOf(a, { how: "expired", subscriptions }), takenOf(b, { from: a, subscriptions }), {

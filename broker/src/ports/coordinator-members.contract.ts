@@ -55,7 +55,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       await scenario.join(a);
       await scenario.join(b);
       await scenario.insert([subscriptionOf(1)]);
-      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toMatchObject({ status: "held" });
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toMatchObject({ status: "owned" });
       const lease = await scenario.one.takeLease(group, a);
       await scenario.one.reserveSigner({ groupId: group, sender }, a);
       const next = { id: c, address: addressOf(a) };
@@ -64,7 +64,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect((await scenario.other.listNodes()).map(({ id }) => id)).toEqual([c, b]);
       expect(await scenario.other.takeLease(group, b)).toMatchObject({ epoch: (lease?.epoch ?? Number.NaN) + 1 });
       expect(await scenario.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
-      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "owned" });
     });
 
     it("do not come back by a late renewal or join once they are replaced, and their leaving has no effect", async () => {

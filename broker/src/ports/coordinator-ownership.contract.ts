@@ -19,18 +19,18 @@ export function testOwnership(scenario: CoordinatorScenario): void {
     it("assigns a subscription without an owner, under a new epoch; repeating the claim changes nothing", async () => {
       await scenario.insert([subscriptionOf(1, { epoch: 7, delivery: sessionOf("MQTT") })]);
       const held = { ...subscriptionOf(1), delivery: sessionOf("MQTT"), owner: a, epoch: 8 };
-      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
-      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "owned", subscription: held });
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "owned", subscription: held });
       expect(await scenario.store.findSubscription(subscriptionOf(1).id)).toEqual(held);
     });
 
     it("requests a subscription from its live owner, and keeps the epoch", async () => {
       await scenario.insert([subscriptionOf(1, { owner: a, epoch: 7 })]);
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toEqual({ status: "asked", owner: a });
-      expect(await scenario.one.listHoldings(a)).toEqual([
+      expect(await scenario.one.listOwned(a)).toEqual([
         { id: subscriptionOf(1).id, epoch: 7, groupId: group, wantedBy: b },
       ]);
-      expect(await scenario.other.listHoldings(b)).toEqual([]);
+      expect(await scenario.other.listOwned(b)).toEqual([]);
     });
 
     it("keeps the first request until the requesting node expires", async () => {
@@ -38,18 +38,18 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       await scenario.insert([subscriptionOf(1, { owner: a })]);
       await scenario.one.claim(subscriptionOf(1).id, b);
       await scenario.other.claim(subscriptionOf(1).id, c);
-      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: b }]);
+      expect(await scenario.one.listOwned(a)).toMatchObject([{ wantedBy: b }]);
       await scenario.one.leave(b);
-      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: undefined }]);
+      expect(await scenario.one.listOwned(a)).toMatchObject([{ wantedBy: undefined }]);
       await scenario.other.claim(subscriptionOf(1).id, c);
-      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: c }]);
+      expect(await scenario.one.listOwned(a)).toMatchObject([{ wantedBy: c }]);
     });
 
     it("takes a dead node's subscription at once", async () => {
       await scenario.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2, { owner: c })]);
-      expect(await scenario.other.claim(subscriptionOf(2).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.other.claim(subscriptionOf(2).id, b)).toMatchObject({ status: "owned" });
       await scenario.expire(a, [b]);
-      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "owned" });
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
       const progress = {
         cursor: subscriptionOf(9).cursor,
@@ -67,7 +67,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
 
     it("takes a suspended subscription at once", async () => {
       await scenario.insert([subscriptionOf(1, { owner: a, state: "suspended" })]);
-      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "owned" });
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
     });
 
@@ -76,7 +76,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
         const { id } = subscriptionOf(number);
         await scenario.insert([subscriptionOf(number)]);
         const answers = await Promise.all([scenario.one.claim(id, a), scenario.other.claim(id, b)]);
-        expect(answers.map(({ status }) => status).toSorted()).toEqual(["asked", "held"]);
+        expect(answers.map(({ status }) => status).toSorted()).toEqual(["asked", "owned"]);
         expect(await scenario.ownerOf(number)).toMatchObject({ epoch: 1 });
       }
     });
@@ -101,7 +101,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       await scenario.one.handOver([keyOf(1, 7), keyOf(2, 7), keyOf(3, 0)]);
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
       expect(await scenario.ownerOf(2)).toEqual({ owner: a, epoch: 7 });
-      expect(await scenario.one.listHoldings(b)).toEqual([{ ...keyOf(1, 8), groupId: group, wantedBy: undefined }]);
+      expect(await scenario.one.listOwned(b)).toEqual([{ ...keyOf(1, 8), groupId: group, wantedBy: undefined }]);
       await scenario.one.handOver([]);
     });
 
@@ -109,7 +109,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       await scenario.other.claim(subscriptionOf(1).id, b);
       await scenario.one.handOver([keyOf(1, 6), keyOf(1, 8)]);
       expect(await scenario.ownerOf(1)).toEqual({ owner: a, epoch: 7 });
-      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: b }, { wantedBy: undefined }]);
+      expect(await scenario.one.listOwned(a)).toMatchObject([{ wantedBy: b }, { wantedBy: undefined }]);
     });
 
     it("changes nothing if the requesting node has expired", async () => {
@@ -165,7 +165,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
     });
   });
 
-  it("listHoldings returns a node's active subscriptions of every kind, by identifier", async () => {
+  it("listOwned returns a node's active subscriptions of every kind, by identifier", async () => {
     await scenario.join(a);
     await scenario.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),
@@ -174,10 +174,10 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       subscriptionOf(4, { owner: b }),
       subscriptionOf(5),
     ]);
-    expect(await scenario.one.listHoldings(a)).toEqual([
+    expect(await scenario.one.listOwned(a)).toEqual([
       { id: subscriptionOf(1).id, epoch: 1, groupId: otherGroup, wantedBy: undefined },
       { id: subscriptionOf(3).id, epoch: 3, groupId: group, wantedBy: undefined },
     ]);
-    expect(await scenario.one.listHoldings(c)).toEqual([]);
+    expect(await scenario.one.listOwned(c)).toEqual([]);
   });
 }

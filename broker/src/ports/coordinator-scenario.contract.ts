@@ -93,14 +93,14 @@ export class CoordinatorScenario {
   }
 
   async countHeld(...nodes: readonly NodeId[]): Promise<readonly number[]> {
-    return Promise.all(nodes.map(async (node) => (await this.one.listHoldings(node)).length));
+    return Promise.all(nodes.map(async (node) => (await this.one.listOwned(node)).length));
   }
 
   /** Hands over as owners do when they find requests; returns how many. */
   async handOverRequested(...nodes: readonly NodeId[]): Promise<number> {
     let count = 0;
     for (const node of nodes) {
-      const requested = (await this.one.listHoldings(node)).filter(({ wantedBy }) => wantedBy !== undefined);
+      const requested = (await this.one.listOwned(node)).filter(({ wantedBy }) => wantedBy !== undefined);
       await this.one.handOver(requested);
       count += requested.length;
     }

@@ -15,7 +15,7 @@ export interface GroupLease {
 export type SubscriptionKey = Pick<Subscription, "id" | "epoch">;
 
 /** An active subscription that a node owns. */
-export interface Holding extends SubscriptionKey {
+export interface OwnedSubscription extends SubscriptionKey {
   readonly groupId: GroupId;
   /** The node that requested it; undefined if none did. */
   readonly wantedBy: NodeId | undefined;
@@ -26,7 +26,7 @@ export interface Holding extends SubscriptionKey {
  * owner but another transaction has locked it for longer than a claim waits.
  */
 export type Claim =
-  | { readonly status: "held"; readonly subscription: Subscription }
+  | { readonly status: "owned"; readonly subscription: Subscription }
   | { readonly status: "asked"; readonly owner: NodeId | undefined }
   | { readonly status: "unknown" };
 
@@ -122,7 +122,7 @@ export interface Coordinator {
   listSigners(groupId: GroupId): Promise<readonly Address[]>;
 
   /** The active subscriptions that a node owns, by id. */
-  listHoldings(nodeId: NodeId): Promise<readonly Holding[]>;
+  listOwned(nodeId: NodeId): Promise<readonly OwnedSubscription[]>;
   /**
    * Makes the node the owner of a subscription, in any state, under a new epoch if the owner changes. If a live owner delivers it, requests it from
    * that owner. Takes a suspended subscription at once, since nobody delivers it. If several nodes request a subscription, the first gets it.

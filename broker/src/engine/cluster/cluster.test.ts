@@ -234,7 +234,7 @@ describe("the delivering node", () => {
       );
       const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));
       await cluster.run(cluster.publish(0, "a", "1"));
-      if (how === "may not write") coordinator.listHoldings = () => Promise.reject(new Error("no connection"));
+      if (how === "may not write") coordinator.listOwned = () => Promise.reject(new Error("no connection"));
       const other = "99999999-9999-4999-8999-999999999999" as NodeId; // Any UUID.
       await coordinator.join({ id: other, address: "other:1" }, 600_000);
       await coordinator.claim(id, other);

@@ -5,7 +5,7 @@ import { parseSubscriptionId, type Subscription } from "../../domain/subscriptio
 import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
-import { holdingsPageMax } from "./holdings.ts";
+import { ownedPageMax } from "./owned-subscriptions.ts";
 
 let cluster: TestCluster;
 async function start(count: number): Promise<TestCluster> {
@@ -105,7 +105,7 @@ it("a late read under an ended membership does not touch workers of the next one
   await cluster.run(cluster.publish(0, "a", "1"));
   cluster.sink.receive("http://receiver/", answersAfter(5_000));
   const reads = holdReads(1);
-  const rows = Array.from({ length: holdingsPageMax + 1 }, (_, index) => rowOf(index, [...ids][0]));
+  const rows = Array.from({ length: ownedPageMax + 1 }, (_, index) => rowOf(index, [...ids][0]));
   for (const row of rows) await store.insertSubscription(row, 0);
   await until(() => reads.count() === 1);
   // Deletes the rows of the page being read, so that the next membership finds only the last row, which the ended one has not reached.

@@ -9,7 +9,7 @@ import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator, Holding } from "../../ports/coordinator.ts";
+import type { Coordinator, OwnedSubscription } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { AcceptedAhead } from "../deliver/accepted-ahead.ts";
 import type { AttemptHistory } from "../deliver/attempt-history.ts";
@@ -19,7 +19,7 @@ import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
 import { HandOver } from "./hand-over.ts";
-import { compareHoldings, type HoldingsPage, type RunningWorker } from "./holdings.ts";
+import { compareOwned, type GroupPage, type RunningWorker } from "./owned-subscriptions.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 
@@ -59,7 +59,7 @@ export class Deliveries {
   constructor(options: DeliveriesOptions) {
     this.#options = options;
     this.#handOver = new HandOver(options);
-    const { holdingsPollMs: everyMs, claimPollMs: restMs } = options.limits;
+    const { ownedPollMs: everyMs, claimPollMs: restMs } = options.limits;
     this.#recurrence = new Recurrence({
       ...options,
       everyMs,
@@ -149,25 +149,25 @@ export class Deliveries {
   }
 
   async #look(membership: Membership): Promise<void> {
-    const holdings = await this.#options.coordinator.listHoldings(membership.nodeId);
-    const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
-    const { wanted, doubtful } = compareHoldings(due, this.#runningWorkers());
+    const owned = await this.#options.coordinator.listOwned(membership.nodeId);
+    const due = owned.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
+    const { wanted, doubtful } = compareOwned(due, this.#runningWorkers());
     const giving = wanted.map((page) => underWay(this.#giving, this.#give(page, membership)));
     await allEnded([...giving, underWay(this.#settling, this.#settleAll(doubtful, membership))]);
   }
 
-  async #give({ groupId, items }: HoldingsPage<Holding>, membership: Membership): Promise<void> {
+  async #give({ groupId, items }: GroupPage<OwnedSubscription>, membership: Membership): Promise<void> {
     await this.#inTurn({ groupId, items: items.map(({ id }) => id) }, async () => {
       if (this.#serves(membership)) await this.#handOver.give(items.map(({ id, epoch }) => ({ id, epoch })));
     });
   }
 
-  async #settleAll(pages: readonly HoldingsPage<SubscriptionId>[], membership: Membership): Promise<void> {
+  async #settleAll(pages: readonly GroupPage<SubscriptionId>[], membership: Membership): Promise<void> {
     for (const page of pages) await this.#settle(page, membership);
   }
 
   /** Reads the rows of subscriptions whose workers may be wrong, and starts or ends workers to match. */
-  async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
+  async #settle(page: GroupPage<SubscriptionId>, membership: Membership): Promise<void> {
     const { store, workers, progressWriter, slices } = this.#options;
     await this.#inTurn(page, async () => {
       if (!this.#serves(membership)) return;
@@ -175,7 +175,7 @@ export class Deliveries {
       const rows = await store.findSubscriptions(page.items);
       if (!this.#serves(membership)) return;
       const own = new Map(
-        rows.filter((row): row is CallbackSubscription => isHeld(row, membership)).map((row) => [row.id, row]),
+        rows.filter((row): row is CallbackSubscription => isOwned(row, membership)).map((row) => [row.id, row]),
       );
       const wrong = page.items.filter((id) => workers.find(id)?.progress.epoch !== own.get(id)?.epoch);
       await Promise.all(wrong.map((id) => this.#drop(id)));
@@ -188,7 +188,7 @@ export class Deliveries {
     });
   }
 
-  async #inTurn(page: HoldingsPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
+  async #inTurn(page: GroupPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
     const group = this.#options.groups.find(page.groupId);
     await this.#options.turns.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
   }
@@ -218,7 +218,7 @@ export class Deliveries {
   }
 }
 
-function isHeld(row: Subscription, { nodeId }: Membership): row is CallbackSubscription {
+function isOwned(row: Subscription, { nodeId }: Membership): row is CallbackSubscription {
   return row.owner === nodeId && row.state === "active" && isCallback(row);
 }
 

@@ -11,7 +11,7 @@ import {
   type Departure,
   type GroupLease,
   type Hint,
-  type Holding,
+  type OwnedSubscription,
   giftsMax,
   movesMax,
   type SubscriptionKey,
@@ -128,7 +128,7 @@ export class MemoryCoordinator implements Coordinator {
       .toSorted();
   }
 
-  async listHoldings(nodeId: NodeId): Promise<readonly Holding[]> {
+  async listOwned(nodeId: NodeId): Promise<readonly OwnedSubscription[]> {
     return [...this.#subscriptions.values()]
       .filter(({ owner, state }) => owner === nodeId && state === "active")
       .map(({ id, epoch, groupId }) => ({ id, epoch, groupId, wantedBy: this.#wanterOf(id) }))
@@ -139,10 +139,10 @@ export class MemoryCoordinator implements Coordinator {
     this.#members.check(nodeId);
     const known = this.#subscriptions.get(id);
     if (known === undefined) return { status: "unknown" };
-    if (known.owner === nodeId) return { status: "held", subscription: known };
+    if (known.owner === nodeId) return { status: "owned", subscription: known };
     if (!this.#members.isLive(known.owner) || known.state !== "active") {
       this.send({ kind: "subscription", id });
-      return { status: "held", subscription: this.#give(known, nodeId) };
+      return { status: "owned", subscription: this.#give(known, nodeId) };
     }
     this.#askFor(id, nodeId);
     return { status: "asked", owner: known.owner };

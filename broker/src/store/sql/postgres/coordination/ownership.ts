@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { NodeId } from "../../../../domain/node.ts";
 import type { SubscriptionId } from "../../../../domain/subscription.ts";
-import { type Claim, type Holding, movesMax, type SubscriptionKey } from "../../../../ports/coordinator.ts";
+import { type Claim, type OwnedSubscription, movesMax, type SubscriptionKey } from "../../../../ports/coordinator.ts";
 import { hintsOfMoved, type Moved } from "../../../hints.ts";
 import { notAMember } from "../../../not-a-member.ts";
 import { nextEpochCheckSql, progressCheck } from "../../row-checksums.ts";
@@ -19,7 +19,7 @@ export class Ownership {
     this.#queries = queries;
   }
 
-  async list(nodeId: NodeId): Promise<readonly Holding[]> {
+  async list(nodeId: NodeId): Promise<readonly OwnedSubscription[]> {
     const rows = await this.#queries
       .selectFrom("subscriptions")
       .leftJoin("nodes as wanter", (join) =>
@@ -30,7 +30,7 @@ export class Ownership {
       .where("state", "=", "active")
       .orderBy(sql`id collate "C"`)
       .execute();
-    return rows.map(toHolding);
+    return rows.map(toOwned);
   }
 
   /** A rollback may lock the row for long. A claim at that time returns `asked`, so that the caller tries again, as if another node had to hand over. */
@@ -71,9 +71,9 @@ export class Ownership {
       const present = await findPresent(transaction, [nodeId, row?.owner ?? null, row?.wanted_by ?? null]);
       if (!present.has(nodeId)) throw notAMember();
       if (row === undefined) return { status: "unknown" };
-      if (row.owner === nodeId) return { status: "held", subscription: fromSubscriptionRow(row) };
+      if (row.owner === nodeId) return { status: "owned", subscription: fromSubscriptionRow(row) };
       if (row.owner === null || !present.has(row.owner) || row.state !== "active") {
-        return { status: "held", subscription: fromSubscriptionRow(await give(transaction, row, nodeId)) };
+        return { status: "owned", subscription: fromSubscriptionRow(await give(transaction, row, nodeId)) };
       }
       if (row.wanted_by === null || !present.has(row.wanted_by)) await askFor(transaction, id, nodeId);
       return { status: "asked", owner: row.owner as NodeId };
@@ -126,11 +126,11 @@ async function move(
   return moved.rows.map(({ id, owner }) => ({ id, owner: owner ?? undefined }));
 }
 
-function toHolding(row: Pick<SubscriptionTable, "id" | "epoch" | "group_id" | "wanted_by">): Holding {
+function toOwned(row: Pick<SubscriptionTable, "id" | "epoch" | "group_id" | "wanted_by">): OwnedSubscription {
   return {
-    id: row.id as Holding["id"],
+    id: row.id as OwnedSubscription["id"],
     epoch: row.epoch,
-    groupId: row.group_id as Holding["groupId"],
-    wantedBy: (row.wanted_by ?? undefined) as Holding["wantedBy"],
+    groupId: row.group_id as OwnedSubscription["groupId"],
+    wantedBy: (row.wanted_by ?? undefined) as OwnedSubscription["wantedBy"],
   };
 }

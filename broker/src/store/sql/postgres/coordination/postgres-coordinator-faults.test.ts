@@ -69,7 +69,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     url = `postgres://stele@127.0.0.1:${relay.port}${new URL(url).pathname}`;
     const coordinator = await joined();
-    await coordinator.listHoldings(a);
+    await coordinator.listOwned(a);
     relay.freeze();
     const other = await expectRenewalFailsFirst(coordinator);
     expect(await coordinator.renew(a, renewal)).toBe(true);
@@ -94,7 +94,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     const other = await session();
     await other.query("begin");
     await other.query("lock table subscriptions");
-    const held = Array.from({ length: 5 }, async () => coordinator.listHoldings(a).then(() => (isHeld = false)));
+    const held = Array.from({ length: 5 }, async () => coordinator.listOwned(a).then(() => (isHeld = false)));
     let isHeld = true;
     expect(await coordinator.renew(a, renewal)).toBe(true);
     expect(isHeld).toBe(true);
@@ -137,7 +137,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await other.query("select from subscriptions for update");
     expect(await coordinator.claim(id, a)).toEqual({ status: "asked", owner: undefined });
     await other.query("rollback");
-    expect(await coordinator.claim(id, a)).toMatchObject({ status: "held", subscription: { id, owner: a } });
+    expect(await coordinator.claim(id, a)).toMatchObject({ status: "owned", subscription: { id, owner: a } });
   });
 
   it("balancing reads no subscriptions while the nodes are unchanged, and reads them after a change", async () => {
@@ -238,11 +238,11 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
         other.balance(b),
       ]);
       await Promise.all([
-        one.listHoldings(a).then((held) => one.handOver(held)),
-        other.listHoldings(b).then((held) => other.handOver(held)),
+        one.listOwned(a).then((held) => one.handOver(held)),
+        other.listOwned(b).then((held) => other.handOver(held)),
       ]);
     }
-    const held = [...(await one.listHoldings(a)), ...(await other.listHoldings(b))].map(({ id }) => id);
+    const held = [...(await one.listOwned(a)), ...(await other.listOwned(b))].map(({ id }) => id);
     expect(held.toSorted((left, right) => (left < right ? -1 : 1))).toEqual(ids);
   });
 

@@ -9,7 +9,7 @@ import type {
   Coordinator,
   GroupLease,
   Hint,
-  Holding,
+  OwnedSubscription,
   SubscriptionKey,
 } from "../../../../ports/coordinator.ts";
 import { type PostgresAddress, parsePostgresAddress } from "../address.ts";
@@ -126,7 +126,7 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#leases.listSigners(groupId);
   }
 
-  async listHoldings(nodeId: NodeId): Promise<readonly Holding[]> {
+  async listOwned(nodeId: NodeId): Promise<readonly OwnedSubscription[]> {
     return this.#ownership.list(nodeId);
   }
 

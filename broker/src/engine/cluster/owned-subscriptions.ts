@@ -1,9 +1,9 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
-import type { Holding, SubscriptionKey } from "../../ports/coordinator.ts";
+import type { OwnedSubscription, SubscriptionKey } from "../../ports/coordinator.ts";
 
 /** Subscriptions of one group that are handled together. */
-export interface HoldingsPage<T> {
+export interface GroupPage<T> {
   readonly groupId: GroupId;
   readonly items: readonly T[];
 }
@@ -13,26 +13,26 @@ export interface RunningWorker extends SubscriptionKey {
   readonly groupId: GroupId;
 }
 
-export interface HoldingsDifference {
-  /** Holdings that another node asks for. */
-  readonly wanted: readonly HoldingsPage<Holding>[];
+export interface OwnedDifference {
+  /** Owned subscriptions that another node asks for. */
+  readonly wanted: readonly GroupPage<OwnedSubscription>[];
   /** Subscriptions that are owned without a worker, delivered without being owned, or delivered under another epoch. */
-  readonly doubtful: readonly HoldingsPage<SubscriptionId>[];
+  readonly doubtful: readonly GroupPage<SubscriptionId>[];
 }
 
 /** Maximum number of subscriptions in one page. */
-export const holdingsPageMax = 500;
+export const ownedPageMax = 500;
 
 /** Compares the subscriptions that a node owns with those that it delivers. */
-export function compareHoldings(holdings: readonly Holding[], running: Iterable<RunningWorker>): HoldingsDifference {
+export function compareOwned(owned: readonly OwnedSubscription[], running: Iterable<RunningWorker>): OwnedDifference {
   const workers = new Map([...running].map((worker) => [worker.id, worker]));
-  const wanted = new Map<GroupId, Holding[]>();
+  const wanted = new Map<GroupId, OwnedSubscription[]>();
   const doubtful = new Map<GroupId, SubscriptionId[]>();
-  for (const holding of holdings) {
-    const isDelivered = workers.get(holding.id)?.epoch === holding.epoch;
-    workers.delete(holding.id);
-    if (holding.wantedBy !== undefined) put(wanted, holding.groupId, holding);
-    else if (!isDelivered) put(doubtful, holding.groupId, holding.id);
+  for (const one of owned) {
+    const isDelivered = workers.get(one.id)?.epoch === one.epoch;
+    workers.delete(one.id);
+    if (one.wantedBy !== undefined) put(wanted, one.groupId, one);
+    else if (!isDelivered) put(doubtful, one.groupId, one.id);
   }
   for (const { id, groupId } of workers.values()) put(doubtful, groupId, id);
   return { wanted: toPages(wanted), doubtful: toPages(doubtful) };
@@ -44,11 +44,11 @@ function put<T>(byGroup: Map<GroupId, T[]>, groupId: GroupId, item: T): void {
   else known.push(item);
 }
 
-function toPages<T>(byGroup: ReadonlyMap<GroupId, readonly T[]>): readonly HoldingsPage<T>[] {
-  const pages: HoldingsPage<T>[] = [];
+function toPages<T>(byGroup: ReadonlyMap<GroupId, readonly T[]>): readonly GroupPage<T>[] {
+  const pages: GroupPage<T>[] = [];
   for (const [groupId, items] of byGroup) {
-    for (let start = 0; start < items.length; start += holdingsPageMax)
-      pages.push({ groupId, items: items.slice(start, start + holdingsPageMax) });
+    for (let start = 0; start < items.length; start += ownedPageMax)
+      pages.push({ groupId, items: items.slice(start, start + ownedPageMax) });
   }
   return pages;
 }
