@@ -47,8 +47,8 @@ export function testTopicSizes(store: () => Store): void {
 
   it("measures nothing of an unknown topic or group", async () => {
     await store().applyBlocks(group, blocks);
-    const stretch = { upTo: head, batchesMax: 10 };
-    expect(await store().measureTopic(group, { ...stretch, topic: parseTopicName("gamma") })).toEqual(nothing);
-    expect(await store().measureTopic(otherGroup, { ...stretch, topic: alpha })).toEqual(nothing);
+    const range = { upTo: head, batchesMax: 10 };
+    expect(await store().measureTopic(group, { ...range, topic: parseTopicName("gamma") })).toEqual(nothing);
+    expect(await store().measureTopic(otherGroup, { ...range, topic: alpha })).toEqual(nothing);
   });
 }

@@ -5,7 +5,7 @@ import { nonePending } from "../domain/pending-events.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
 import type { Topic } from "../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
-import type { BatchRange, IndexedBlock, Store, Stretch } from "./store.ts";
+import type { BatchRange, IndexedBlock, Store, PositionRange } from "./store.ts";
 import { testNameRanges } from "./store-name-ranges.contract.ts";
 import { testOperated } from "./store-operated.contract.ts";
 import { testTopicSizes } from "./store-topic-sizes.contract.ts";
@@ -343,7 +343,7 @@ function testCounts(store: () => Store): void {
     expect(await store().countEventsAfterEach(otherGroup, places)).toEqual(places.map(() => nonePending));
     expect(await store().countEventsAfterEach(group, [])).toEqual([]);
   });
-  it.each<[string, Omit<Stretch, "batchesMax">, [number, number]]>([
+  it.each<[string, Omit<PositionRange, "batchesMax">, [number, number]]>([
     ["everything", { after: positionZero, upTo: endOfBlock(6) }, [6, 3]],
     ["nothing", { after: endOfBlock(4), upTo: endOfBlock(5) }, [0, 0]],
     ["from inside a batch", { after: toPosition(2, 1), upTo: endOfBlock(2) }, [1, 2]],
@@ -353,7 +353,7 @@ function testCounts(store: () => Store): void {
     ["that ends where it begins", { after: endOfBlock(4), upTo: endOfBlock(4) }, [0, 0]],
   ])("counts the events of a range by topic: %s", async (_, bounds, [alphas, betas]) => {
     await store().applyBlocks(group, history);
-    const { counts, upTo } = await store().countStretch(group, { ...bounds, batchesMax: 10 });
+    const { counts, upTo } = await store().countRange(group, { ...bounds, batchesMax: 10 });
     const found = new Map(counts.map(({ topic, count }) => [topic, count]));
     expect([found.get(alpha) ?? 0, found.get(beta) ?? 0]).toEqual([alphas, betas]);
     expect(upTo).toBe(bounds.upTo);
@@ -361,19 +361,19 @@ function testCounts(store: () => Store): void {
   it("stops counting a range at the batch limit, and returns how far it came", async () => {
     await store().applyBlocks(group, history);
     const whole = { after: positionZero, upTo: endOfBlock(6) };
-    const first = await store().countStretch(group, { ...whole, batchesMax: 2 });
+    const first = await store().countRange(group, { ...whole, batchesMax: 2 });
     expect(first.upTo).toBe(toPosition(2, 4));
     expect(new Set(first.counts.map(({ count }) => count))).toEqual(new Set([2, 3]));
-    const second = await store().countStretch(group, { ...whole, after: first.upTo, batchesMax: 2 });
+    const second = await store().countRange(group, { ...whole, after: first.upTo, batchesMax: 2 });
     const found = [alpha, beta].map((topic) => ({ topic, first: firstAfter(topic, first.upTo) }));
     const counts = found.map(({ topic, ...rest }) => ({ topic, count: topic === alpha ? 2 : 1, ...rest }));
     expect(second).toEqual({ counts: expect.arrayContaining(counts), upTo: toPosition(4, 2) });
-    const third = await store().countStretch(group, { ...whole, after: second.upTo, batchesMax: 2 });
+    const third = await store().countRange(group, { ...whole, after: second.upTo, batchesMax: 2 });
     expect(third).toEqual({ counts: [{ topic: alpha, count: 1, first: toPosition(6, 0) }], upTo: endOfBlock(6) });
   });
   it("counts nothing for an unknown group", async () => {
-    const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
-    expect(await store().countStretch(otherGroup, stretch)).toEqual({ counts: [], upTo: stretch.upTo });
+    const range = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
+    expect(await store().countRange(otherGroup, range)).toEqual({ counts: [], upTo: range.upTo });
   });
   it("reads as many events as it counts", async () => {
     await store().applyBlocks(group, history);

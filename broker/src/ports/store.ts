@@ -157,7 +157,7 @@ export interface TopicPlace {
 }
 
 /** A range of the index: events after `after` and up to `upTo`, both positions. */
-export interface Stretch {
+export interface PositionRange {
   readonly after: Position;
   readonly upTo: Position;
   /** Maximum number of batches to count; at least one if there is any. */
@@ -165,7 +165,7 @@ export interface Stretch {
 }
 
 /** Events of a range by topic. */
-export interface StretchCounts {
+export interface RangeCounts {
   /** Each topic once, in any order. */
   readonly counts: readonly (PendingEvents & { readonly topic: TopicName })[];
   /** End of the counted part: the end of the range, or of the last counted batch. */
@@ -173,14 +173,14 @@ export interface StretchCounts {
 }
 
 /** The newest batches of a topic with no event after `upTo`. */
-export interface TopicStretch {
+export interface TopicRange {
   readonly topic: TopicName;
   readonly upTo: Position;
   /** Maximum number of batches to measure. */
   readonly batchesMax: number;
 }
 
-/** Result of measuring the batches of a {@link TopicStretch}. */
+/** Result of measuring the batches of a {@link TopicRange}. */
 export interface TopicSize {
   readonly batchCount: number;
   /** Bytes of the encoded events, including events whose copy was dropped. */
@@ -340,9 +340,9 @@ export interface Store extends PublishKeys {
   /** The events after many places, with one read of the index: for each place, in order, the count and the first event. */
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]>;
   /** Counts events of all topics, by topic, without reading them. */
-  countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
+  countRange(groupId: GroupId, range: PositionRange): Promise<RangeCounts>;
   /** Measures batches of one topic without reading their events. */
-  measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize>;
+  measureTopic(groupId: GroupId, range: TopicRange): Promise<TopicSize>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
   /** The subscriptions that exist, in any order. */

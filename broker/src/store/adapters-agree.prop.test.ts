@@ -221,10 +221,10 @@ async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promis
 }
 
 /** Counts the events of a range by topic, page by page. */
-async function countStretchByPages(store: Store, { after, upTo, batchesMax }: BatchRange) {
+async function countRangeByPages(store: Store, { after, upTo, batchesMax }: BatchRange) {
   const found = new Map<TopicName, PendingEvents>();
   for (let from = after; from < upTo; ) {
-    const page = await store.countStretch(group, { after: from, upTo, batchesMax });
+    const page = await store.countRange(group, { after: from, upTo, batchesMax });
     for (const { topic, count, first } of page.counts) {
       const known = found.get(topic);
       found.set(topic, { count: (known?.count ?? 0) + count, first: known?.first ?? first });
@@ -235,7 +235,7 @@ async function countStretchByPages(store: Store, { after, upTo, batchesMax }: Ba
   return found;
 }
 
-function countStretchNaively(batches: readonly EventBatch[], { after, upTo }: BatchRange) {
+function countRangeNaively(batches: readonly EventBatch[], { after, upTo }: BatchRange) {
   const found = new Map<TopicName, PendingEvents>();
   for (const { topic, firstPosition, count } of batches) {
     for (let position = firstPosition as number; position < firstPosition + count; position += 1) {
@@ -270,5 +270,5 @@ async function checkCounts(store: Store, batches: readonly EventBatch[], range: 
   for (const { count, first } of found) {
     expect(first === undefined ? 0 : countNaively(batches, name, before(first))).toBe(count);
   }
-  expect(await countStretchByPages(store, range)).toEqual(countStretchNaively(batches, range));
+  expect(await countRangeByPages(store, range)).toEqual(countRangeNaively(batches, range));
 }

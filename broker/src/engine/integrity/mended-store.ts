@@ -17,7 +17,7 @@ type Own = Pick<
   | "readBatches"
   | "countEventsAfter"
   | "countEventsAfterEach"
-  | "countStretch"
+  | "countRange"
   | "measureTopic"
   | "findSubscription"
   | "findSubscriptions"
@@ -38,8 +38,8 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     countEventsAfter: (groupId, topic, after) =>
       mender.read(groupId, () => store.countEventsAfter(groupId, topic, after)),
     countEventsAfterEach: (groupId, places) => mender.read(groupId, () => store.countEventsAfterEach(groupId, places)),
-    countStretch: (groupId, stretch) => mender.read(groupId, () => store.countStretch(groupId, stretch)),
-    measureTopic: (groupId, stretch) => mender.read(groupId, () => store.measureTopic(groupId, stretch)),
+    countRange: (groupId, range) => mender.read(groupId, () => store.countRange(groupId, range)),
+    measureTopic: (groupId, range) => mender.read(groupId, () => store.measureTopic(groupId, range)),
     findSubscription: async (id) => {
       const row = await store.findSubscription(id);
       return row && report([row])[0];

@@ -29,7 +29,7 @@ export interface BlockFinderOptions {
 }
 
 /** A range of blocks, with its ends. */
-interface Stretch {
+interface BlockRange {
   readonly first: number;
   readonly last: number;
 }
@@ -52,9 +52,9 @@ export class BlockFinder {
     let last = after === undefined ? await headOf(group) : toBlock(after) - 1;
     let width = blocksReadFirst;
     for (let reads = 0; last >= 0 && reads < blockReadsMax && items.length < limit; reads += 1) {
-      const stretch = { first: Math.max(0, last - width + 1), last };
-      const { batches, isCut } = await this.#read(group.id, stretch);
-      if (isCut && stretch.first < last) {
+      const range = { first: Math.max(0, last - width + 1), last };
+      const { batches, isCut } = await this.#read(group.id, range);
+      if (isCut && range.first < last) {
         width = Math.max(1, Math.floor(width / 8));
         continue;
       }
@@ -62,14 +62,14 @@ export class BlockFinder {
         if (items.length === limit) return { items, next: String(items.at(-1)?.block) };
         items.push(view);
       }
-      last = stretch.first - 1;
+      last = range.first - 1;
       width = batches.length === 0 ? Math.min(width * 4, blocksReadMax) : blocksReadFirst;
       await slices.pause();
     }
     return { items, next: last < 0 ? undefined : String(last + 1) };
   }
 
-  async #read(groupId: GroupId, { first, last }: Stretch) {
+  async #read(groupId: GroupId, { first, last }: BlockRange) {
     const after = first === 0 ? positionZero : endOfBlock(first - 1);
     const bounds = { batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
     const batches = await this.#options.keptStore.readBatches(groupId, {

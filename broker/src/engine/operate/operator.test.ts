@@ -305,18 +305,18 @@ describe("work for many subscriptions", () => {
   }
 
   it.each([true, false])("counts the events of all subscriptions together (dry run: %s)", async (isDryRun) => {
-    let stretches = 0;
+    let ranges = 0;
     const ids = await startWaiting((memory) => ({
-      countStretch: (...call) => {
-        stretches += 1;
-        return memory.countStretch(...call);
+      countRange: (...call) => {
+        ranges += 1;
+        return memory.countRange(...call);
       },
     }));
-    stretches = 0;
+    ranges = 0;
     const call = { ...page, order: { kind: "pause" } as const, isDryRun };
     const { items } = await settle(engine.broker.operator.orderSubscriptions(testCaller, {}, call));
     expect(items).toEqual(expect.arrayContaining(ids.map((id) => ({ id, events: 3 }))));
-    expect(stretches).toBeLessThanOrEqual(2); // for the search and for the order
+    expect(ranges).toBeLessThanOrEqual(2); // for the search and for the order
   });
 
   it("ends when the caller leaves, before it changes a subscription", async () => {

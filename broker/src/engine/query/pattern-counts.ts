@@ -9,7 +9,7 @@ import type { Store } from "../../ports/store.ts";
 /** Maximum number of batches that one call of the store counts. */
 const batchesCountedMax = 1_000;
 
-/** Maximum number of topics that one step counts when a stretch has more batches than there are topics. */
+/** Maximum number of topics that one step counts when a range has more batches than there are topics. */
 const topicsCountedMax = 500;
 
 export interface PatternCountsOptions {
@@ -43,7 +43,7 @@ export class PatternCounts {
   /** Moves back to a cursor; a cursor after the current position changes nothing. */
   async goBackTo(cursor: Position): Promise<void> {
     if (cursor >= this.#from) return;
-    if (!(await this.#addStretch(cursor))) await this.#countAnew(cursor);
+    if (!(await this.#addRange(cursor))) await this.#countAnew(cursor);
     this.#from = cursor;
   }
 
@@ -53,12 +53,12 @@ export class PatternCounts {
   }
 
   /** Adds the events between a cursor and the current position. Returns false if they fill more batches than there are topics: then the tally is invalid. */
-  async #addStretch(cursor: Position): Promise<boolean> {
+  async #addRange(cursor: Position): Promise<boolean> {
     const { store, slices, groupId } = this.#options;
     const { total } = await store.listTopics(groupId, { offset: 0, limit: 1 });
     for (let after = cursor, batches = 0; after < this.#from; batches += batchesCountedMax) {
       if (batches > total) return false;
-      const counted = await store.countStretch(groupId, {
+      const counted = await store.countRange(groupId, {
         after,
         upTo: this.#from,
         batchesMax: batchesCountedMax,

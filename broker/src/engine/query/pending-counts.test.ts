@@ -36,14 +36,14 @@ async function countAll(standings: readonly Standing[]): Promise<readonly number
 function countCalls(): Map<string, number> {
   const calls = new Map<string, number>();
   const note = (name: string): void => void calls.set(name, (calls.get(name) ?? 0) + 1);
-  const { countEventsAfterEach: countEach, countStretch } = store;
+  const { countEventsAfterEach: countEach, countRange } = store;
   store.countEventsAfterEach = (groupId, places) => {
     note("countEventsAfterEach");
     return countEach.call(store, groupId, places);
   };
-  store.countStretch = (groupId, stretch) => {
-    note("countStretch");
-    return countStretch.call(store, groupId, stretch);
+  store.countRange = (groupId, range) => {
+    note("countRange");
+    return countRange.call(store, groupId, range);
   };
   return calls;
 }
@@ -82,7 +82,7 @@ it("calls the store once for 500 patterns with the same cursor", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
   await countAll(Array.from({ length: 500 }, (_, index) => standing(`${index}/#`)));
-  expect(calls).toEqual(new Map([["countStretch", 1]]));
+  expect(calls).toEqual(new Map([["countRange", 1]]));
 });
 
 it("does not call the store if nothing was added", async () => {
@@ -98,7 +98,7 @@ it("counts each topic instead if there are more batches between two cursors than
   expect(await countAll(cursors.map((cursor) => standing("#", cursor)))).toEqual([10, 3_000, 5_000]);
   expect(calls).toEqual(
     new Map([
-      ["countStretch", 3],
+      ["countRange", 3],
       ["countEventsAfterEach", 2],
     ]),
   );

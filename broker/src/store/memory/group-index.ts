@@ -22,12 +22,12 @@ import {
   reorganisationBlocksMax,
   type SkippedEntry,
   skippedEntriesMax,
-  type Stretch,
-  type StretchCounts,
+  type PositionRange,
+  type RangeCounts,
   type TopicPage,
   type TopicQuery,
   type TopicSize,
-  type TopicStretch,
+  type TopicRange,
   vanishedBatchesMax,
 } from "../../ports/store.ts";
 import {
@@ -227,7 +227,7 @@ export class GroupIndex {
     return { count: total - next.eventsBefore - inBatch, first: advance(next.batch.firstPosition, inBatch) };
   }
 
-  countStretch({ after, upTo, batchesMax }: Stretch): StretchCounts {
+  countRange({ after, upTo, batchesMax }: PositionRange): RangeCounts {
     const counts = new Map<TopicName, PendingEvents>();
     const start = lowerBound(this.#batches, after + 1, lastPositionOfRecord);
     let end = start;
@@ -246,7 +246,7 @@ export class GroupIndex {
     };
   }
 
-  measureTopic({ topic, upTo, batchesMax }: TopicStretch): TopicSize {
+  measureTopic({ topic, upTo, batchesMax }: TopicRange): TopicSize {
     const records = this.#batchesByTopic.get(topic) ?? [];
     const end = lowerBound(records, upTo + 1, lastPositionOfRecord);
     const found = records.slice(Math.max(0, end - batchesMax), end);

@@ -37,10 +37,10 @@ import type {
   RollBack,
   SkippedEntry,
   Store,
-  Stretch,
-  StretchCounts,
+  PositionRange,
+  RangeCounts,
   TopicSize,
-  TopicStretch,
+  TopicRange,
   SubscriptionPage,
   TopicPage,
   TopicQuery,
@@ -190,12 +190,12 @@ export class MemoryStore extends MemoryGroups implements Store {
     return places.map(({ topic, after }) => group?.findEventsAfter(topic, after) ?? nonePending);
   }
 
-  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
-    return this.#groups.get(groupId)?.countStretch(stretch) ?? { counts: [], upTo: stretch.upTo };
+  async countRange(groupId: GroupId, range: PositionRange): Promise<RangeCounts> {
+    return this.#groups.get(groupId)?.countRange(range) ?? { counts: [], upTo: range.upTo };
   }
 
-  async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
-    return this.#groups.get(groupId)?.measureTopic(stretch) ?? { batchCount: 0, byteCount: 0, first: undefined };
+  async measureTopic(groupId: GroupId, range: TopicRange): Promise<TopicSize> {
+    return this.#groups.get(groupId)?.measureTopic(range) ?? { batchCount: 0, byteCount: 0, first: undefined };
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {

@@ -3,21 +3,21 @@ import { batchPlaceColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
 import type { BatchTable, Schema } from "./schema.ts";
 
-/** Counters at both ends of a stretch of batches: `ordinal` in a group, `events_before` in a topic. Neither has gaps; see BatchTable. */
+/** Counters at both ends of a range of batches: `ordinal` in a group, `events_before` in a topic. Neither has gaps; see BatchTable. */
 export interface Ends {
-  /** The counter that the first batch of the stretch must have. */
+  /** The counter that the first batch of the range must have. */
   readonly first: number;
-  /** The counter that the batch after the stretch has, or will have. */
+  /** The counter that the batch after the range has, or will have. */
   readonly next: number;
 }
 
-/** A stretch of stored batches: from a position (exclusive) up to the last position of its last batch. */
-interface Stretch {
+/** A range of stored batches: from a position (exclusive) up to the last position of its last batch. */
+interface BatchSpan {
   readonly after: number;
   readonly last: number;
 }
-type OfGroup = Stretch & { readonly groupId: string };
-type OfTopic = Stretch & { readonly topicId: number };
+type OfGroup = BatchSpan & { readonly groupId: string };
+type OfTopic = BatchSpan & { readonly topicId: number };
 
 interface Key {
   readonly groupId: string;

@@ -3,7 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { blockOf, endOfBlock, fromStored } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { Stretch, StretchCounts, TopicPlace, TopicSize, TopicStretch } from "../../ports/store.ts";
+import type { PositionRange, RangeCounts, TopicPlace, TopicSize, TopicRange } from "../../ports/store.ts";
 import { batchPlaceColumns } from "./index-queries.ts";
 import type { KeyedTopic } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -28,9 +28,9 @@ export async function countEventsAfterEach(
 }
 
 /** See the port. @throws IndexDamagedError. */
-export async function countStretch(database: SqlDatabase, groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
-  const { after, upTo, batchesMax } = stretch;
-  const rows = await batchesOfStretch(database, groupId, stretch).execute();
+export async function countRange(database: SqlDatabase, groupId: GroupId, range: PositionRange): Promise<RangeCounts> {
+  const { after, upTo, batchesMax } = range;
+  const rows = await batchesOfRange(database, groupId, range).execute();
   const counts = new Map<TopicName, PendingEvents>();
   for (const row of rows) {
     const name = (row.name ?? "") as TopicName; // The row's checksum covers the name; checkPlace verifies it.
@@ -54,7 +54,7 @@ export async function countStretch(database: SqlDatabase, groupId: GroupId, stre
 export async function measureTopic(
   { relaxed }: SqlDatabase,
   { topicId, topic }: KeyedTopic,
-  { upTo, batchesMax }: TopicStretch,
+  { upTo, batchesMax }: TopicRange,
 ): Promise<TopicSize> {
   const rows = await relaxed
     .selectFrom("batches")
@@ -70,7 +70,7 @@ export async function measureTopic(
 }
 
 /** A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. The outer join keeps planners from reading the topics first. */
-export function batchesOfStretch({ relaxed }: SqlDatabase, groupId: GroupId, { after, upTo, batchesMax }: Stretch) {
+export function batchesOfRange({ relaxed }: SqlDatabase, groupId: GroupId, { after, upTo, batchesMax }: PositionRange) {
   return relaxed
     .selectFrom("batches")
     .leftJoin("topics", "topics.topic_id", "batches.topic_id")

@@ -21,7 +21,7 @@ interface Range {
   readonly limit: number;
 }
 
-interface Stretch {
+interface BatchSpan {
   readonly after: number;
   readonly last: number;
 }
@@ -192,7 +192,7 @@ function createRangeQueries(database: Kysely<Schema>) {
     findSizes: prepare((values: Range & InGroup) => sizes(values).where("group_id", "=", values.groupId)),
     findSizesOfTopic: prepare((values: Range & OfTopic) => sizes(values).where("topic_id", "=", values.topicId)),
     // An outer join, so that no planner can start with the topics and sort.
-    readBatches: prepare((values: Stretch & InGroup) =>
+    readBatches: prepare((values: BatchSpan & InGroup) =>
       database
         .selectFrom("batches")
         .leftJoin("topics", "topics.topic_id", "batches.topic_id")
@@ -202,7 +202,7 @@ function createRangeQueries(database: Kysely<Schema>) {
         .where("batches.last_position", "<=", values.last)
         .orderBy("last_position"),
     ),
-    readBatchesOfTopic: prepare((values: Stretch & OfTopic) =>
+    readBatchesOfTopic: prepare((values: BatchSpan & OfTopic) =>
       database
         .selectFrom("batches")
         .select(batchColumns)

@@ -4,7 +4,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
-import { batchesOfStretch, nextBatchOfEach } from "./count-events.ts";
+import { batchesOfRange, nextBatchOfEach } from "./count-events.ts";
 import { indexChecks } from "./find-contradiction.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
@@ -27,7 +27,7 @@ describe("query plans", () => {
 
   const named = { groupId: "1", name: "a" };
   const range = { groupId: "1", topicId: 1, after: 1, upTo: 2, upToEndOfBlock: 3, limit: 4 };
-  const stretch = { groupId: "1", topicId: 1, after: 1, last: 2 };
+  const span = { groupId: "1", topicId: 1, after: 1, last: 2 };
   type Queries = ReturnType<typeof createIndexQueries>;
   it.each<[string, (queries: Queries) => CompiledQuery, readonly RegExp[]]>([
     ["findHead", (q) => q.findHead.bind(named), [/^SEARCH groups USING INDEX/]],
@@ -53,12 +53,12 @@ describe("query plans", () => {
     ["findSizesOfTopic", (q) => q.findSizesOfTopic.bind(range), [/^SEARCH batches .*topic_id=\? AND last_position>/]],
     [
       "readBatches",
-      (q) => q.readBatches.bind(stretch),
+      (q) => q.readBatches.bind(span),
       [/^SEARCH batches .*group_id=\? AND last_position>/, /^SEARCH topics USING INTEGER PRIMARY KEY/],
     ],
     [
       "readBatchesOfTopic",
-      (q) => q.readBatchesOfTopic.bind(stretch),
+      (q) => q.readBatchesOfTopic.bind(span),
       [/^SEARCH batches .*topic_id=\? AND last_position>/],
     ],
     [
@@ -127,9 +127,9 @@ describe("query plans", () => {
     expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));
   });
 
-  it("batchesOfStretch reads batches in the order of an index", async () => {
+  it("batchesOfRange reads batches in the order of an index", async () => {
     const bounds = { after: positionZero, upTo: toPosition(1, 0), batchesMax: 3 };
-    const query = batchesOfStretch(database, defaultGroupId, bounds).compile();
+    const query = batchesOfRange(database, defaultGroupId, bounds).compile();
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
     const steps = [/^SEARCH batches .*group_id=\? AND last_position>/, /^SEARCH topics USING INTEGER PRIMARY KEY/];
     expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));

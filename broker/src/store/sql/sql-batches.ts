@@ -19,7 +19,7 @@ import { checksumOfRow } from "./row-checksums.ts";
 import { fromBatchRow, type KeyedTopic } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "./schema.ts";
 
-/** Maximum number of reads of a stretch that seems to lack batches. A reorg may happen between two statements, or an index of the database may be damaged. */
+/** Maximum number of reads of a range that seems to lack batches. A reorg may happen between two statements, or an index of the database may be damaged. */
 const looksMax = 3;
 
 /** A batch's row without its events. */
@@ -35,7 +35,7 @@ interface Look<Value> {
 interface Density {
   readonly numberOf: (row: BatchPlace) => number;
   readonly widthOf: (row: BatchPlace) => number;
-  readonly ends: (stretch: { readonly after: number; readonly last: number }) => CompiledQuery<Ends>;
+  readonly ends: (range: { readonly after: number; readonly last: number }) => CompiledQuery<Ends>;
 }
 
 export interface SqlBatchesOptions {
@@ -107,7 +107,7 @@ export class SqlBatches {
     const density: Density = {
       numberOf: ({ ordinal }) => ordinal,
       widthOf: () => 1,
-      ends: (stretch) => this.#own.endsInGroup.bind({ groupId, ...stretch }),
+      ends: (range) => this.#own.endsInGroup.bind({ groupId, ...range }),
     };
     return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
   }
@@ -127,7 +127,7 @@ export class SqlBatches {
     const density: Density = {
       numberOf: (row) => row.events_before,
       widthOf: countOf,
-      ends: (stretch) => this.#own.endsInTopic.bind({ topicId, ...stretch }),
+      ends: (range) => this.#own.endsInTopic.bind({ topicId, ...range }),
     };
     return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
   }

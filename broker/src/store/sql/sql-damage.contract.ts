@@ -100,15 +100,15 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["first_position", sql`first_position = first_position - 1`],
     ])("counts nothing after a change of %s, until the batch is mended", async (_, assignment) => {
       const places = [{ topic: alpha, after: toPosition(2, 9) }];
-      const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
+      const range = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
       const counts = async () => [
         await store.countEventsAfterEach(group, places),
-        await store.countStretch(group, stretch),
+        await store.countRange(group, range),
       ];
       const whole = await counts();
       await change(sql`update batches set ${assignment} where ${row}`);
       await expect(store.countEventsAfterEach(group, places)).rejects.toBeInstanceOf(IndexDamagedError);
-      await expect(store.countStretch(group, stretch)).rejects.toBeInstanceOf(IndexDamagedError);
+      await expect(store.countRange(group, range)).rejects.toBeInstanceOf(IndexDamagedError);
       expect(await mendAll()).toBe(1);
       expect(await counts()).toEqual(whole);
     });

@@ -19,16 +19,16 @@ import {
   type RetainedPage,
   type RollBack,
   type SkippedEntry,
-  type Stretch,
-  type StretchCounts,
+  type PositionRange,
+  type RangeCounts,
   type TopicPage,
   type TopicQuery,
   type TopicSize,
-  type TopicStretch,
+  type TopicRange,
   type TopicPlace,
 } from "../../ports/store.ts";
 import { type IndexPlan, lastPositionOf, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
-import { countEventsAfterEach, countStretch, measureTopic } from "./count-events.ts";
+import { countEventsAfterEach, countRange, measureTopic } from "./count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries, topicsIn } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { findRetained, listRetained, saveRetained } from "./retained-rows.ts";
@@ -230,15 +230,15 @@ export class SqlIndex {
     return countEventsAfterEach(this.#shared, groupId, { places, topics });
   }
 
-  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
-    return countStretch(this.#shared, groupId, stretch);
+  async countRange(groupId: GroupId, range: PositionRange): Promise<RangeCounts> {
+    return countRange(this.#shared, groupId, range);
   }
 
-  async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
-    const topic = await this.#findKeyed(this.#database, groupId, stretch.topic);
+  async measureTopic(groupId: GroupId, range: TopicRange): Promise<TopicSize> {
+    const topic = await this.#findKeyed(this.#database, groupId, range.topic);
     return topic === undefined
       ? { batchCount: 0, byteCount: 0, first: undefined }
-      : measureTopic(this.#shared, topic, stretch);
+      : measureTopic(this.#shared, topic, range);
   }
 
   /** Runs one change of a group's index at a time, only for the follower, and sends a hint to readers. */

@@ -39,10 +39,10 @@ import type {
   RollBack,
   SkippedEntry,
   Store,
-  Stretch,
-  StretchCounts,
+  PositionRange,
+  RangeCounts,
   TopicSize,
-  TopicStretch,
+  TopicRange,
   SubscriptionPage,
   TopicPage,
   TopicQuery,
@@ -251,12 +251,12 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#opened().index.countEventsAfterEach(groupId, places);
   }
 
-  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
-    return this.#opened().index.countStretch(groupId, stretch);
+  async countRange(groupId: GroupId, range: PositionRange): Promise<RangeCounts> {
+    return this.#opened().index.countRange(groupId, range);
   }
 
-  async measureTopic(groupId: GroupId, stretch: TopicStretch): Promise<TopicSize> {
-    return this.#opened().index.measureTopic(groupId, stretch);
+  async measureTopic(groupId: GroupId, range: TopicRange): Promise<TopicSize> {
+    return this.#opened().index.measureTopic(groupId, range);
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {

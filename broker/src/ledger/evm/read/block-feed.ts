@@ -285,8 +285,8 @@ export class BlockFeed {
   ): Promise<Round | "gone"> {
     const { reader, isFinal } = this.#options;
     const headers = isFinal ? this.#headers : this.#headersOfChain();
-    const stretch = { after, to, blocksMax: size.blocks, headers, head: this.#head?.number ?? -1 };
-    const round = isFinal ? await reader.readFinal(stretch) : await reader.read(stretch);
+    const range = { after, to, blocksMax: size.blocks, headers, head: this.#head?.number ?? -1 };
+    const round = isFinal ? await reader.readFinal(range) : await reader.read(range);
     if (round !== undefined) size.onAnswer(round.bytes);
     return round ?? "gone";
   }

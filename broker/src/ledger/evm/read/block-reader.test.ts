@@ -12,9 +12,9 @@ test("rejects logs of a range from a node that lacks the last block of the range
   for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
   const rpc = new Rpc(node);
   const reader = new BlockReader({ rpc, registry, account: registry, verifier: new BatchVerifier() });
-  const stretch = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, headers: new Map() };
+  const range = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, headers: new Map() };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
-  await expect(reader.read(stretch)).rejects.toMatchObject({ kind: "refused" });
+  await expect(reader.read(range)).rejects.toMatchObject({ kind: "refused" });
   node.behind = () => 0;
-  expect((await reader.read(stretch))?.blocks.flatMap(({ entries }) => entries)).toHaveLength(16);
+  expect((await reader.read(range))?.blocks.flatMap(({ entries }) => entries)).toHaveLength(16);
 });

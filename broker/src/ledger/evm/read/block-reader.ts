@@ -39,7 +39,7 @@ export interface BlockReaderOptions {
 }
 
 /** The range to read: blocks after `after` up to `to`, at most `blocksMax`. */
-export interface Stretch {
+export interface ReadRange {
   /** Undefined before the first block. */
   readonly after: BlockRef | undefined;
   readonly to: number;
@@ -67,7 +67,7 @@ export class BlockReader {
   }
 
   /** Reads blocks of a chain without reorgs. @throws RpcFailure. */
-  async readFinal({ after, to, blocksMax, headers }: Stretch): Promise<Round> {
+  async readFinal({ after, to, blocksMax, headers }: ReadRange): Promise<Round> {
     const from = (after?.number ?? -1) + 1;
     const range = { from, to: Math.min(to, from + blocksMax - 1) };
     const held = this.#options.pushed?.take(range) ?? (await this.#findHeld(range));
@@ -93,11 +93,11 @@ export class BlockReader {
    * range; near the head block by block, since a lagging endpoint would return too few logs for a range.
    * @throws RpcFailure, also if the chain changed meanwhile or endpoints disagree; then read again.
    */
-  async read(stretch: Stretch): Promise<Round | undefined> {
-    const { after, to, blocksMax, head, headers } = stretch;
+  async read(range: ReadRange): Promise<Round | undefined> {
+    const { after, to, blocksMax, head, headers } = range;
     const from = (after?.number ?? -1) + 1;
     const farEnd = Math.min(to, head - nearBlocks, from + blocksMax - 1);
-    if (farEnd < from || blocksMax === 1) return this.#readLinked(stretch);
+    if (farEnd < from || blocksMax === 1) return this.#readLinked(range);
     const round = await this.#readRange({ from, to: farEnd }, headers);
     if (after !== undefined && !(await this.isOnChain(after))) return undefined;
     return from === 0 ? this.#withFirst(round) : round;
@@ -109,15 +109,15 @@ export class BlockReader {
   }
 
   /** Reads one block after a failure, so that an unreliable endpoint suffices. Each success doubles the number. */
-  async #readLinked(stretch: Stretch): Promise<Round | undefined> {
+  async #readLinked(range: ReadRange): Promise<Round | undefined> {
     const atOnce = this.#atOnce;
     this.#atOnce = 1;
-    const round = await this.#readSome(stretch, atOnce);
+    const round = await this.#readSome(range, atOnce);
     this.#atOnce = Math.min(requestsAtOnce, atOnce * 2);
     return round;
   }
 
-  async #readSome({ after, to, headers: known }: Stretch, atOnce: number): Promise<Round | undefined> {
+  async #readSome({ after, to, headers: known }: ReadRange, atOnce: number): Promise<Round | undefined> {
     const from = (after?.number ?? -1) + 1;
     const numbers = Array.from({ length: Math.min(atOnce, to - from + 1) }, (_, index) => from + index);
     const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, known))));

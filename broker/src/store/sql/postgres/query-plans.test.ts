@@ -6,7 +6,7 @@ import { toPosition } from "../../../domain/position.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
-import { batchesOfStretch, nextBatchOfEach } from "../count-events.ts";
+import { batchesOfRange, nextBatchOfEach } from "../count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
@@ -50,7 +50,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     upToEndOfBlock: middle + 2 ** 40,
     limit: 64,
   };
-  const stretch = { groupId: "1", topicId: 17, after: middle, last: toPosition(batches / 2 + 64, 0) };
+  const span = { groupId: "1", topicId: 17, after: middle, last: toPosition(batches / 2 + 64, 0) };
   const cases: readonly (readonly [string, (queries: Queries) => CompiledQuery])[] = [
     ["findTopic", (q) => q.findTopic.bind(named)],
     ["findTopicsByDigest", (q) => q.findTopicsByDigest.bind({ ...named, digest: "17" })],
@@ -60,8 +60,8 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     ["findNextBatch", (q) => q.findNextBatch.bind({ topicId: 17, after: middle })],
     ["findSizes", (q) => q.findSizes.bind(range)],
     ["findSizesOfTopic", (q) => q.findSizesOfTopic.bind(range)],
-    ["readBatches", (q) => q.readBatches.bind(stretch)],
-    ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(stretch)],
+    ["readBatches", (q) => q.readBatches.bind(span)],
+    ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(span)],
   ];
 
   it.each(cases)("%s scans no table, with or without statistics", async (_, bind) => {
@@ -146,9 +146,9 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("batchesOfStretch reads batches in the order of an index, up to a limit", async () => {
+  it("batchesOfRange reads batches in the order of an index, up to a limit", async () => {
     const bounds = { after: middle, upTo: toPosition(batches, 0), batchesMax: 1_000 };
-    const query = batchesOfStretch(database, defaultGroupId, bounds).compile();
+    const query = batchesOfRange(database, defaultGroupId, bounds).compile();
     const plan = (await planOf(query, true)).join("\n");
     expect(plan).toMatch(/Limit[^]*Index Scan using batches_by_position/);
     expect(plan).not.toMatch(/Seq Scan on batches/);
