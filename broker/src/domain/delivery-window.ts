@@ -27,14 +27,14 @@ export interface InFlight {
   readonly rejections?: number | undefined;
 }
 
-/** Whether an event is beside the stream of the session's own filters (retained, or from a share), so that the cursor ignores it. */
-export function isBeside({ isRetained, share }: Pick<InFlight, "isRetained" | "share">): boolean {
+/** Whether an event is outside the stream of the session's own filters (retained, or from a share), so that the cursor ignores it. */
+export function isOutsideStream({ isRetained, share }: Pick<InFlight, "isRetained" | "share">): boolean {
   return isRetained === true || share !== undefined;
 }
 
 /**
  * The events that a peer has not acknowledged, in the order in which they were given. The peer may acknowledge in any order. Events of the
- * session's stream ascend by position, and the lowest one bounds the cursor. Events beside the stream do not: the session stores their positions.
+ * session's stream ascend by position, and the lowest one bounds the cursor. Events outside the stream do not: the session stores their positions.
  */
 export class DeliveryWindow {
   readonly #entries = new LazyMap<Ticket, InFlight>();
@@ -47,7 +47,7 @@ export class DeliveryWindow {
   /** Position of the oldest event of the stream that the peer may have to get again; undefined for none. */
   get lowest(): Position | undefined {
     for (const entry of this.#entries.values()) {
-      if (!isBeside(entry) && entry.state === "given") return entry.position;
+      if (!isOutsideStream(entry) && entry.state === "given") return entry.position;
     }
     return undefined;
   }
@@ -116,12 +116,12 @@ export class DeliveryWindow {
   }
 
   /**
-   * Removes the events after `to`, and those beside the stream after `besideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
+   * Removes the events after `to`, and those outside the stream after `outsideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
    * `received`: the peer may keep its ticket until the release, and would take a new event with that ticket for a repeat.
    */
-  rollBack(to: Position, besideTo = to): void {
+  rollBack(to: Position, outsideTo = to): void {
     for (const entry of this.#entries.values()) {
-      const position = isBeside(entry) ? besideTo : to;
+      const position = isOutsideStream(entry) ? outsideTo : to;
       if (entry.position <= position) continue;
       if (entry.qos === 2) this.#entries.set(entry.ticket, { ...entry, position, state: "received" });
       else this.#entries.delete(entry.ticket);

@@ -1,4 +1,4 @@
-import { type DeliveryWindow, type InFlight, isBeside, type Ticket } from "../../domain/delivery-window.ts";
+import { type DeliveryWindow, type InFlight, isOutsideStream, type Ticket } from "../../domain/delivery-window.ts";
 import { minOf, type Position } from "../../domain/position.ts";
 import type { SessionState } from "../../ports/session-store.ts";
 import type { Feed } from "../dispatch/feed.ts";
@@ -68,9 +68,9 @@ export function createConnection(
   };
 }
 
-/** The events in flight of the session's stream, or those beside it: retained events and events of shares. */
-export function inFlight(window: DeliveryWindow, where: "stream" | "beside"): readonly InFlight[] {
-  return [...window.entries].filter((entry) => isBeside(entry) === (where === "beside"));
+/** The events in flight of the session's stream, or those outside it: retained events and events of shares. */
+export function inFlight(window: DeliveryWindow, where: "stream" | "outside"): readonly InFlight[] {
+  return [...window.entries].filter((entry) => isOutsideStream(entry) === (where === "outside"));
 }
 
 /** The tickets that the peer has up to `ticket`, in the order of delivery; empty if it does not have `ticket`. */
@@ -108,7 +108,7 @@ export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolea
  * Whether the peer may get another event of a share. Events that an earlier connection did not acknowledge count too, even if this one does not have them
  * yet: otherwise the window would grow with each connection.
  */
-export function hasRoomBeside(connection: Connection | undefined, inFlightCount: number): boolean {
+export function hasRoomForShares(connection: Connection | undefined, inFlightCount: number): boolean {
   if (connection?.reading === undefined || !hasRoom(connection)) return false;
   return inFlightCount < connection.windowMax;
 }

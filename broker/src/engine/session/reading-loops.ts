@@ -35,7 +35,7 @@ export class ReadingLoops implements Reading {
   readonly #receiver: Receiver;
   readonly #ending = new Cancellation();
   readonly #live: Promise<void>;
-  #beside: Promise<void> | undefined;
+  #outside: Promise<void> | undefined;
   #rejected: Promise<void> | undefined;
   #hasFailed = false;
 
@@ -45,14 +45,14 @@ export class ReadingLoops implements Reading {
     this.#parts = parts;
     this.#receiver = receiver;
     this.#live = this.#run(this.#giveLive());
-    if (inFlight(parts.window, "beside").length > 0) this.#beside = this.#giveAllBeside(this.#repeatBeside());
+    if (inFlight(parts.window, "outside").length > 0) this.#outside = this.#giveAllOutside(this.#repeatOutside());
     this.wake();
   }
 
   wake(): void {
     if (this.#hasFailed || this.#ending.aborted) return;
     const { retained, rejections } = this.#parts;
-    if (!retained.isEmpty) this.#beside ??= this.#giveAllBeside(this.#giveRetained());
+    if (!retained.isEmpty) this.#outside ??= this.#giveAllOutside(this.#giveRetained());
     if (rejections.hasWork) this.#rejected ??= this.#giveAllRejected();
   }
 
@@ -60,12 +60,12 @@ export class ReadingLoops implements Reading {
     this.#ending.abort();
     this.feed.close();
     this.#parts.waiting.wake();
-    await Promise.all([this.#live, this.#beside, this.#rejected]);
+    await Promise.all([this.#live, this.#outside, this.#rejected]);
   }
 
-  async #giveAllBeside(loop: Promise<void>): Promise<void> {
+  async #giveAllOutside(loop: Promise<void>): Promise<void> {
     await this.#run(loop);
-    this.#beside = undefined;
+    this.#outside = undefined;
     this.wake();
   }
 
@@ -109,10 +109,10 @@ export class ReadingLoops implements Reading {
   }
 
   /** Repeats the retained events and the events of shares that an earlier connection had. */
-  async #repeatBeside(): Promise<void> {
+  async #repeatOutside(): Promise<void> {
     const { window, repeater } = this.#parts;
     const connection = this.#connection;
-    for (const entry of inFlight(window, "beside")) {
+    for (const entry of inFlight(window, "outside")) {
       if (!connection.held.has(entry.ticket)) await repeater.give(entry, { connection, signal: this.#ending });
     }
   }

@@ -112,7 +112,7 @@ function toBytes(value: object): Uint8Array {
 function fromBytes(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
-/** The deliveries of a stored session without events that a reorg removed since. Events beside the stream may be ahead of it, up to the end of the index. */
+/** The deliveries of a stored session without events that a reorg removed since. Events outside the stream may be ahead of it, up to the end of the index. */
 export function resumeUnderWay({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
   const underWay = decodeUnderWay(inFlight);
   underWay.window.rollBack(taken, indexedUpTo);

@@ -15,7 +15,7 @@ import {
   type Connection,
   createConnection,
   findRepeat,
-  hasRoomBeside,
+  hasRoomForShares,
   heldThrough,
   rollBackConnection,
 } from "./connection.ts";
@@ -104,7 +104,7 @@ export class Session implements ConnectedSession, Interest, Written {
     const repeater = new Repeater({ reads, window, waiting, giver, filtersOf, onVanished });
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
-      hasRoom: () => hasRoomBeside(this.#connection, this.#window.size + this.#shared.reserved),
+      hasRoom: () => hasRoomForShares(this.#connection, this.#window.size + this.#shared.reserved),
       reserve: (event, order) => this.#shared.reserve(event, order),
       pass: (event, order) => this.pass(event, [order]),
     });
