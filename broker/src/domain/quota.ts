@@ -32,14 +32,14 @@ export interface QuotaTable {
 /** Stands for every name that has no quota of its own. */
 export const everyOther = "*";
 
-/** What a quota limits by counting rows of the store. */
-export type StoredThing = "subscriptions" | "callbackHosts" | "sessions";
+/** Kinds of rows of the store that a quota counts. */
+export type CountedRows = "subscriptions" | "callbackHosts" | "sessions";
 
 /** How many rows an owner, or all owners of a tenant together, may have. */
 export interface StoredQuota {
   readonly of: "principal" | "tenant";
   readonly name: string;
-  readonly what: StoredThing;
+  readonly what: CountedRows;
   readonly max: number;
 }
 

@@ -1,7 +1,7 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { RuleAction } from "../../domain/access-rule.ts";
 import { type GroupId, orDefaultGroup } from "../../domain/group-id.ts";
-import type { StoredQuota, StoredThing } from "../../domain/quota.ts";
+import type { StoredQuota, CountedRows } from "../../domain/quota.ts";
 import {
   parseAnySubscriptionId,
   parseSubscriptionId,
@@ -171,9 +171,9 @@ export class Access {
     return this.#quotas?.countConnection(caller, session) ?? (() => {});
   }
 
-  /** The quotas on the `things` that an owner may store. */
-  storedQuotas(owner: string | undefined, things: readonly StoredThing[]): readonly StoredQuota[] {
-    return this.#quotas?.storedQuotas(toOwner(owner), things) ?? [];
+  /** The quotas on the rows of these kinds that an owner may store. */
+  storedQuotas(owner: string | undefined, kinds: readonly CountedRows[]): readonly StoredQuota[] {
+    return this.#quotas?.storedQuotas(toOwner(owner), kinds) ?? [];
   }
 
   /** Returns a function that waits for a callback's turn in the owner's quota; it returns undefined if the callback may be made at once. */

@@ -4,7 +4,7 @@ import {
   type Quota,
   type QuotaTable,
   type StoredQuota,
-  type StoredThing,
+  type CountedRows,
   type TenantQuota,
   tenantOf,
 } from "../../domain/quota.ts";
@@ -101,11 +101,11 @@ export class Quotas {
     return passAll(paces, signal);
   }
 
-  /** The quotas on the `things` that an owner may store. */
-  storedQuotas(owner: string, things: readonly StoredThing[]): readonly StoredQuota[] {
+  /** The quotas on the rows of these kinds that an owner may store. */
+  storedQuotas(owner: string, kinds: readonly CountedRows[]): readonly StoredQuota[] {
     const of = (kind: "principal" | "tenant", name: string | undefined): readonly StoredQuota[] => {
       const quota = name === undefined ? undefined : this.#quotaOf(kind, name);
-      return things.flatMap((what) => {
+      return kinds.flatMap((what) => {
         const max = quota?.[what];
         return name === undefined || max === undefined ? [] : [{ of: kind, name, what, max }];
       });
