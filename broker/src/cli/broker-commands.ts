@@ -1,4 +1,4 @@
-import { forms } from "../lib/output-form.ts";
+import { outputFormats } from "../lib/output-format.ts";
 import type { SettingFlag } from "./broker-settings.ts";
 
 /** A command that parses its own arguments; most such commands work on the settings and data of a broker. */
@@ -14,7 +14,7 @@ export interface BrokerCommand {
 
 const switches = (...names: readonly string[]): readonly SettingFlag[] => names.map((name) => ({ name }));
 const values = (...names: readonly string[]): readonly SettingFlag[] => names.map((name) => ({ name, choices: [] }));
-const outputFlags: readonly SettingFlag[] = ["-o", "--output"].map((name) => ({ name, choices: forms }));
+const outputFlags: readonly SettingFlag[] = ["-o", "--output"].map((name) => ({ name, choices: outputFormats }));
 const onData = { flags: outputFlags, takesSettings: true } as const;
 
 /** The commands by name. A test compares their flags with their help. */

@@ -3,12 +3,12 @@ import { type Command, Option } from "commander";
 import { Contexts } from "./contexts.ts";
 import { type BrokerFlags, findBroker, urlDefault } from "./find-broker.ts";
 import { type CliIo, UsageError } from "./io.ts";
-import { type Form, forms } from "../lib/output-form.ts";
+import { type OutputFormat, outputFormats } from "../lib/output-format.ts";
 import { Output } from "./output.ts";
 
 /** Flags of every command that calls a broker. */
 export interface ConnectionFlags extends BrokerFlags {
-  readonly output: Form;
+  readonly output: OutputFormat;
 }
 
 /** A running command: its connection to the broker, and its output. */
@@ -21,10 +21,12 @@ export interface Session {
 }
 
 export function addOutputFlag(command: Command): Command {
-  return command.addOption(new Option("-o, --output <form>", "form of the results").choices(forms).default("table"));
+  return command.addOption(
+    new Option("-o, --output <form>", "form of the results").choices(outputFormats).default("table"),
+  );
 }
 
-/** Adds the flags that choose the broker and the form of the output. */
+/** Adds the flags that choose the broker and the format of the output. */
 export function addConnectionFlags(command: Command): Command {
   return addOutputFlag(
     command

@@ -1,11 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { Form } from "../lib/output-form.ts";
+import type { OutputFormat } from "../lib/output-format.ts";
 import { Output, type RowsOptions } from "./output.ts";
 
 const columns = [{ title: "N", of: (row: number) => row }];
 
 /** What `Output.rows` writes to stdout for these rows, and then an error if `fails`. */
-async function written(form: Form, rows: readonly number[], options: RowsOptions<number> & { fails?: boolean } = {}) {
+async function written(
+  format: OutputFormat,
+  rows: readonly number[],
+  options: RowsOptions<number> & { fails?: boolean } = {},
+) {
   let text = "";
   const stream = {
     write: (chunk: string | Uint8Array, done: () => void) => {
@@ -18,15 +22,18 @@ async function written(form: Form, rows: readonly number[], options: RowsOptions
     yield* rows;
     if (options.fails) throw new Error("the end");
   };
-  const writing = new Output(io, form).rows(source(), columns, options);
+  const writing = new Output(io, format).rows(source(), columns, options);
   await (options.fails ? expect(writing).rejects.toThrow("the end") : writing);
   return text;
 }
 
 describe("Output.rows", () => {
-  it.each<Form>(["json", "ndjson", "table"])("writes no %s if the source fails before its first row", async (form) => {
-    expect(await written(form, [], { fails: true })).toBe("");
-  });
+  it.each<OutputFormat>(["json", "ndjson", "table"])(
+    "writes no %s if the source fails before its first row",
+    async (format) => {
+      expect(await written(format, [], { fails: true })).toBe("");
+    },
+  );
 
   it("writes an empty JSON array if there are no rows", async () => {
     expect(await written("json", [])).toBe("[]\n");

@@ -1,4 +1,4 @@
-import { type Form, toJsonText } from "../lib/output-form.ts";
+import { type OutputFormat, toJsonText } from "../lib/output-format.ts";
 import { toPrintable } from "../lib/printable.ts";
 import { startProgress } from "../lib/progress.ts";
 import { type CliIo, write } from "./io.ts";
@@ -23,16 +23,16 @@ type OutputIo = Pick<CliIo, "env" | "stdout" | "stderr">;
 const alignedRowsMax = 500;
 const gap = "  ";
 
-/** Writes a command's results to stdout, in the chosen form, and all else to stderr. */
+/** Writes a command's results to stdout, in the chosen format, and all else to stderr. */
 export class Output {
   readonly #io: OutputIo;
-  readonly #form: Form;
+  readonly #format: OutputFormat;
   readonly #hasColor: boolean;
   #progress: Disposable | undefined;
 
-  constructor(io: OutputIo, form: Form) {
+  constructor(io: OutputIo, format: OutputFormat) {
     this.#io = io;
-    this.#form = form;
+    this.#format = format;
     const { NO_COLOR: noColor, TERM: term } = io.env;
     this.#hasColor = io.stdout.isTTY === true && !noColor && term !== "dumb";
   }
@@ -53,19 +53,19 @@ export class Output {
     this.#io.stderr.write(`${toPrintable(text)}\n`, () => {});
   }
 
-  /** Writes the text or bytes unchanged, whatever the form. */
+  /** Writes the text or bytes unchanged, whatever the format. */
   raw(text: string | Uint8Array): Promise<void> {
     return this.#text(text);
   }
 
   /** One object that has no form as a table. */
   json(value: object): Promise<void> {
-    return this.#text(toJsonText(this.#form === "table" ? "json" : this.#form, value));
+    return this.#text(toJsonText(this.#format === "table" ? "json" : this.#format, value));
   }
 
   /** One object: as a table, a line for each field. */
   async record<Value extends object>(value: Value, fields: readonly Column<Value>[]): Promise<void> {
-    if (this.#form !== "table") return this.#text(toJsonText(this.#form, value));
+    if (this.#format !== "table") return this.#text(toJsonText(this.#format, value));
     const width = Math.max(...fields.map(({ title }) => title.length));
     for (const field of fields) {
       const text = toCell(field, value);
@@ -79,8 +79,8 @@ export class Output {
     columns: readonly Column<Row>[],
     { isLive = false, toJson = JSON.stringify }: RowsOptions<Row> = {},
   ): Promise<number> {
-    if (this.#form === "table") return this.#table(rows, columns, isLive ? 0 : alignedRowsMax);
-    const isArray = this.#form === "json";
+    if (this.#format === "table") return this.#table(rows, columns, isLive ? 0 : alignedRowsMax);
+    const isArray = this.#format === "json";
     let count = 0;
     try {
       for await (const row of rows) {

@@ -5,7 +5,7 @@ import { isClustered } from "../config/derived.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
-import { type Form, takeForm, toJsonText, WrongForm } from "../lib/output-form.ts";
+import { type OutputFormat, takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
 import type { AuditLine } from "../ports/audit-log.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
 import { version } from "../version.ts";
@@ -35,7 +35,7 @@ export interface CommandDone {
 
 /** The arguments of a command. */
 export interface CommandWords {
-  readonly form: Form;
+  readonly format: OutputFormat;
   /** The flags that are settings of the broker, with their values. */
   readonly settings: readonly string[];
   readonly positional: readonly string[];
@@ -51,7 +51,7 @@ const triesMax = 20;
 
 /** Splits the arguments. Every flag that is not in `ownFlags` is a setting of the broker, and has a value. */
 function readWords(argv: readonly string[], ownFlags: readonly string[]): CommandWords {
-  const { form, words } = takeForm(argv);
+  const { format, words } = takeFormat(argv);
   const given = new Map<string, string[]>(ownFlags.map((flag) => [flag, []]));
   const [settings, positional]: [string[], string[]] = [[], []];
   for (let index = 0; index < words.length; index += 1) {
@@ -61,7 +61,7 @@ function readWords(argv: readonly string[], ownFlags: readonly string[]): Comman
     else if (given.has(flag)) given.get(flag)?.push(inline ?? words[(index += 1)] ?? "");
     else settings.push(...(inline === undefined ? [word, words[(index += 1)] ?? ""] : [word]));
   }
-  return { form, settings, positional, given };
+  return { format, settings, positional, given };
 }
 
 export interface CommandCall extends CommandContext {
@@ -85,11 +85,11 @@ export async function runOnKeys(
     const { config } = loaded;
     const { output, result, change } = await onKeys(config, (keys) => task(keys, { config, read }));
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
-    return { exitCode: 0, output: read.form === "table" ? output : toJsonText(read.form, result), problem };
+    return { exitCode: 0, output: read.format === "table" ? output : toJsonText(read.format, result), problem };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
-      exitCode: error instanceof UsageError || error instanceof WrongForm ? 2 : 1,
+      exitCode: error instanceof UsageError || error instanceof WrongFormat ? 2 : 1,
       output: "",
       problem: `stele ${name}: ${reason}\n`,
     };

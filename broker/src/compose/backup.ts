@@ -14,7 +14,7 @@ import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
-import { takeForm, toJsonText, WrongForm } from "../lib/output-form.ts";
+import { takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HeldFile } from "../store/sql/schema.ts";
@@ -80,7 +80,7 @@ export async function runBackupCommand(
 ): Promise<BackupOutcome> {
   if (argv.some((word) => word === "--help" || word === "-h")) return done(usages[command]);
   try {
-    const { form, words } = takeForm(argv);
+    const { format, words } = takeFormat(argv);
     const [target = "", ...rest] = command === "activate" ? ["", ...words] : words;
     if (command !== "activate" && (target === "" || target.startsWith("-"))) {
       return { exitCode: 2, output: "", problem: usages[command] };
@@ -88,13 +88,13 @@ export async function runBackupCommand(
     const loaded = loadConfig({ env, argv: rest, readFile: (path) => readFileSync(path, "utf8"), version });
     if (loaded.status === "refused") return failed(command, loaded.problems.join("\n"), 2);
     if (loaded.status !== "loaded") return done(loaded.output);
-    const { logLevel: level, logFormat: format } = loaded.config;
-    const logger = createLogger({ level, format, destination: { write: log } });
+    const { logLevel: level, logFormat } = loaded.config;
+    const logger = createLogger({ level, format: logFormat, destination: { write: log } });
     const { text, result } = await run[command](loaded.config, { target, logger });
-    return done(form === "table" ? text : toJsonText(form, result));
+    return done(format === "table" ? text : toJsonText(format, result));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return failed(command, reason, error instanceof WrongForm ? 2 : 1);
+    return failed(command, reason, error instanceof WrongFormat ? 2 : 1);
   }
 }
 

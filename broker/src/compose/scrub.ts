@@ -7,7 +7,7 @@ import type { Config } from "../config/settings.ts";
 import type { ScrubReport } from "../engine/integrity/scrubber.ts";
 import { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
-import { takeForm, toJsonText } from "../lib/output-form.ts";
+import { takeFormat, toJsonText } from "../lib/output-format.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import type { IndexFinding } from "../store/sql/index-tables.ts";
 import { version } from "../version.ts";
@@ -42,7 +42,7 @@ export async function runScrub(
 ): Promise<ScrubOutcome> {
   if (argv.some((word) => word === "--help" || word === "-h")) return { exitCode: 0, output: usage, problem: "" };
   try {
-    const { form, words } = takeForm(argv);
+    const { format, words } = takeFormat(argv);
     const loaded = loadConfig({ env, argv: words, readFile: (path) => readFileSync(path, "utf8"), version });
     if (loaded.status === "refused") return failed(loaded.problems.join("\n"));
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
@@ -54,7 +54,7 @@ export async function runScrub(
     const exitCode = reports.some(({ damaged }) => damaged > 0) ? 1 : 0;
     return {
       exitCode,
-      output: form === "table" ? reports.map(toLines).join("") : toJsonText(form, reports),
+      output: format === "table" ? reports.map(toLines).join("") : toJsonText(format, reports),
       problem: "",
     };
   } catch (error) {

@@ -4,10 +4,10 @@ import { Contexts } from "../cli/contexts.ts";
 import { findBroker } from "../cli/find-broker.ts";
 import type { CliIo } from "../cli/io.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
-import { type Form, takeForm } from "../lib/output-form.ts";
+import { type OutputFormat, takeFormat } from "../lib/output-format.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
 
-/** Servers to ask, and the form of the answer. */
+/** Servers to ask, and the format of the answer. */
 export interface CommonArguments {
   /** Base URL of the broker. */
   readonly broker: string;
@@ -26,7 +26,7 @@ export interface CommonArguments {
   readonly knownRegistries: string | undefined;
   /** Accounts that may have published; undefined for anyone. */
   readonly publishers: readonly string[] | undefined;
-  readonly form: Form;
+  readonly format: OutputFormat;
 }
 
 export interface EventArguments extends CommonArguments {
@@ -78,7 +78,7 @@ export type User = Pick<CliIo, "env" | "home">;
 /** Reads the arguments of `stele verify`, and finds the broker as every other command does. @throws Unverifiable for wrong usage. */
 export function parseArguments(argv: readonly string[], user: User): VerifyArguments {
   if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
-  const { form, words: rest } = usable(() => takeForm(argv));
+  const { format, words: rest } = usable(() => takeFormat(argv));
   const { values, words, given } = readFlags(rest);
   const common = {
     ...brokerOf(values, user),
@@ -87,7 +87,7 @@ export function parseArguments(argv: readonly string[], user: User): VerifyArgum
     remember: given.has("--remember"),
     knownRegistries: values.get("--known-registries"),
     publishers: mapped(values.get("--publisher"), parseAddresses),
-    form: given.has("--json") ? "ndjson" : form,
+    format: given.has("--json") ? "ndjson" : format,
   };
   return values.has("--topic") ? toTopicArguments(values, words, common) : toEventArguments(values, words, common);
 }

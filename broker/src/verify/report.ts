@@ -1,5 +1,5 @@
 import type { Difference } from "./comparison.ts";
-import { type Form, toJsonText } from "../lib/output-form.ts";
+import { type OutputFormat, toJsonText } from "../lib/output-format.ts";
 import { toPrintable } from "../lib/printable.ts";
 import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
@@ -7,14 +7,14 @@ import type { TopicReport } from "./verify-topic.ts";
 
 /** The source that was trusted for the chain. */
 interface Trust {
-  readonly form: Form;
+  readonly format: OutputFormat;
   /** Whether the user named a node. */
   readonly hasOwnNode: boolean;
 }
 
 /** Text for standard output; ends with a line break. */
 export function renderEventReport(report: EventReport, trust: Trust): string {
-  if (trust.form !== "table") return toJsonText(trust.form, toJson(report));
+  if (trust.format !== "table") return toJsonText(trust.format, toJson(report));
   if (report.status === "refuted") return toText([`refuted at step ${report.step}: ${report.reason}`]);
   const { event, blockHash, blockHashFrom } = report;
   const rows = [
@@ -29,7 +29,7 @@ export function renderEventReport(report: EventReport, trust: Trust): string {
 }
 
 export function renderTopicReport(report: TopicReport, trust: Trust): string {
-  if (trust.form !== "table") return toJsonText(trust.form, report);
+  if (trust.format !== "table") return toJsonText(trust.format, report);
   const { topic, from, to } = report;
   const head =
     report.status === "verified"

@@ -71,7 +71,7 @@ export async function runVerify(argv: readonly string[], { env }: VerifyEnvironm
 }
 
 async function verify(options: EventArguments | TopicArguments, pin: RegistryPin): Promise<VerifyOutcome> {
-  const trust = { form: options.form, hasOwnNode: options.rpc !== undefined };
+  const trust = { format: options.format, hasOwnNode: options.rpc !== undefined };
   if (options.kind === "topic") {
     const report = await verifyTopic(options, pin);
     const output = renderTopicReport(report, trust);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { addOutputFlag } from "../connection.ts";
 import { Contexts } from "../contexts.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
-import type { Form } from "../../lib/output-form.ts";
+import type { OutputFormat } from "../../lib/output-format.ts";
 import { type Column, Output } from "../output.ts";
 import { readAll } from "../stdin.ts";
 import { addExamples } from "./define.ts";
@@ -84,7 +84,7 @@ function defineChange<Flags>(
   const command = parent.command(change.usage).description(change.summary);
   addOutputFlag(change.flags?.(command) ?? command);
   addExamples(command, change.examples).action(async () => {
-    const flags = command.opts<Flags & { readonly output: Form }>();
+    const flags = command.opts<Flags & { readonly output: OutputFormat }>();
     await change.change(String(command.args[0]), flags);
     await new Output(io, flags.output).rows(toRows(contexts), columns);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { takeForm, toJsonText, WrongForm } from "./output-form.ts";
+import { takeFormat, toJsonText, WrongFormat } from "./output-format.ts";
 
-describe("takeForm", () => {
+describe("takeFormat", () => {
   it.each([
     [["list"], "table", ["list"]],
     [["list", "-o", "json", "--all"], "json", ["list", "--all"]],
@@ -10,12 +10,12 @@ describe("takeForm", () => {
     [["-ojson", "x"], "json", ["x"]],
     [["-o=json"], "json", []],
     [["--outputs", "x"], "table", ["--outputs", "x"]],
-  ])("reads %j", (argv, form, words) => {
-    expect(takeForm(argv)).toEqual({ form, words });
+  ])("reads %j", (argv, format, words) => {
+    expect(takeFormat(argv)).toEqual({ format, words });
   });
 
   it.each([[["-o"]], [["-o", "xml"]], [["--output="]], [["--output=yaml"]]])("refuses %j", (argv) => {
-    expect(() => takeForm(argv)).toThrow(WrongForm);
+    expect(() => takeFormat(argv)).toThrow(WrongFormat);
   });
 });
 
@@ -27,7 +27,7 @@ describe("toJsonText", () => {
     ["ndjson", [], ""],
     ["json", [{ a: 1 }, { a: 2 }], '[\n  {"a":1},\n  {"a":2}\n]\n'],
     ["ndjson", [{ a: 1 }, { a: 2 }], '{"a":1}\n{"a":2}\n'],
-  ] as const)("writes %s of %j", (form, result, text) => {
-    expect(toJsonText(form, result)).toBe(text);
+  ] as const)("writes %s of %j", (format, result, text) => {
+    expect(toJsonText(format, result)).toBe(text);
   });
 });
