@@ -30,24 +30,24 @@ export function toLetterReason(text: string): string {
 }
 
 /** Reason of a dead letter while a node delivers it again; the identifier of the node follows. */
-const takenReason = "it is being delivered again by the node ";
+const reservedReason = "it is being delivered again by the node ";
 
 /** How long a node reserves a dead letter to deliver it again, in milliseconds: longer than one redelivery makes attempts. */
-const takenMsMax = 60_000;
+const reservedMsMax = 60_000;
 
-export interface Taking {
+export interface Reservation {
   readonly nodeId: NodeId;
   readonly now: number;
 }
 
 /** Marks a dead letter as being delivered again by a node. */
-export function takeLetter(letter: DeadLetter, { nodeId, now }: Taking): DeadLetter {
-  return { ...letter, attempts: letter.attempts + 1, reason: takenReason + nodeId, failedAt: now };
+export function reserveLetter(letter: DeadLetter, { nodeId, now }: Reservation): DeadLetter {
+  return { ...letter, attempts: letter.attempts + 1, reason: reservedReason + nodeId, failedAt: now };
 }
 
 /** The other node that may be delivering a dead letter again, unless that node died; undefined for none. Clocks differ: `failedAt` may be in the future. */
-export function findTaker({ reason, failedAt }: DeadLetter, { nodeId, now }: Taking): string | undefined {
-  if (!reason.startsWith(takenReason) || Math.abs(now - failedAt) >= takenMsMax) return undefined;
-  const taker = reason.slice(takenReason.length);
-  return taker === nodeId ? undefined : taker;
+export function findReservingNode({ reason, failedAt }: DeadLetter, { nodeId, now }: Reservation): string | undefined {
+  if (!reason.startsWith(reservedReason) || Math.abs(now - failedAt) >= reservedMsMax) return undefined;
+  const node = reason.slice(reservedReason.length);
+  return node === nodeId ? undefined : node;
 }

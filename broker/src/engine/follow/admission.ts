@@ -41,7 +41,7 @@ export class Admission {
     const { group, coordinator, member, records } = this.#options;
     const membership = await member.membership(signal);
     if (membership === undefined) return mayNotDeploy;
-    const taken = await this.#findTaker(membership.nodeId);
+    const taken = await this.#reserveSigner(membership.nodeId);
     if (taken !== undefined) throw new Error(taken);
     if ((await records.findGroupRecord(group.id)) !== undefined) return mayNotDeploy;
     this.#lease = await coordinator.takeLease(group.id, membership.nodeId);
@@ -66,7 +66,7 @@ export class Admission {
     const { group, clock, logger } = this.#options;
     while (!signal.aborted) {
       try {
-        const taken = await this.#findTaker(nodeId);
+        const taken = await this.#reserveSigner(nodeId);
         group.forbid(taken);
         if (taken === undefined) return;
         logger.error("group closed", { reason: taken });
@@ -78,7 +78,7 @@ export class Admission {
   }
 
   /** Tries to reserve the signer. Returns why this node may not sign; undefined if it may. */
-  async #findTaker(nodeId: NodeId): Promise<string | undefined> {
+  async #reserveSigner(nodeId: NodeId): Promise<string | undefined> {
     const { coordinator, group } = this.#options;
     const { sender } = group.ledger;
     if (sender === undefined) return undefined;

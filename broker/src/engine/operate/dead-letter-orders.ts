@@ -2,9 +2,9 @@ import { BrokerError, formatEventId, parseEventId, quote } from "@stele/wire";
 import {
   type DeadLetter,
   deadLettersMax,
-  findTaker,
-  type Taking,
-  takeLetter,
+  findReservingNode,
+  type Reservation,
+  reserveLetter,
   toLetterReason,
 } from "../../domain/dead-letter.ts";
 import { isCloudEvent } from "../../domain/delivery-options.ts";
@@ -59,7 +59,7 @@ interface Done extends Pick<LettersResult, "failure"> {
 
 /**
  * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill in between repeats the event.
- * Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as taken before its attempt.
+ * Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as reserved before its attempt.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
@@ -93,8 +93,8 @@ export class DeadLetterOrders {
   }
 
   async #discard(id: SubscriptionId, due: readonly DeadLetter[]): Promise<Done> {
-    const taking = await this.#findTaking();
-    if (taking !== undefined && (await this.#isAnyTaken(due, taking))) throw anotherRuns();
+    const reservation = await this.#findReservation();
+    if (reservation !== undefined && (await this.#isAnyReserved(due, reservation))) throw anotherRuns();
     const events = await this.#options.store.deadLetters.remove(due);
     this.#options.metrics.deadLetters("discarded", events);
     const [first] = due;
@@ -105,7 +105,7 @@ export class DeadLetterOrders {
 
   /**
    * Delivers in order of position. After an event that fails it tries the next one, unless the receiver is gone or asks for a pause. It stops at an event
-   * that another node has taken, so that the events stay in order.
+   * that another node has reserved, so that the events stay in order.
    */
   async #redeliver(due: readonly DeadLetter[], run: LettersRun): Promise<Done> {
     const { clock } = this.#options;
@@ -116,55 +116,55 @@ export class DeadLetterOrders {
     let failure: LettersResult["failure"];
     for (const letter of due) {
       await run.slices.pause();
-      const taken = await this.#take(letter);
-      if (taken === undefined) {
+      const reserved = await this.#reserve(letter);
+      if (reserved === undefined) {
         if (letter === due[0]) throw anotherRuns();
         break;
       }
-      const outcome = await this.#attempt(taken, { ...run, signals }).catch((error: unknown) =>
-        this.#giveBack(letter, taken).then(() => Promise.reject(error)),
+      const outcome = await this.#attempt(reserved, { ...run, signals }).catch((error: unknown) =>
+        this.#giveBack(letter, reserved).then(() => Promise.reject(error)),
       );
       if (outcome.status === "accepted") {
-        events += await this.#delivered(taken);
+        events += await this.#delivered(reserved);
         continue;
       }
       if (outcome.status === "withheld" || signals.aborting.aborted) {
-        await this.#giveBack(letter, taken);
+        await this.#giveBack(letter, reserved);
         break;
       }
       failure = { eventId: letter.eventId, reason: outcome.reason };
-      await this.#failed(letter, { taken, reason: outcome.reason });
+      await this.#failed(letter, { reserved, reason: outcome.reason });
       if (outcome.status === "gone" || outcome.retryAfterMs !== undefined) break;
     }
     return { events, ...(failure !== undefined && { failure }) };
   }
 
-  /** Whether a live node has taken one of the dead letters. */
-  async #isAnyTaken(letters: readonly DeadLetter[], taking: Taking): Promise<boolean> {
-    const takers = new Set(letters.flatMap((letter) => findTaker(letter, taking) ?? []));
-    const nodes = takers.size === 0 ? [] : ((await this.#options.listNodes?.()) ?? []);
-    return nodes.some(({ id }) => takers.has(id));
+  /** Whether a live node has reserved one of the dead letters. */
+  async #isAnyReserved(letters: readonly DeadLetter[], reservation: Reservation): Promise<boolean> {
+    const reserving = new Set(letters.flatMap((letter) => findReservingNode(letter, reservation) ?? []));
+    const nodes = reserving.size === 0 ? [] : ((await this.#options.listNodes?.()) ?? []);
+    return nodes.some(({ id }) => reserving.has(id));
   }
 
   /** Undefined if another node has the dead letter. A single node marks nothing: `#running` keeps other orders away. */
-  async #take(letter: DeadLetter): Promise<DeadLetter | undefined> {
-    const taking = await this.#findTaking();
-    if (taking === undefined) return letter;
-    if (await this.#isAnyTaken([letter], taking)) return undefined;
-    const taken = takeLetter(letter, taking);
-    return (await this.#options.store.deadLetters.replace(letter, taken)) ? taken : undefined;
+  async #reserve(letter: DeadLetter): Promise<DeadLetter | undefined> {
+    const reservation = await this.#findReservation();
+    if (reservation === undefined) return letter;
+    if (await this.#isAnyReserved([letter], reservation)) return undefined;
+    const reserved = reserveLetter(letter, reservation);
+    return (await this.#options.store.deadLetters.replace(letter, reserved)) ? reserved : undefined;
   }
 
   /** Undefined for a single node. @throws BrokerError 200207. */
-  async #findTaking(): Promise<Taking | undefined> {
+  async #findReservation(): Promise<Reservation | undefined> {
     const { ownership, clock } = this.#options;
     const nodeId = await ownership.owner();
     return nodeId && { nodeId, now: clock.now() };
   }
 
   /** Restores the dead letter as it was: the broker does not know whether the receiver has the event. */
-  async #giveBack(letter: DeadLetter, taken: DeadLetter): Promise<void> {
-    if (taken !== letter) await this.#options.store.deadLetters.replace(taken, letter);
+  async #giveBack(letter: DeadLetter, reserved: DeadLetter): Promise<void> {
+    if (reserved !== letter) await this.#options.store.deadLetters.replace(reserved, letter);
   }
 
   async #attempt(letter: DeadLetter, { find, group, signals }: LettersRun): Promise<AttemptOutcome> {
@@ -197,10 +197,10 @@ export class DeadLetterOrders {
     return count;
   }
 
-  async #failed(letter: DeadLetter, { taken, reason }: { readonly taken: DeadLetter; readonly reason: string }) {
+  async #failed(letter: DeadLetter, { reserved, reason }: { readonly reserved: DeadLetter; readonly reason: string }) {
     const { store, clock } = this.#options;
     const next = { attempts: letter.attempts + 1, reason: toLetterReason(reason), failedAt: clock.now() };
-    await store.deadLetters.replace(taken, next);
+    await store.deadLetters.replace(reserved, next);
   }
 
   /** Stores the events that this node's workers have skipped so far, then lists the dead letters of the order. */

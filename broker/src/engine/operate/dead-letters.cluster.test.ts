@@ -1,6 +1,6 @@
 import { errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
-import { takeLetter } from "../../domain/dead-letter.ts";
+import { reserveLetter } from "../../domain/dead-letter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { testCaller } from "../testing/as-caller.ts";
@@ -111,7 +111,7 @@ it("a node that stops keeps the dead letters as they were, and another node rede
   expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: all.length, letters: { left: 0 } });
 });
 
-it("a dead letter that a killed node has taken is refused to others until the node's membership ends", async () => {
+it("a dead letter that a killed node has reserved is refused to others until the node's membership ends", async () => {
   const id = await startWithLetters();
   void order(0, id, redeliver);
   await cluster.clock.advance(takesMs + takesMs / 2);
@@ -128,8 +128,8 @@ it("a dead letter that a node took and did not give back is free to others after
   const [one, two] = await deadLetters.list(parseSubscriptionId(id), page);
   const [nodeId] = cluster.node(0).ids;
   if (one === undefined || two === undefined || nodeId === undefined) throw new Error("two letters or a node missing");
-  const taking = { nodeId, now: cluster.clock.now() };
-  for (const letter of [one, two]) await deadLetters.replace(letter, takeLetter(letter, taking));
+  const reservation = { nodeId, now: cluster.clock.now() };
+  for (const letter of [one, two]) await deadLetters.replace(letter, reserveLetter(letter, reservation));
   expect(await cluster.run(order(0, id, { kind: "redeliver", eventId: one.eventId }))).toMatchObject({ events: 1 });
   const other = { kind: "redeliver", eventId: two.eventId } as const;
   await expect(cluster.run(order(1, id, other))).rejects.toEqual(held);
