@@ -11,7 +11,7 @@ import type { GroupMemory, RegistryChoice } from "./registry/settle-registry.ts"
 import type { ConfiguredLimits } from "./write/transaction-room.ts";
 
 /** Who may write to the topics that a group opens. */
-export type TopicWriters = "everyone" | "own";
+export type WriterPolicy = "everyone" | "own";
 
 export interface EvmLedgerOptions {
   readonly groupId: GroupId;
@@ -25,7 +25,7 @@ export interface EvmLedgerOptions {
   /** The group's registry; a remembered one must match it. If omitted, the ledger searches for one, and deploys one if there is none. */
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens; everyone if omitted. */
-  readonly topicWriters?: TopicWriters;
+  readonly topicWriters?: WriterPolicy;
   /** Accounts beside the group's own signers that may write to those topics, in lower case. */
   readonly writers?: readonly Address[];
   /** The remembered chain and registry of this group; nothing if omitted. */
