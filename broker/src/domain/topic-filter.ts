@@ -77,7 +77,7 @@ export interface TopicWalk {
 }
 
 /** A place in a topic. `at` is the offset of a level; after the last level, it is beyond the end of the topic. */
-export interface TopicPlace {
+export interface LevelPlace {
   readonly walk: TopicWalk;
   readonly at: number;
 }
@@ -86,7 +86,7 @@ export interface TopicPlace {
  * Compares a part of a filter with the levels of a topic from a place on. Returns the offset of the topic's next level; Infinity if the part ends
  * in `#`; -1 if the part does not match. Adds the compared levels to `walk.levels`.
  */
-export function walkLevels({ text, start, end }: FilterPart, { walk, at: startsAt }: TopicPlace): number {
+export function walkLevels({ text, start, end }: FilterPart, { walk, at: startsAt }: LevelPlace): number {
   const { topic } = walk;
   let at = startsAt;
   for (let from = start; from <= end; ) {

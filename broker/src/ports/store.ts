@@ -151,7 +151,7 @@ export interface BatchRange {
 }
 
 /** A position that a reader of a topic has reached. */
-export interface TopicPlace {
+export interface TopicPosition {
   readonly topic: TopicName;
   readonly after: Position;
 }
@@ -338,7 +338,7 @@ export interface Store extends PublishKeys {
   /** Number of events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
   /** The events after many places, with one read of the index: for each place, in order, the count and the first event. */
-  countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]>;
+  countEventsAfterEach(groupId: GroupId, places: readonly TopicPosition[]): Promise<readonly PendingEvents[]>;
   /** Counts events of all topics, by topic, without reading them. */
   countRange(groupId: GroupId, range: PositionRange): Promise<RangeCounts>;
   /** Measures batches of one topic without reading their events. */

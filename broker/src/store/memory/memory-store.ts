@@ -44,7 +44,7 @@ import type {
   SubscriptionPage,
   TopicPage,
   TopicQuery,
-  TopicPlace,
+  TopicPosition,
 } from "../../ports/store.ts";
 import { matchesSearch, type SubscriptionMove, type SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { GroupIndex } from "./group-index.ts";
@@ -185,7 +185,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.findEventsAfter(topic, after).count ?? 0;
   }
 
-  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPosition[]): Promise<readonly PendingEvents[]> {
     const group = this.#groups.get(groupId);
     return places.map(({ topic, after }) => group?.findEventsAfter(topic, after) ?? nonePending);
   }

@@ -3,7 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { nonePending, type PendingEvents } from "../../domain/pending-events.ts";
 import { blockOf, endOfBlock, fromStored } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { PositionRange, RangeCounts, TopicPlace, TopicSize, TopicRange } from "../../ports/store.ts";
+import type { PositionRange, RangeCounts, TopicPosition, TopicSize, TopicRange } from "../../ports/store.ts";
 import { batchPlaceColumns } from "./index-queries.ts";
 import type { KeyedTopic } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -13,7 +13,7 @@ import { type BatchPlace, checkPlace, countOf, findFrom } from "./sql-batches.ts
 export async function countEventsAfterEach(
   database: SqlDatabase,
   groupId: GroupId,
-  { places, topics }: { readonly places: readonly TopicPlace[]; readonly topics: readonly KeyedTopic[] },
+  { places, topics }: { readonly places: readonly TopicPosition[]; readonly topics: readonly KeyedTopic[] },
 ): Promise<readonly PendingEvents[]> {
   if (places.length === 0) return [];
   const { rows } = await nextBatchOfEach(database, groupId, places).execute(database.relaxed);
@@ -87,7 +87,7 @@ export function batchesOfRange({ relaxed }: SqlDatabase, groupId: GroupId, { aft
  * For each place, the next batch of its topic, if there is one. The cross join makes SQLite start with the places. Otherwise it scans all places
  * for each topic: 10,000 places took 2.9 s.
  */
-export function nextBatchOfEach({ places: table }: SqlDatabase, groupId: GroupId, places: readonly TopicPlace[]) {
+export function nextBatchOfEach({ places: table }: SqlDatabase, groupId: GroupId, places: readonly TopicPosition[]) {
   return sql<BatchPlace & { readonly place: number }>`
     select given.place, ${sql.raw(batchPlaceColumns.join(", "))}
     from ${table(places)} as given cross join topics

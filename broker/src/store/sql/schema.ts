@@ -4,7 +4,7 @@ import type { GroupLeaseTable, NodeTable, SignerTable } from "./coordination-tab
 import type { DeadLetterTable } from "./dead-letter-table.ts";
 import type { IndexFinding } from "./index-tables.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
-import type { TopicPlace } from "../../ports/store.ts";
+import type { TopicPosition } from "../../ports/store.ts";
 
 /** The head of each group's index. */
 export interface GroupTable {
@@ -362,7 +362,7 @@ export interface SqlDatabase {
   /** Any number of values as one column of a query. */
   readonly column: (values: readonly string[]) => RawBuilder<string>;
   /** The places as a table with the columns topic, after and place, which counts from 0. */
-  readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
+  readonly places: (places: readonly TopicPosition[]) => RawBuilder<unknown>;
   readonly rowWriter: RowWriter;
   /**
    * Moves cursors forward in one relaxed transaction, and inserts the dead letters that the cursors pass. Returns the ids that have no row with the

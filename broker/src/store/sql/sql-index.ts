@@ -25,7 +25,7 @@ import {
   type TopicQuery,
   type TopicSize,
   type TopicRange,
-  type TopicPlace,
+  type TopicPosition,
 } from "../../ports/store.ts";
 import { type IndexPlan, lastPositionOf, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
 import { countEventsAfterEach, countRange, measureTopic } from "./count-events.ts";
@@ -219,12 +219,12 @@ export class SqlIndex {
     return listRetained(this.#shared, groupId, page);
   }
 
-  async countEventsAfter(groupId: GroupId, place: TopicPlace): Promise<number> {
+  async countEventsAfter(groupId: GroupId, place: TopicPosition): Promise<number> {
     const topic = await this.#findKeyed(this.#database, groupId, place.topic);
     return topic === undefined ? 0 : this.#batches.countAfter(topic, place.after);
   }
 
-  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPosition[]): Promise<readonly PendingEvents[]> {
     const names = [...new Set(places.map(({ topic }) => topic))];
     const topics = await this.#findAllKeyed(this.#database, groupId, names);
     return countEventsAfterEach(this.#shared, groupId, { places, topics });

@@ -46,7 +46,7 @@ import type {
   SubscriptionPage,
   TopicPage,
   TopicQuery,
-  TopicPlace,
+  TopicPosition,
 } from "../../ports/store.ts";
 import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { countOwned } from "./count-owned.ts";
@@ -247,7 +247,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#opened().index.countEventsAfter(groupId, { topic, after });
   }
 
-  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly PendingEvents[]> {
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPosition[]): Promise<readonly PendingEvents[]> {
     return this.#opened().index.countEventsAfterEach(groupId, places);
   }
 

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { Kysely, type RawBuilder, sql } from "kysely";
 import type { Logger } from "../../../lib/logger.ts";
-import type { TopicPlace } from "../../../ports/store.ts";
+import type { TopicPosition } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
@@ -75,7 +75,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   };
 }
 
-function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {
+function placesTable(places: readonly TopicPosition[]): RawBuilder<unknown> {
   const topics = places.map(({ topic }) => topic);
   const positions = places.map(({ after }) => after);
   return sql`(

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { Kysely, type RawBuilder, sql } from "kysely";
-import type { TopicPlace } from "../../../ports/store.ts";
+import type { TopicPosition } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { checkEmptied, checkTables } from "./check-tables.ts";
@@ -68,7 +68,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   };
 }
 
-function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {
+function placesTable(places: readonly TopicPosition[]): RawBuilder<unknown> {
   const pairs = JSON.stringify(places.map(({ topic, after }) => [topic, after]));
   return sql`(
     select json_extract(value, '$[0]') as topic, json_extract(value, '$[1]') as after, key as place from json_each(${pairs})
