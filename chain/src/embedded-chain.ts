@@ -19,7 +19,7 @@ import {
 } from "./limits.ts";
 import type {
   CheckedBlocks,
-  CheckedPlaces,
+  CheckedIndexEntries,
   CheckedState,
   FromWorker,
   KnownTransaction,
@@ -80,11 +80,11 @@ export interface EmbeddedChainEvents {
   disconnect: [error: Error];
 }
 
-/** A range of blocks, `to` included. With `isSpare` the caller can do without them: `damage` is not emitted. */
+/** A range of blocks, `to` included. With `isOptional` the caller can do without them: `damage` is not emitted. */
 export interface BlocksWanted {
   readonly from: number;
   readonly to: number;
-  readonly isSpare?: boolean;
+  readonly isOptional?: boolean;
 }
 
 /** Receives one block after another. */
@@ -158,16 +158,16 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /**
    * Reads blocks as `follow` passes them on, and compares each with its hashes: the first, and more until they amount to {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
-   * @throws ChainFileError if a block is damaged. Unless `isSpare`, the event `damage` reports that too.
+   * @throws ChainFileError if a block is damaged. Unless `isOptional`, the event `damage` reports that too.
    */
-  async readBlocks({ from, to, isSpare = false }: BlocksWanted): Promise<readonly CommittedBlock[]> {
+  async readBlocks({ from, to, isOptional = false }: BlocksWanted): Promise<readonly CommittedBlock[]> {
     const range = { from: BigInt(from), to: BigInt(to), bytesMax: BLOCKS_ANSWER_BYTES_MAX };
     try {
       // The worker answers nothing else.
       const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
       return encoded.map(decodeCommittedBlock);
     } catch (error) {
-      if (error instanceof ChainFileError && !isSpare) this.#events.emit("damage", error);
+      if (error instanceof ChainFileError && !isOptional) this.#events.emit("damage", error);
       throw error;
     }
   }
@@ -180,8 +180,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /** Compares the index of hashes and logs with the blocks, step by step; `isFirst` starts over. Rebuilds the index if it differs. */
-  async checkPlaces(isFirst: boolean): Promise<CheckedPlaces> {
-    return (await this.#ask({ kind: "check-places", isFirst })) as CheckedPlaces; // as above
+  async checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries> {
+    return (await this.#ask({ kind: "check-index-entries", isFirst })) as CheckedIndexEntries; // as above
   }
 
   /** Compares nodes and code of the newest state with their hashes: as many from `from` on as a short time allows. Only the result reports damage. */

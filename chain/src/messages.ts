@@ -55,7 +55,7 @@ export interface CheckedState {
 }
 
 /** Progress of a comparison of the index of hashes and logs with the blocks. */
-export interface CheckedPlaces {
+export interface CheckedIndexEntries {
   readonly isMore: boolean;
   /** Entries that this step read. */
   readonly entries: number;
@@ -90,7 +90,7 @@ export type ToWorker =
   | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "check"; readonly id: number; readonly range: BlockRange }
-  | { readonly kind: "check-places"; readonly id: number; readonly isFirst: boolean }
+  | { readonly kind: "check-index-entries"; readonly id: number; readonly isFirst: boolean }
   | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
   | { readonly kind: "check-state"; readonly id: number; readonly from: StatePlace | undefined }
   | { readonly kind: "hold-file"; readonly id: number }

@@ -107,8 +107,8 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return readBlocks(context, message);
     case "check":
       return answerWith(message, () => context.chain.checkBlocks(message.range));
-    case "check-places":
-      return answerWith(message, () => context.chain.checkPlaces(message.isFirst));
+    case "check-index-entries":
+      return answerWith(message, () => context.chain.checkIndexEntries(message.isFirst));
     case "mend":
       return answerWith(message, () => context.chain.mendBlock(message.mending));
     case "check-state":

@@ -27,11 +27,11 @@ export interface CheckedState {
   readonly mended: number;
 }
 
-/** A step of a comparison of the chain's places with its blocks. */
-export interface CheckedPlaces {
+/** A step of a comparison of the chain's index of hashes and logs with its blocks. */
+export interface CheckedIndexEntries {
   readonly isMore: boolean;
   readonly entries: number;
-  /** Whether the places differed, and were derived again. Known only at the end. */
+  /** Whether the index differed and was rebuilt. Known only at the end. */
   readonly isDamaged: boolean;
 }
 
@@ -53,10 +53,10 @@ export interface ChainCheck {
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
   /**
-   * Compares the chain's places, which tell the block of a hash or a log, with its blocks. Each call is one short step; `isFirst` begins a new
-   * comparison. Derives the places again if they differ.
+   * Compares the chain's index of hashes and logs with its blocks. Each call is one short step; `isFirst` begins a new
+   * comparison. Rebuilds the index from the blocks if it differs.
    */
-  checkPlaces(isFirst: boolean): Promise<CheckedPlaces>;
+  checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries>;
   /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. */
   checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

@@ -23,7 +23,7 @@ export interface CallbackGauge {
   readonly waiting: number;
 }
 
-/** What a scrub verifies: the index; or of the chain's file, the blocks, their places (see `checkPlaces` of the chain check), or the newest state. */
+/** What a scrub verifies: the index; or of the chain's file, the blocks, their places (see `checkIndexEntries` of the chain check), or the newest state. */
 export type ScrubPart = "index" | "chain" | "places" | "state";
 
 export const deadLetterChanges = ["added", "delivered", "discarded"] as const;

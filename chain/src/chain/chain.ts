@@ -6,7 +6,14 @@ import { createChainEvm } from "../execution/evm.ts";
 import { Executor } from "../execution/executor.ts";
 import type { RegistryCode } from "../execution/registry/registry-code.ts";
 import { BASE_FEE_PER_GAS, CHECKED_NODES_MAX, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
-import type { BlockMending, BlockRange, CheckedBlocks, CheckedPlaces, CheckedState, StatePlace } from "../messages.ts";
+import type {
+  BlockMending,
+  BlockRange,
+  CheckedBlocks,
+  CheckedIndexEntries,
+  CheckedState,
+  StatePlace,
+} from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
@@ -21,7 +28,7 @@ import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
 import { checkBlocks } from "./check-blocks.ts";
-import { checkPlaces } from "./check-places.ts";
+import { checkIndexEntries } from "./check-index-entries.ts";
 import { checkState } from "./check-state.ts";
 import { createGenesis } from "./genesis.ts";
 import { mendBlock } from "./mend-block.ts";
@@ -59,7 +66,7 @@ export class Chain implements ReadableChain {
   readonly nodes: NodeStore;
   readonly pool: Pool;
   /** The running comparison of the index of hashes and logs with the blocks. */
-  #placeCheck: ReturnType<typeof checkPlaces> | undefined;
+  #indexCheck: ReturnType<typeof checkIndexEntries> | undefined;
   readonly #database: ChainDatabase;
   readonly #sealer: Sealer;
   readonly #listener: ChainListener;
@@ -154,12 +161,12 @@ export class Chain implements ReadableChain {
     return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
-  /** One step of {@link checkPlaces}; `isFirst` starts over. */
-  checkPlaces(isFirst: boolean): CheckedPlaces {
-    if (isFirst || this.#placeCheck === undefined) this.#placeCheck = checkPlaces(this.#database);
-    const step = this.#placeCheck.next();
+  /** One step of {@link checkIndexEntries}; `isFirst` starts over. */
+  checkIndexEntries(isFirst: boolean): CheckedIndexEntries {
+    if (isFirst || this.#indexCheck === undefined) this.#indexCheck = checkIndexEntries(this.#database);
+    const step = this.#indexCheck.next();
     if (step.done !== true) return { isMore: true, entries: step.value, isDamaged: false };
-    this.#placeCheck = undefined;
+    this.#indexCheck = undefined;
     return { isMore: false, entries: 0, ...step.value };
   }
 

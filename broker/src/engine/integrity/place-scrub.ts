@@ -6,7 +6,7 @@ import type { Scrubbable } from "./scrubber.ts";
 
 export interface PlaceScrubOptions {
   readonly groupId: GroupId;
-  readonly chainCheck: Pick<ChainCheck, "checkPlaces">;
+  readonly chainCheck: Pick<ChainCheck, "checkIndexEntries">;
   readonly metrics: Pick<Metrics, "chainDamaged">;
   readonly logger: Logger;
 }
@@ -28,7 +28,7 @@ export class PlaceScrub implements Scrubbable {
   }
 
   async step(): Promise<boolean> {
-    const { isMore, entries, isDamaged } = await this.#options.chainCheck.checkPlaces(this.#isFirst);
+    const { isMore, entries, isDamaged } = await this.#options.chainCheck.checkIndexEntries(this.#isFirst);
     this.#isFirst = false;
     this.#checked += entries;
     if (isDamaged) this.#report();
@@ -39,6 +39,6 @@ export class PlaceScrub implements Scrubbable {
     const { metrics, logger, groupId } = this.#options;
     this.#damaged += 1;
     metrics.chainDamaged(groupId, "mended");
-    logger.warn("chain damaged in its index of hashes and logs, derived anew from its blocks");
+    logger.warn("chain damaged in its index of hashes and logs, rebuilt from its blocks");
   }
 }

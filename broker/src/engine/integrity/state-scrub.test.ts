@@ -16,7 +16,7 @@ function checkOf(found: Pick<CheckedState, "damaged" | "mended">, asked: (StateP
   return {
     check: async () => undefined,
     mend: async () => false,
-    checkPlaces: async () => ({ isMore: false, entries: 0, isDamaged: false }),
+    checkIndexEntries: async () => ({ isMore: false, entries: 0, isDamaged: false }),
     checkState: async (from) => {
       asked.push(from);
       const step = from === undefined ? 0 : places.indexOf(from) + 1;

@@ -1,6 +1,6 @@
 import { type Hex, toHex, toQuantity } from "@stele/eth/node";
 import type { Address, Hash } from "../../../domain/topic.ts";
-import type { CheckedPlaces, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
+import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
@@ -44,16 +44,16 @@ export interface EvmProvider {
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
   /**
-   * Returns blocks from `from` on, at least one, in the format of `follow`, each verified against its hashes. `isSpare` means that the caller can
+   * Returns blocks from `from` on, at least one, in the format of `follow`, each verified against its hashes. `isOptional` means that the caller can
    * do without the blocks: then the chain does not report damage. Only the embedded chain has this method.
    */
-  readBlocks?(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[]>;
+  readBlocks?(range: BlockSpan & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[]>;
   /** Verifies the blocks of a range, up to `upTo`, against their hashes. Only the embedded chain has this method. */
   checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
   /** Verifies nodes of the newest state against their hashes, from a place on. Only the embedded chain has this method. */
   checkState?(from: StatePlace | undefined): Promise<CheckedState>;
   /** See the port ChainCheck. Only the embedded chain has this method. */
-  checkPlaces?(isFirst: boolean): Promise<CheckedPlaces>;
+  checkIndexEntries?(isFirst: boolean): Promise<CheckedIndexEntries>;
   /** Repairs a damaged block with these transactions; false, and nothing changed, if it would not match its hashes. Only the embedded chain has it. */
   mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no endpoint can serve a request, as far as known without asking; undefined while one can. Contains no secret. */
@@ -171,7 +171,7 @@ export class Rpc {
   }
 
   /** Blocks with all their logs; undefined if the provider has no `readBlocks`. */
-  async findBlocks(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[] | undefined> {
+  async findBlocks(range: BlockSpan & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[] | undefined> {
     try {
       return await this.provider.readBlocks?.(range);
     } catch (error) {

@@ -78,7 +78,7 @@ export class BlockReader {
   async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
     if (number > final) return undefined;
     const range = { from: number, to: number };
-    const held = await this.#findHeld({ ...range, isSpare: true });
+    const held = await this.#findHeld({ ...range, isOptional: true });
     const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
     return blocks.at(-1);
   }
@@ -159,7 +159,7 @@ export class BlockReader {
   async #findHeld(range: {
     readonly from: number;
     readonly to: number;
-    readonly isSpare?: boolean;
+    readonly isOptional?: boolean;
   }): Promise<readonly HeldBlock[] | undefined> {
     const { rpc, registry } = this.#options;
     return (await rpc.findBlocks(range))?.map((block) => hold(block, registry));

@@ -80,7 +80,7 @@ export class CommittedReader {
     const { rpc, registry } = this.#options;
     const logs: ContractLog[] = [];
     for (let next = from; next <= to; ) {
-      const blocks = await rpc.findBlocks({ from: next, to, isSpare: true });
+      const blocks = await rpc.findBlocks({ from: next, to, isOptional: true });
       if (blocks === undefined) return undefined;
       if (blocks.length === 0) return logs;
       for (const block of blocks) for (const log of hold(block, registry).logs) logs.push(log);

@@ -14,11 +14,11 @@ interface OwnChainCheckOptions {
 /** The integrity check of the embedded chain; undefined for other chains. */
 export function createChainCheck({ provider, verifier, head }: OwnChainCheckOptions): ChainCheck | undefined {
   const checkState = provider.checkState?.bind(provider);
-  const checkPlaces = provider.checkPlaces?.bind(provider);
-  if (checkState === undefined || checkPlaces === undefined) return undefined;
+  const checkIndexEntries = provider.checkIndexEntries?.bind(provider);
+  if (checkState === undefined || checkIndexEntries === undefined) return undefined;
   return {
     check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
-    checkPlaces,
+    checkIndexEntries,
     checkState,
     mend: async (blockNumber, batches) => {
       const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));

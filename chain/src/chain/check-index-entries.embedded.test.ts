@@ -50,8 +50,8 @@ async function countFound(chain: EmbeddedChain): Promise<{ readonly logs: number
 const everything = { logs: logsTotal, transactions: logsTotal + 1 };
 
 async function check(chain: EmbeddedChain): Promise<boolean> {
-  let step = await chain.checkPlaces(true);
-  while (step.isMore) step = await chain.checkPlaces(false);
+  let step = await chain.checkIndexEntries(true);
+  while (step.isMore) step = await chain.checkIndexEntries(false);
   return step.isDamaged;
 }
 

@@ -1,4 +1,4 @@
-import type { CheckedPlaces } from "../messages.ts";
+import type { CheckedIndexEntries } from "../messages.ts";
 import { type ChainDatabase, indexEntries } from "../storage/chain-database.ts";
 import type { Place } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
@@ -40,7 +40,7 @@ function mix(value: number): number {
  * Compares the index of hashes and logs (the table `places`) with the blocks and rebuilds it if it differs: a changed row also hides others, since the database
  * searches by order. Yields the number of entries that each short step read. Ends without a finding at a damaged block, which the check of the blocks reports.
  */
-export function* checkPlaces(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
+export function* checkIndexEntries(database: ChainDatabase): Steps<Pick<CheckedIndexEntries, "isDamaged">> {
   try {
     return yield* compareAndRebuild(database);
   } catch (error) {
@@ -49,7 +49,7 @@ export function* checkPlaces(database: ChainDatabase): Steps<Pick<CheckedPlaces,
   }
 }
 
-function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedPlaces, "isDamaged">> {
+function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedIndexEntries, "isDamaged">> {
   const upTo = database.savedUpTo;
   const expected = yield* sumOfBlocks(database, upTo);
   const found = yield* sumOfRows(database, upTo);
