@@ -68,8 +68,3 @@ export function toSafeInteger(bytes: Uint8Array): number {
   }
   return value;
 }
-
-/** Whether both have the same bytes. Unlike `isSameBytes`, it also runs in browsers. */
-export function isSame(left: Uint8Array, right: Uint8Array): boolean {
-  return left.length === right.length && left.every((byte, index) => byte === right[index]);
-}

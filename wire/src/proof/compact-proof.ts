@@ -2,7 +2,7 @@ import {
   findBytes,
   type Hex,
   hashBytes,
-  isSame,
+  isSameBytes,
   type Keccak256,
   MalformedError,
   portableKeccak256,
@@ -96,7 +96,7 @@ export function verifyCompactProof(
   if (batch.events.length !== proof.count) return false;
   const leaf = leafHash(proof.index, event, keccak);
   return (
-    isSame(leaf, leafHash(proof.index, listed, keccak)) &&
+    isSameBytes(leaf, leafHash(proof.index, listed, keccak)) &&
     verifyPath({ leaf, path: proof.path, root: batch.eventsRoot }, keccak)
   );
 }

@@ -1,5 +1,5 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
-import { isSame, type Keccak256, MalformedError, portableKeccak256, toSafeInteger } from "@stele/eth";
+import { isSameBytes, type Keccak256, MalformedError, portableKeccak256, toSafeInteger } from "@stele/eth";
 import { decodeEvents } from "../batch/decode-events.ts";
 import type { BatchEvent } from "../batch/encode-events.ts";
 import { merkleRoot } from "../batch/merkle.ts";
@@ -39,7 +39,8 @@ export function readPublished(
   keccak: Keccak256 = portableKeccak256,
 ): PublishedBatch {
   const [kind, topic, firstSequence, sender] = topics;
-  const isPublished = kind !== undefined && isSame(kind, publishedSignature(keccak)) && topics.length === topicCount;
+  const isPublished =
+    kind !== undefined && isSameBytes(kind, publishedSignature(keccak)) && topics.length === topicCount;
   if (!isPublished || topic === undefined || firstSequence === undefined || sender === undefined) {
     throw new MalformedError("a log of another kind");
   }
@@ -72,7 +73,7 @@ export function readBatchEvents(batch: PublishedBatch): readonly BatchEvent[] {
   const { count, events, eventsRoot, firstSequence } = batch;
   const decoded = decodeEvents(events);
   if (decoded.length !== count) throw new MalformedError(`${decoded.length} events where ${count} were claimed`);
-  if (!isSame(merkleRoot(events), eventsRoot)) {
+  if (!isSameBytes(merkleRoot(events), eventsRoot)) {
     throw new MalformedError("the events have another root than was claimed");
   }
   if (!Number.isSafeInteger(firstSequence + count - 1)) throw new MalformedError("sequences beyond 2^53 - 1");

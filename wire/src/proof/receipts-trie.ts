@@ -1,4 +1,4 @@
-import { integerBytes, isSame, type Keccak256, RlpList, RlpWriter, toNibbles, unpackPath } from "@stele/eth";
+import { integerBytes, isSameBytes, type Keccak256, RlpList, RlpWriter, toNibbles, unpackPath } from "@stele/eth";
 import { Refuted } from "./refuted.ts";
 
 const branchItems = 17;
@@ -22,7 +22,7 @@ export function findReceipt(
 ): Uint8Array {
   let place: Place = { key: keyOf(proof.transactionIndex), expected: proof.root };
   for (const [index, node] of proof.nodes.entries()) {
-    if (!isSame(keccak(node), place.expected))
+    if (!isSameBytes(keccak(node), place.expected))
       throw new Refuted("receipt", `node ${index} of the trie has another hash`);
     const items = new RlpList(node).strings();
     const isLast = index === proof.nodes.length - 1;
@@ -42,9 +42,9 @@ function step(items: readonly Uint8Array[], key: Uint8Array): Uint8Array | Place
   const unpacked = unpackPath(packed);
   if (unpacked === undefined) return undefined;
   const { path, isLeaf } = unpacked;
-  if (isLeaf) return isSame(path, key) ? content : undefined;
+  if (isLeaf) return isSameBytes(path, key) ? content : undefined;
   const { length } = path;
-  return isSame(path, key.subarray(0, length)) ? toPlace(content, key.subarray(length)) : undefined;
+  return isSameBytes(path, key.subarray(0, length)) ? toPlace(content, key.subarray(length)) : undefined;
 }
 
 function toPlace(expected: Uint8Array | undefined, key: Uint8Array): Place | undefined {

@@ -1,4 +1,12 @@
-import { findBytes, type Hex, isSame, type Keccak256, MalformedError, portableKeccak256, toHexText } from "@stele/eth";
+import {
+  findBytes,
+  type Hex,
+  isSameBytes,
+  type Keccak256,
+  MalformedError,
+  portableKeccak256,
+  toHexText,
+} from "@stele/eth";
 import type { BatchEvent } from "../batch/encode-events.ts";
 import { leafHash, verifyPath } from "../batch/merkle.ts";
 import { type EventId, formatEventId, topicDigest } from "../ids/event-id.ts";
@@ -95,7 +103,7 @@ class ProofVerifier {
   #header(blockHash: Uint8Array): ProvenHeader {
     const bytes = bytesOf(this.#proof.header);
     const hash = this.#keccak(bytes);
-    if (!isSame(hash, blockHash)) throw new Refuted("header", `the header is that of block ${toHexText(hash)}`);
+    if (!isSameBytes(hash, blockHash)) throw new Refuted("header", `the header is that of block ${toHexText(hash)}`);
     return reading("header", () => readProvenHeader(bytes));
   }
 
@@ -129,7 +137,7 @@ class ProofVerifier {
     }
     const payload = { content: bytesOf(event.content), extensions: event.extensions };
     const leaf = leafHash(batch.index, payload, this.#keccak);
-    if (!isSame(leaf, leafHash(batch.index, listed, this.#keccak))) {
+    if (!isSameBytes(leaf, leafHash(batch.index, listed, this.#keccak))) {
       throw new Refuted("batch", `event ${batch.index} of the batch is another one`);
     }
     if (!verifyPath({ leaf, path: batch.path.map(bytesOf), root: eventsRoot }, this.#keccak)) {
@@ -146,17 +154,17 @@ class ProofVerifier {
 
   #checkRegistry({ address }: ReceiptLog, expected: Uint8Array | undefined): void {
     const registry = bytesOf(this.#proof.registry);
-    if (expected !== undefined && !isSame(registry, expected)) {
+    if (expected !== undefined && !isSameBytes(registry, expected)) {
       throw new Refuted("topic", `the registry is ${toHexText(registry)}`);
     }
-    if (isSame(address, registry)) return;
+    if (isSameBytes(address, registry)) return;
     throw new Refuted("topic", `the log is of ${toHexText(address)}, the registry is ${toHexText(registry)}`);
   }
 
   #checkTopic({ topic }: PublishedBatch): void {
     const registry = bytesOf(this.#proof.registry);
     const expected = topicAddress({ registry, name: this.#proof.event.topic }, this.#keccak);
-    if (isSame(topic, expected)) return;
+    if (isSameBytes(topic, expected)) return;
     throw new Refuted("topic", `the batch is of ${toHexText(topic)}, the topic's address is ${toHexText(expected)}`);
   }
 
@@ -165,7 +173,7 @@ class ProofVerifier {
     if (publisher !== toHexText(sender)) {
       throw new Refuted("publisher", `${toHexText(sender)} published the event, not ${publisher}`);
     }
-    if (publishers === undefined || publishers.some((publisher) => isSame(publisher, sender))) return;
+    if (publishers === undefined || publishers.some((publisher) => isSameBytes(publisher, sender))) return;
     throw new Refuted("publisher", `${toHexText(sender)} published the event, who is not expected to`);
   }
 
