@@ -16,7 +16,7 @@ export {
 export { cryptoInUse } from "./crypto-in-use.ts";
 export type { Hex } from "./hex-text.ts";
 export { keccak256, keccakInto } from "./keccak/keccak.ts";
-export { fromText, toText } from "./latin1.ts";
+export { fromLatin1, toLatin1 } from "./latin1.ts";
 export { encodeReceipt, type ReceiptFieldsLog } from "./receipt.ts";
 export { decodeRlp } from "./rlp/decode-rlp.ts";
 export { encodeRlp, listHeader, type RlpItem } from "./rlp/encode-rlp.ts";

@@ -2,7 +2,7 @@ import {
   type ChildNode,
   decodeNode,
   emptyTrieRoot,
-  fromText,
+  fromLatin1,
   isSameBytes,
   type TrieNode,
   toPathString,
@@ -98,7 +98,7 @@ class StateCheck {
 
   #readNode(key: string, hash: Uint8Array): TrieNode | undefined {
     const encoded = this.#options.source.findNode(key, hash);
-    return encoded === undefined ? undefined : decodeNode(fromText(encoded));
+    return encoded === undefined ? undefined : decodeNode(fromLatin1(encoded));
   }
 
   #checkAccount(path: string, value: Uint8Array): boolean {

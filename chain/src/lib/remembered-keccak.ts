@@ -1,4 +1,4 @@
-import { keccak256, keccakInto, fromText, toText } from "@stele/eth/node";
+import { keccak256, keccakInto, fromLatin1, toLatin1 } from "@stele/eth/node";
 import { REMEMBERED_HASHES_MAX } from "../limits.ts";
 
 /** Longest input that is worth remembering: a key of a map and the slot of the map. */
@@ -46,7 +46,7 @@ let old: Generation | undefined;
  */
 export function rememberedKeccak(bytes: Uint8Array): Uint8Array {
   if (bytes.length > INPUT_BYTES_MAX) return keccak256(bytes);
-  const key = toText(bytes);
+  const key = toLatin1(bytes);
   return young.get(key) ?? moveOrHash(key, bytes);
 }
 
@@ -60,6 +60,6 @@ function moveOrHash(key: string, bytes: Uint8Array | undefined): Uint8Array {
   if (young.isFull) [old, young] = [young, new Generation()];
   const hash = young.add(key);
   if (known !== undefined) hash.set(known);
-  else keccakInto(hash, 0, bytes ?? fromText(key));
+  else keccakInto(hash, 0, bytes ?? fromLatin1(key));
   return hash;
 }

@@ -1,4 +1,4 @@
-import { emptyTrieRoot, isSameBytes, keccak256, toText } from "@stele/eth/node";
+import { emptyTrieRoot, isSameBytes, keccak256, toLatin1 } from "@stele/eth/node";
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
 import type { StateSource } from "./state-view.ts";
@@ -23,7 +23,7 @@ export class CheckedSource implements StateSource {
   findNode(key: string, hash: Uint8Array): string | undefined {
     if (isSameBytes(hash, emptyTrieRoot)) return undefined;
     const node = explained(() => this.#database.readNode(key));
-    return toText(check("a node", node, hash));
+    return toLatin1(check("a node", node, hash));
   }
 
   findCode(codeHash: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
-import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros, toText } from "@stele/eth/node";
+import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros, toLatin1 } from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { StateView } from "./state-view.ts";
 
@@ -30,7 +30,7 @@ export class ExecutionState implements StateManagerInterface {
   readonly originalStorageCache = {
     get: (address: Address, slot: Uint8Array): Promise<Uint8Array> =>
       Promise.resolve(
-        this.#original.get(toText(address.bytes) + toText(slot)) ?? this.readStorage(address.bytes, slot),
+        this.#original.get(toLatin1(address.bytes) + toLatin1(slot)) ?? this.readStorage(address.bytes, slot),
       ),
     clear: (): void => this.#original.clear(),
   };
@@ -56,7 +56,7 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   readAccount(address: Uint8Array): Account | undefined {
-    const key = toText(address);
+    const key = toLatin1(address);
     if (!this.#accounts.has(key)) this.#accounts.set(key, this.#loadAccount(address));
     const account = this.#accounts.get(key);
     return account === undefined ? undefined : copyAccount(account);
@@ -68,7 +68,7 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   writeAccount(address: Uint8Array, account: Account | undefined): void {
-    this.#write(this.#accounts, toText(address), account === undefined ? undefined : copyAccount(account));
+    this.#write(this.#accounts, toLatin1(address), account === undefined ? undefined : copyAccount(account));
   }
 
   async deleteAccount(address: Address): Promise<void> {
@@ -93,7 +93,7 @@ export class ExecutionState implements StateManagerInterface {
 
   writeCode(address: Uint8Array, code: Uint8Array): void {
     const codeHash = rememberedKeccak(code); // remembers only short code: all topic contracts have the same
-    this.#write(this.#codes, toText(codeHash), code);
+    this.#write(this.#codes, toLatin1(codeHash), code);
     this.changeAccount(address, { codeHash });
   }
 
@@ -103,7 +103,7 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   readCode(codeHash: Uint8Array): Uint8Array {
-    return this.#codes.get(toText(codeHash)) ?? this.#view.getCodeByHash(codeHash);
+    return this.#codes.get(toLatin1(codeHash)) ?? this.#view.getCodeByHash(codeHash);
   }
 
   async getCodeSize(address: Address): Promise<number> {
@@ -117,7 +117,7 @@ export class ExecutionState implements StateManagerInterface {
   /** The value of a slot without leading zeros, as the transactions so far left it. */
   readStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
     if (slot.length !== SLOT_BYTES) throw new Error("A storage slot has 32 bytes.");
-    const changed = this.#storage.get(toText(address))?.get(toText(slot));
+    const changed = this.#storage.get(toLatin1(address))?.get(toLatin1(slot));
     return changed ?? this.#view.getStorage(address, slot);
   }
 
@@ -128,15 +128,15 @@ export class ExecutionState implements StateManagerInterface {
 
   /** What the transactions so far stored in a contract, by slot as latin1. */
   copyStorage(address: Uint8Array): ReadonlyMap<string, Uint8Array> {
-    return new Map(this.#storage.get(toText(address)));
+    return new Map(this.#storage.get(toLatin1(address)));
   }
 
   writeStorage(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void {
-    this.#write(this.#slotsOf(address), toText(slot), trimZeros(value));
+    this.#write(this.#slotsOf(address), toLatin1(slot), trimZeros(value));
   }
 
   putStorage(address: Address, slot: Uint8Array, value: Uint8Array): Promise<void> {
-    const key = toText(address.bytes) + toText(slot);
+    const key = toLatin1(address.bytes) + toLatin1(slot);
     if (!this.#original.has(key)) this.#original.set(key, this.readStorage(address.bytes, slot));
     this.writeStorage(address.bytes, slot, value);
     return Promise.resolve();
@@ -148,7 +148,7 @@ export class ExecutionState implements StateManagerInterface {
     if (account !== undefined && !isSameBytes(account.storageRoot, emptyTrieRoot)) {
       throw new Error("The storage of an account from an earlier block cannot be cleared.");
     }
-    const slots = this.#storage.get(toText(address.bytes));
+    const slots = this.#storage.get(toLatin1(address.bytes));
     for (const slot of slots?.keys() ?? []) this.#write(slots ?? new Map(), slot, emptyBytes);
     return Promise.resolve();
   }
@@ -197,7 +197,7 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   #slotsOf(address: Uint8Array): Map<string, Uint8Array> {
-    const key = toText(address);
+    const key = toLatin1(address);
     const slots = this.#storage.get(key) ?? new Map<string, Uint8Array>();
     this.#storage.set(key, slots);
     return slots;

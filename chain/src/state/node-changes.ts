@@ -1,2 +1,2 @@
-/** Changed trie nodes as latin1 (see `toText`), by key; undefined if a node was deleted. */
+/** Changed trie nodes as latin1 (see `toLatin1`), by key; undefined if a node was deleted. */
 export type NodeChanges = ReadonlyMap<string, string | undefined>;

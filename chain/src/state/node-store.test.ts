@@ -1,4 +1,4 @@
-import { emptyTrieRoot, keccak256, toText } from "@stele/eth/node";
+import { emptyTrieRoot, keccak256, toLatin1 } from "@stele/eth/node";
 import { expect, it } from "vitest";
 import { NodeStore } from "./node-store.ts";
 
@@ -7,17 +7,17 @@ const hash = keccak256(node);
 
 it("recalls every byte of a node, in a copy that the caller may change", () => {
   const store = new NodeStore({ readNode: () => undefined, readCode: () => undefined });
-  const nodes = new Map([["key", toText(node)]]);
+  const nodes = new Map([["key", toLatin1(node)]]);
   store.apply(1n, { root: emptyTrieRoot, nodes, overwritten: new Map(), storage: new Map() });
   store.recall("key", hash)?.fill(0);
   expect(store.recall("key", hash)).toEqual(node);
-  expect(store.findNode("key", hash)).toBe(toText(node));
+  expect(store.findNode("key", hash)).toBe(toLatin1(node));
 });
 
 it("reads a node from the file once; a later change of the row has no effect", () => {
   const rows = [Buffer.from(node)];
   const store = new NodeStore({ readNode: () => rows[0], readCode: () => undefined });
-  expect(store.findNode("key", hash)).toBe(toText(node));
+  expect(store.findNode("key", hash)).toBe(toLatin1(node));
   rows[0]?.fill(0);
-  expect(store.findNode("key", hash)).toBe(toText(node));
+  expect(store.findNode("key", hash)).toBe(toLatin1(node));
 });

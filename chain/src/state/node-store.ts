@@ -1,4 +1,4 @@
-import { emptyTrieRoot, isSameBytes, keccak256, toBuffer, fromText, toText } from "@stele/eth/node";
+import { emptyTrieRoot, isSameBytes, keccak256, toBuffer, fromLatin1, toLatin1 } from "@stele/eth/node";
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
@@ -51,7 +51,7 @@ export class NodeStore implements StateSource {
   }
 
   findCode(codeHash: Uint8Array): Uint8Array {
-    const key = toText(codeHash);
+    const key = toLatin1(codeHash);
     const cached = this.#codes.get(key);
     if (cached !== undefined) return cached;
     const stored = this.#source.findCode(codeHash);
@@ -62,7 +62,7 @@ export class NodeStore implements StateSource {
   /** A node from memory, if it matches the hash. */
   recall(key: string, hash: Uint8Array): Uint8Array | undefined {
     const node = this.#nodes.get(key);
-    return fitting(node === undefined ? undefined : fromText(node), hash);
+    return fitting(node === undefined ? undefined : fromLatin1(node), hash);
   }
 
   /** The same for code. */
@@ -94,7 +94,7 @@ export class NodeStore implements StateSource {
       else this.#nodes.set(key, node);
     });
     storage.forEach((slots, address) => {
-      slots.forEach((value, slot) => this.#slots.set(address + slot, toText(value)));
+      slots.forEach((value, slot) => this.#slots.set(address + slot, toLatin1(value)));
     });
     this.#head = new StateView(this, root, this.#slots);
   }

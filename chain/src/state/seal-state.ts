@@ -5,7 +5,7 @@ import {
   replaceInTrie,
   type TrieChange,
   toNibbles,
-  toText,
+  toLatin1,
   updateTrie,
 } from "@stele/eth/node";
 import { rememberedKeccakOf } from "../lib/remembered-keccak.ts";
@@ -57,8 +57,8 @@ function changeTrie(stored: StoredTrie, changes: readonly TrieChange[]): Changed
   const trie: ChangedTrie = { root: update.root ?? emptyTrieRoot, nodes: new Map(), overwritten: new Map() };
   for (const [path, node] of update.nodes) {
     const before = update.before.get(path);
-    trie.nodes.set(prefix + path, node && toText(node));
-    trie.overwritten.set(prefix + path, before && toText(before));
+    trie.nodes.set(prefix + path, node && toLatin1(node));
+    trie.overwritten.set(prefix + path, before && toLatin1(before));
   }
   return trie;
 }

@@ -1,10 +1,10 @@
-import { toText } from "@stele/eth/node";
+import { toLatin1 } from "@stele/eth/node";
 import { describe, expect, it } from "vitest";
 import type { NodeChanges } from "./node-changes.ts";
 import { decodeNodes, shareNodes } from "./nodes-codec.ts";
 import { StateHistory } from "./state-history.ts";
 
-const node = (value: number) => toText(Uint8Array.of(value, value));
+const node = (value: number) => toLatin1(Uint8Array.of(value, value));
 
 /** A history in which each block from `first` on overwrote one node, whose bytes are the block's number. */
 function createHistory(first: number, count: number): StateHistory {
@@ -22,7 +22,7 @@ describe("nodes in shared memory", () => {
   it("are decoded unchanged, including a missing and an empty node", () => {
     const nodes = new Map([
       ["A", node(1)],
-      [`S${"\u00ff\u0000".repeat(40)}`, toText(Uint8Array.from({ length: 600 }, (_, index) => index % 256))],
+      [`S${"\u00ff\u0000".repeat(40)}`, toLatin1(Uint8Array.from({ length: 600 }, (_, index) => index % 256))],
       ["A\u0001", undefined],
       ["A\u0002", ""],
     ]);

@@ -7,8 +7,8 @@ import {
   type NodeTextReader,
   proveTrie,
   readTrie,
-  fromText,
-  toText,
+  fromLatin1,
+  toLatin1,
 } from "@stele/eth/node";
 import type { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
@@ -30,7 +30,7 @@ export function accountNodeKey(path: string): string {
 }
 
 export function storageNodeKey(addressHash: Uint8Array, path: string): string {
-  return `S${toText(addressHash)}${path}`;
+  return `S${toLatin1(addressHash)}${path}`;
 }
 
 /** A trie whose nodes are read by their keys: the prefix and the path. */
@@ -55,7 +55,7 @@ export class StateView {
   }
 
   findAccount(address: Uint8Array): StoredAccount | undefined {
-    const key = toText(address);
+    const key = toLatin1(address);
     const known = this.#accounts.get(key);
     if (known !== undefined) return known;
     const account = this.#readAccount(address);
@@ -71,11 +71,11 @@ export class StateView {
   /** The value of a slot without leading zeros; empty when nothing is stored. */
   getStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
     if (this.#slots === undefined) return this.#readStorage(address, slot);
-    const key = toText(address) + toText(slot);
+    const key = toLatin1(address) + toLatin1(slot);
     const known = this.#slots.get(key);
-    if (known !== undefined) return fromText(known);
+    if (known !== undefined) return fromLatin1(known);
     const value = this.#readStorage(address, slot);
-    this.#slots.set(key, toText(value));
+    this.#slots.set(key, toLatin1(value));
     return value;
   }
 
@@ -121,6 +121,6 @@ export class StateView {
 export function readerOf({ prefix, read }: StoredTrie): NodeReader {
   return (path, hash) => {
     const node = read(prefix + path, hash);
-    return node === undefined ? undefined : fromText(node);
+    return node === undefined ? undefined : fromLatin1(node);
   };
 }

@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { bloomBytes, fromHex, keccak256, toText } from "@stele/eth/node";
+import { bloomBytes, fromHex, keccak256, toLatin1 } from "@stele/eth/node";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { encodeHeader, type Header, ZERO_HASH } from "../blocks/header.ts";
@@ -27,7 +27,7 @@ const raws = await Promise.all(
 const keys = Array.from({ length: 12 }, (_, index) => `A${String.fromCharCode(index)}`);
 const emitters = [1, 2, 3].map((fill) => new Uint8Array(20).fill(fill));
 
-const node = fc.option(fc.uint8Array({ minLength: 32, maxLength: 700 }).map(toText), { nil: undefined });
+const node = fc.option(fc.uint8Array({ minLength: 32, maxLength: 700 }).map(toLatin1), { nil: undefined });
 const step = fc.oneof(
   {
     weight: 6,
@@ -105,7 +105,7 @@ function after(known: Known, { block, nodes }: BlockCommit): Known {
 function expectKnows(database: ChainDatabase, known: Known): void {
   const found = keys.flatMap((key) => {
     const bytes = database.readNode(key);
-    return bytes === undefined ? [] : [[key, toText(bytes)] as const];
+    return bytes === undefined ? [] : [[key, toLatin1(bytes)] as const];
   });
   expect(new Map(found)).toEqual(known.nodes);
   for (const address of emitters) {

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { keccak256, toBuffer, toHex, fromText } from "@stele/eth/node";
+import { keccak256, toBuffer, toHex, fromLatin1 } from "@stele/eth/node";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
@@ -80,7 +80,7 @@ export class ChainDatabase implements StateDatabase {
   save(): void {
     const { nodes, places } = this.#unsaved.sorted();
     this.#write(() => {
-      for (const [key, node] of nodes) this.#writeNode(key, node === undefined ? undefined : fromText(node));
+      for (const [key, node] of nodes) this.#writeNode(key, node === undefined ? undefined : fromLatin1(node));
       for (const [key, found] of places) for (const place of found) this.#statements.insertPlace.run(key, place);
       this.#statements.deleteUnsaved.run();
     });

@@ -1,4 +1,4 @@
-import { fromText } from "@stele/eth/node";
+import { fromLatin1 } from "@stele/eth/node";
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { Place } from "./places.ts";
 
@@ -70,7 +70,7 @@ export class UnsavedEffects {
 
   findNode(key: string): Uint8Array | undefined {
     const node = this.#nodes.get(key);
-    return node === undefined ? undefined : fromText(node);
+    return node === undefined ? undefined : fromLatin1(node);
   }
 
   findPlaces(key: number): readonly Place[] {

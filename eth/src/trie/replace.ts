@@ -1,6 +1,6 @@
 import { toBuffer } from "../bytes.ts";
 import { keccak256, keccakInto } from "../keccak/keccak.ts";
-import { fromText, toText } from "../latin1.ts";
+import { fromLatin1, toLatin1 } from "../latin1.ts";
 import { listBytes, RlpWriter, stringBytes } from "../rlp/rlp-writer.ts";
 import { INLINE_BYTES_MAX, toPathString } from "./encode.ts";
 import { BRANCH_ITEMS, HASH_BYTES } from "./node.ts";
@@ -58,12 +58,12 @@ class Replacement {
   replace({ path, changes, hash }: Place): Uint8Array | undefined {
     const before = this.#read(path, hash);
     if (before === undefined) return undefined;
-    const node = fromText(before);
+    const node = fromLatin1(before);
     const after = isBranch(node)
       ? this.#replaceInBranch(node, { path, changes })
       : this.#replaceInPath(node, { path, changes });
     if (after === undefined) return undefined;
-    const text = toText(after);
+    const text = toLatin1(after);
     if (text === before) return after;
     this.nodes.set(path, text);
     this.before.set(path, before);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toHex } from "../bytes.ts";
 import { keccak256 } from "../keccak/keccak.ts";
-import { fromText, toText } from "../latin1.ts";
+import { fromLatin1, toLatin1 } from "../latin1.ts";
 import { emptyTrieRoot } from "./ordered-trie.ts";
 import { toNibbles } from "./path.ts";
 import { proveTrie, readTrie } from "./read.ts";
@@ -39,7 +39,7 @@ function toPlainUpdate({ root, nodes, before }: TrieUpdate) {
 }
 
 function toBytes(texts: ReadonlyMap<string, string>): Map<string, Uint8Array> {
-  return new Map(Array.from(texts, ([path, text]) => [path, fromText(text)]));
+  return new Map(Array.from(texts, ([path, text]) => [path, fromLatin1(text)]));
 }
 
 function toUpdate({ root, nodes, before }: TrieReplacement): TrieUpdate {
@@ -57,7 +57,7 @@ class Stored {
     const update = updateTrie(read, trieChanges);
     const replaced = replaceInTrie((path) => {
       const node = read(path);
-      return node && toText(node);
+      return node && toLatin1(node);
     }, trieChanges);
     if (replaced !== undefined) {
       this.replacements += 1;
