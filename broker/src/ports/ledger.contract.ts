@@ -84,7 +84,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
     test("opening a topic concurrently opens it once, for everyone", async () => {
       await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, never)));
       expect(flat(await collectAll(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened"]);
-      expect((await ledger.readStanding()).account?.transactionsUnderWay ?? 0).toBe(0);
+      expect((await ledger.readInfo()).account?.transactionsUnderWay ?? 0).toBe(0);
       expect(await ledger.findWriters(name, never)).toEqual({ kind: "everyone" });
     });
 

@@ -3,7 +3,7 @@ import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { ChainCheck } from "./chain-check.ts";
 import type { ChainProof, ProofPlace } from "./chain-proof.ts";
-import type { LedgerStanding } from "./ledger-standing.ts";
+import type { LedgerInfo } from "./ledger-info.ts";
 import type { TopicWriters } from "./topic-writers.ts";
 
 /** Limits for one transaction, and for transactions in flight. Each is at least 1, and may change between calls. */
@@ -221,7 +221,7 @@ export interface Ledger {
   /** The current state of the chain, as far as known. */
   view(): LedgerView;
   /** Asks the chain for the state of the ledger's account. Never rejects. */
-  readStanding(): Promise<LedgerStanding>;
+  readInfo(): Promise<LedgerInfo>;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;
   /** The hash of a final block; undefined if the chain is not that high. @throws 200205. */

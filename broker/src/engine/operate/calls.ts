@@ -8,11 +8,11 @@ import type { SessionProtocol, Subscription, SubscriptionState, WebhookFormat } 
 import type { Topic } from "../../domain/topic.ts";
 import type { GroupHealth } from "../broker.ts";
 import type { AttemptRecord } from "../deliver/attempt-history.ts";
-import type { LedgerStanding } from "../../ports/ledger-standing.ts";
+import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { SeenMemberChange } from "../member-history.ts";
 import type { SeenRollBack } from "../rollback-history.ts";
-import type { SessionStanding } from "../session-standing.ts";
+import type { ConnectedSession } from "../connected-session.ts";
 import type { Concerned } from "./concerned.ts";
 
 /** Asks for the page of a list that begins after `after`, the `next` of the previous page. */
@@ -213,7 +213,7 @@ export interface BlockView {
 
 export interface GroupView extends GroupHealth {
   /** Undefined if the chain did not answer in time. */
-  readonly standing: LedgerStanding | undefined;
+  readonly ledgerInfo: LedgerInfo | undefined;
   /** Rollbacks since the index was created. */
   readonly rollBacks: number;
   /** The newest rollbacks that this node has seen since it started, newest first. */
@@ -257,7 +257,7 @@ export interface SessionsCall {
 }
 
 /** A session of MQTT, STOMP or a tail. */
-export interface SessionView extends Omit<SessionStanding, "isStored"> {
+export interface SessionView extends Omit<ConnectedSession, "isStored"> {
   readonly isConnected: boolean;
   /** Address of the node that the session is connected to. */
   readonly node: string | undefined;

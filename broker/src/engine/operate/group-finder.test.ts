@@ -51,7 +51,7 @@ it.each<[string, TestEngineOptions, string | number]>([
   ["those with two blocks on top", { confirmations: 2 }, 2],
 ])("shows which blocks are final: %s", async (_, options, finality) => {
   expect((await listGroups(options)).items).toMatchObject([
-    { groupId: "1", standing: { finality, account: undefined } },
+    { groupId: "1", ledgerInfo: { finality, account: undefined } },
   ]);
 });
 

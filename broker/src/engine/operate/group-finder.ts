@@ -1,18 +1,18 @@
 import { BrokerError, quote } from "@stele/wire";
 import { BriefCache } from "../../lib/brief-cache.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LedgerStanding } from "../../ports/ledger-standing.ts";
+import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import { type SkippedEntry, skippedEntriesMax, type Store } from "../../ports/store.ts";
 import type { GroupHealth } from "../broker.ts";
 import type { Group, Groups } from "../group.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { GroupView, Page, PageCall } from "./calls.ts";
 
-/** How long the standing of a ledger is cached, in milliseconds. */
-const standingAgeMsMax = 5_000;
+/** How long the information of a ledger is cached, in milliseconds. */
+const infoAgeMsMax = 5_000;
 
-/** How long the chain may take to answer with its standing, in milliseconds. */
-const standingTimeoutMs = 1_000;
+/** How long the chain may take to answer for that information, in milliseconds. */
+const infoTimeoutMs = 1_000;
 
 export interface GroupFinderOptions {
   readonly store: Pick<Store, "listSkippedEntries">;
@@ -24,14 +24,14 @@ export interface GroupFinderOptions {
 /** Shows the groups with their chains. */
 export class GroupFinder {
   readonly #options: GroupFinderOptions;
-  readonly #standings: BriefCache<LedgerStanding | undefined>;
+  readonly #ledgerInfos: BriefCache<LedgerInfo | undefined>;
 
   constructor(options: GroupFinderOptions) {
     this.#options = options;
     const { clock, groups } = options;
-    this.#standings = new BriefCache({
+    this.#ledgerInfos = new BriefCache({
       now: () => clock.monotonic(),
-      ageMsMax: standingAgeMsMax,
+      ageMsMax: infoAgeMsMax,
       entriesMax: groups.all.length,
     });
   }
@@ -61,15 +61,15 @@ export class GroupFinder {
 
   async #view(health: GroupHealth): Promise<GroupView> {
     const group = this.#options.groups.getAny(health.groupId);
-    const [head, standing] = await Promise.all([group.findHead(), this.#findStanding(group)]);
-    return { ...health, standing, rollBacks: head?.generation ?? 0, rollBackHistory: group.rollBacks.list() };
+    const [head, ledgerInfo] = await Promise.all([group.findHead(), this.#findLedgerInfo(group)]);
+    return { ...health, ledgerInfo, rollBacks: head?.generation ?? 0, rollBackHistory: group.rollBacks.list() };
   }
 
   /** Undefined if the chain does not answer in time. */
-  #findStanding({ id, ledger }: Group): Promise<LedgerStanding | undefined> {
-    return this.#standings.read(id, async () => {
-      using deadline = new Deadline(this.#options.clock, standingTimeoutMs);
-      return untilAborted(ledger.readStanding(), deadline.signal);
+  #findLedgerInfo({ id, ledger }: Group): Promise<LedgerInfo | undefined> {
+    return this.#ledgerInfos.read(id, async () => {
+      using deadline = new Deadline(this.#options.clock, infoTimeoutMs);
+      return untilAborted(ledger.readInfo(), deadline.signal);
     });
   }
 }

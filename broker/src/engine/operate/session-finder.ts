@@ -8,10 +8,10 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 import type { SessionId, SessionWithFilters } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Groups } from "../group.ts";
-import { PendingCounts, type Standing } from "../query/pending-counts.ts";
+import { PendingCounts, type FilterCursor } from "../query/pending-counts.ts";
 import type { SessionEntriesOptions } from "../query/session-entries.ts";
 import { SharePlaces } from "../query/share-places.ts";
-import type { SessionStanding } from "../session-standing.ts";
+import type { ConnectedSession } from "../connected-session.ts";
 import type { Page, PageCall, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
@@ -102,13 +102,13 @@ export class SessionFinder {
     return [...stored, ...own].toSorted((left, right) => (left.session.id < right.session.id ? -1 : 1)).slice(0, size);
   }
 
-  #connected(): ReadonlyMap<SessionId, SessionStanding> {
+  #connected(): ReadonlyMap<SessionId, ConnectedSession> {
     return new Map(this.#options.sessions.listConnected().map((one) => [one.session.id, one]));
   }
 
   #toStored(
     { session, filters }: SessionWithFilters,
-    { known, addresses }: { readonly known: SessionStanding | undefined; readonly addresses: Addresses },
+    { known, addresses }: { readonly known: ConnectedSession | undefined; readonly addresses: Addresses },
   ): Found {
     const isSuspended = session.protocol === "STOMP" && this.#options.sessions.isSuspended(session);
     const current = known?.session.epoch === session.epoch ? known : { session, filters, isSuspended };
@@ -120,10 +120,10 @@ export class SessionFinder {
   async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly Counted[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
     const places = await SharePlaces.read(this.#options.store.sessions, found);
-    for (const one of found) for (const standing of standingsOf(one, places)) counts.add(standing);
+    for (const one of found) for (const filterCursor of filterCursorsOf(one, places)) counts.add(filterCursor);
     await counts.read();
     return found.map((one) => {
-      const pending = standingsOf(one, places).map((standing) => counts.find(standing));
+      const pending = filterCursorsOf(one, places).map((filterCursor) => counts.find(filterCursor));
       const lag = pending.reduce((sum, { count }) => sum + count, 0);
       const firsts = pending.flatMap(({ first }) => first ?? []);
       return { ...one, lag, waitingFrom: firsts.length === 0 ? undefined : firsts.reduce(minOf) };
@@ -142,7 +142,7 @@ export class SessionFinder {
   }
 }
 
-function toOwn(one: SessionStanding, addresses: Addresses): Found {
+function toOwn(one: ConnectedSession, addresses: Addresses): Found {
   return { ...pick(one), isConnected: true, node: addresses.get(one.session.owner) };
 }
 
@@ -151,10 +151,10 @@ function pick({ session, filters, isSuspended }: Pick<SessionView, "session" | "
 }
 
 /** Each filter, and where to count its events from. */
-function standingsOf(
+function filterCursorsOf(
   { session, filters }: Pick<SessionView, "session" | "filters">,
   places: SharePlaces,
-): readonly Standing[] {
+): readonly FilterCursor[] {
   const { groupId } = session;
   return filters.map((one) => ({
     groupId,

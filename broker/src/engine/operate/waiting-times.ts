@@ -46,12 +46,12 @@ export async function findWaitingTimes(
   return all.map((one) => (isWaiting(one) ? times.get(keyOf(one)) : undefined));
 }
 
-type Standing = Waiting & { readonly from: Position };
+type WaitingFrom = Waiting & { readonly from: Position };
 
-function isWaiting(one: Waiting): one is Standing {
+function isWaiting(one: Waiting): one is WaitingFrom {
   return one.from !== undefined;
 }
 
-function keyOf({ groupId, from }: Standing): string {
+function keyOf({ groupId, from }: WaitingFrom): string {
   return `${groupId} ${blockOf(from)}`;
 }

@@ -8,7 +8,7 @@ import { batchOf, blockOf, group, history, otherGroup, topicOf } from "../../por
 import type { IndexedBlock, Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
-import { PendingCounts, type Standing } from "./pending-counts.ts";
+import { PendingCounts, type FilterCursor } from "./pending-counts.ts";
 
 const slices = new TimeSlices(new VirtualClock());
 let store: Store;
@@ -16,20 +16,20 @@ beforeEach(() => {
   store = createMemoryStore();
 });
 
-const standing = (filter: string, cursor = positionZero, groupId = group): Standing => {
+const filterCursor = (filter: string, cursor = positionZero, groupId = group): FilterCursor => {
   return { groupId, filter: parseTopicFilter(filter), cursor };
 };
 
-async function readAll(standings: readonly Standing[]): Promise<PendingCounts> {
+async function readAll(filterCursors: readonly FilterCursor[]): Promise<PendingCounts> {
   const counts = new PendingCounts({ store, slices });
-  for (const one of standings) counts.add(one);
+  for (const one of filterCursors) counts.add(one);
   await counts.read();
   return counts;
 }
 
-async function countAll(standings: readonly Standing[]): Promise<readonly number[]> {
-  const counts = await readAll(standings);
-  return standings.map((one) => counts.get(one));
+async function countAll(filterCursors: readonly FilterCursor[]): Promise<readonly number[]> {
+  const counts = await readAll(filterCursors);
+  return filterCursors.map((one) => counts.get(one));
 }
 
 /** Counts the calls of the store by method. */
@@ -50,30 +50,30 @@ function countCalls(): Map<string, number> {
 
 it("counts the waiting events of each subscription, by topic name and by pattern, in each group", async () => {
   for (const groupId of [group, otherGroup]) await store.applyBlocks(groupId, history);
-  const standings = [
-    standing("alpha"),
-    standing("alpha", toPosition(2, 1)),
-    standing("beta"),
-    standing("#"),
-    standing("#", toPosition(4, 1)),
-    standing("+", toPosition(4, 1)),
-    standing("alpha/#", toPosition(4, 1)),
-    standing("alpha", toPosition(4, 1), otherGroup),
-    standing("#", toPosition(4, 1), otherGroup),
-    standing("gamma"),
-    standing("gamma/#"),
+  const filterCursors = [
+    filterCursor("alpha"),
+    filterCursor("alpha", toPosition(2, 1)),
+    filterCursor("beta"),
+    filterCursor("#"),
+    filterCursor("#", toPosition(4, 1)),
+    filterCursor("+", toPosition(4, 1)),
+    filterCursor("alpha/#", toPosition(4, 1)),
+    filterCursor("alpha", toPosition(4, 1), otherGroup),
+    filterCursor("#", toPosition(4, 1), otherGroup),
+    filterCursor("gamma"),
+    filterCursor("gamma/#"),
   ];
-  expect(await countAll(standings)).toEqual([6, 4, 3, 9, 2, 2, 2, 2, 2, 0, 0]);
+  expect(await countAll(filterCursors)).toEqual([6, 4, 3, 9, 2, 2, 2, 2, 2, 0, 0]);
 });
 
 it("counts 0 in a group without an index", async () => {
-  expect(await countAll([standing("#"), standing("alpha")])).toEqual([0, 0]);
+  expect(await countAll([filterCursor("#"), filterCursor("alpha")])).toEqual([0, 0]);
 });
 
 it("calls the store once for 500 cursors in a topic, even if each one is added twice", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
-  const places = Array.from({ length: 500 }, (_, index) => standing("alpha", toPosition(1, index)));
+  const places = Array.from({ length: 500 }, (_, index) => filterCursor("alpha", toPosition(1, index)));
   await countAll([...places, ...places]);
   expect(calls).toEqual(new Map([["countEventsAfterEach", 1]]));
 });
@@ -81,7 +81,7 @@ it("calls the store once for 500 cursors in a topic, even if each one is added t
 it("calls the store once for 500 patterns with the same cursor", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
-  await countAll(Array.from({ length: 500 }, (_, index) => standing(`${index}/#`)));
+  await countAll(Array.from({ length: 500 }, (_, index) => filterCursor(`${index}/#`)));
   expect(calls).toEqual(new Map([["countRange", 1]]));
 });
 
@@ -95,7 +95,7 @@ it("counts each topic instead if there are more batches between two cursors than
   const calls = countCalls();
   await store.applyBlocks(group, longHistory(5_000));
   const cursors = [toPosition(4_990, 0), toPosition(2_000, 0), positionZero];
-  expect(await countAll(cursors.map((cursor) => standing("#", cursor)))).toEqual([10, 3_000, 5_000]);
+  expect(await countAll(cursors.map((cursor) => filterCursor("#", cursor)))).toEqual([10, 3_000, 5_000]);
   expect(calls).toEqual(
     new Map([
       ["countRange", 3],
@@ -106,14 +106,14 @@ it("counts each topic instead if there are more batches between two cursors than
 
 it("counts 0 for a cursor at or after the newest event", async () => {
   await store.applyBlocks(group, history);
-  expect(await countAll([standing("#", endOfBlock(99)), standing("#", toPosition(6, 0))])).toEqual([0, 0]);
+  expect(await countAll([filterCursor("#", endOfBlock(99)), filterCursor("#", toPosition(6, 0))])).toEqual([0, 0]);
 });
 
 const names = ["a/1", "a/2", "b", "$c"].map(parseTopicName);
 const filters = ["a/1", "b", "#", "a/#", "+", "+/+", "a/+", "$c/#"];
 const batchArbitrary = fc.record({ name: fc.nat({ max: names.length - 1 }), count: fc.integer({ min: 1, max: 4 }) });
 const blockArbitrary = fc.array(batchArbitrary, { maxLength: 4 });
-const standingArbitrary = fc.record({
+const filterCursorArbitrary = fc.record({
   filter: fc.constantFrom(...filters),
   block: fc.nat({ max: 12 }),
   index: fc.nat({ max: 10 }),
@@ -122,11 +122,11 @@ const standingArbitrary = fc.record({
 it("counts the same as a scan of all events, and finds the same first event, for any history and cursors", async () => {
   const histories = fc.array(blockArbitrary, { minLength: 1, maxLength: 10 });
   await fc.assert(
-    fc.asyncProperty(histories, fc.array(standingArbitrary, { maxLength: 12 }), async (given, standings) => {
+    fc.asyncProperty(histories, fc.array(filterCursorArbitrary, { maxLength: 12 }), async (given, filterCursors) => {
       const { blocks, events } = toHistory(given);
       store = createMemoryStore();
       await store.applyBlocks(group, blocks);
-      const asked = standings.map(({ filter, block, index }) => standing(filter, toPosition(block, index)));
+      const asked = filterCursors.map(({ filter, block, index }) => filterCursor(filter, toPosition(block, index)));
       const expected = asked.map(({ filter, cursor }) => {
         const matching = events.filter(({ topic }) =>
           isPattern(filter) ? matchesFilter(filter, topic) : (filter as string) === topic,

@@ -13,7 +13,7 @@ import { PatternCounts } from "./pattern-counts.ts";
 const placesCountedMax = 500;
 
 /** The filter and the cursor of a subscription, whose waiting events are counted. */
-export type Standing = Pick<Subscription, "groupId" | "filter" | "cursor">;
+export type FilterCursor = Pick<Subscription, "groupId" | "filter" | "cursor">;
 
 export interface PendingCountsOptions {
   readonly store: Store;
@@ -35,7 +35,7 @@ export class PendingCounts {
   }
 
   /** Adds a filter and cursor to count. */
-  add({ groupId, filter, cursor }: Standing): void {
+  add({ groupId, filter, cursor }: FilterCursor): void {
     const kind = isPattern(filter) ? this.#patterns : this.#names;
     const ofGroup = getOrAdd(kind, groupId, () => new Map());
     getOrAdd(ofGroup, cursor, () => new Set()).add(filter);
@@ -48,22 +48,23 @@ export class PendingCounts {
   }
 
   /** The count for a filter and cursor that {@link read} has counted; 0 for others. */
-  get(standing: Standing): number {
-    return this.find(standing).count;
+  get(filterCursor: FilterCursor): number {
+    return this.find(filterCursor).count;
   }
 
   /** Like {@link get}, with the position of the first of these events. */
-  find(standing: Standing): PendingEvents {
-    return this.#found.get(keyOf(standing)) ?? nonePending;
+  find(filterCursor: FilterCursor): PendingEvents {
+    return this.#found.get(keyOf(filterCursor)) ?? nonePending;
   }
 
   async #readNames(groupId: GroupId, byCursor: ByCursor): Promise<void> {
     const { store, slices } = this.#options;
-    const standings = [...standingsOf(groupId, byCursor)];
-    for (const chunk of chunksOf(standings, placesCountedMax)) {
+    const filterCursors = [...filterCursorsOf(groupId, byCursor)];
+    for (const chunk of chunksOf(filterCursors, placesCountedMax)) {
       const places = chunk.map(({ filter, cursor }) => ({ topic: parseTopicName(filter), after: cursor }));
       const found = await store.countEventsAfterEach(groupId, places);
-      for (const [index, standing] of chunk.entries()) this.#found.set(keyOf(standing), found[index] ?? nonePending);
+      for (const [index, filterCursor] of chunk.entries())
+        this.#found.set(keyOf(filterCursor), found[index] ?? nonePending);
       await slices.pause();
     }
   }
@@ -82,11 +83,11 @@ export class PendingCounts {
   }
 }
 
-function keyOf({ groupId, cursor, filter }: Standing): string {
+function keyOf({ groupId, cursor, filter }: FilterCursor): string {
   return `${groupId} ${cursor} ${filter}`;
 }
 
-function* standingsOf(groupId: GroupId, byCursor: ByCursor): Iterable<Standing> {
+function* filterCursorsOf(groupId: GroupId, byCursor: ByCursor): Iterable<FilterCursor> {
   for (const [cursor, filters] of byCursor) for (const filter of filters) yield { groupId, cursor, filter };
 }
 

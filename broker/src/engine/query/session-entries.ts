@@ -4,8 +4,8 @@ import { type ListedProtocol, nothingFailed, type Subscription } from "../../dom
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { SessionId, SessionWithFilters, StoredFilter, StoredSession } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
-import type { SessionStanding } from "../session-standing.ts";
-import type { Standing } from "./pending-counts.ts";
+import type { ConnectedSession } from "../connected-session.ts";
+import type { FilterCursor } from "./pending-counts.ts";
 import { SharePlaces } from "./share-places.ts";
 
 /** Maximum number of sessions per read; each has up to 1,000 filters. */
@@ -16,7 +16,7 @@ export interface SessionEntriesOptions {
   readonly slices: TimeSlices;
   /** Sessions that are connected to this node; they are newer than their rows in the store. */
   readonly sessions: {
-    listConnected(): readonly SessionStanding[];
+    listConnected(): readonly ConnectedSession[];
     isSuspended(session: StoredSession): boolean;
   };
 }
@@ -25,9 +25,9 @@ export interface SessionEntriesOptions {
 export interface SessionEntry {
   readonly subscription: Subscription;
   /** The filter with its cursor: the events after it are waiting. */
-  readonly pending: Standing;
+  readonly pending: FilterCursor;
   /** The filter with the position after which it gets events. */
-  readonly start: Standing;
+  readonly start: FilterCursor;
 }
 
 /** Every filter of every session that is connected to this node or in the store. Leaves out tails, which end with their requests. */
@@ -57,7 +57,7 @@ async function* entriesOfAll(all: readonly Known[], { store, slices }: SessionEn
   }
 }
 
-type Known = Pick<SessionStanding, "session" | "filters" | "isSuspended">;
+type Known = Pick<ConnectedSession, "session" | "filters" | "isSuspended">;
 
 function toKnown({ session, filters }: SessionWithFilters, { sessions }: SessionEntriesOptions): Known {
   return {

@@ -9,7 +9,7 @@ import type { WillOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Lingering } from "./lingering.ts";
 import type { Peer } from "./peer.ts";
-import type { SessionStanding } from "../session-standing.ts";
+import type { ConnectedSession } from "../connected-session.ts";
 import type { Session } from "./session.ts";
 import type { Stream } from "./streams.ts";
 
@@ -47,17 +47,17 @@ export interface Leave {
 }
 
 /** The session as listings show it. */
-export function toStanding({
+export function toConnectedSession({
   session,
   group,
   protocol,
   createdAt,
   owner,
   ownedBy: principal,
-}: Connected): SessionStanding {
+}: Connected): ConnectedSession {
   const { id, cursor, epoch } = session.state;
-  const standing = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
-  return { session: standing, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
+  const fields = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
+  return { session: fields, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
 }
 
 /** Checks the rights of a new connection. Later {@link checkRightsOf} checks them. @throws BrokerError 100701, 100702, 200207. */

@@ -11,11 +11,11 @@ import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import type { SessionStanding } from "../session-standing.ts";
+import type { ConnectedSession } from "../connected-session.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, isKept, toStanding, warningOf } from "./connected.ts";
+import { checkAdmission, isKept, toConnectedSession, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./left-connections.ts";
@@ -86,8 +86,8 @@ export class Sessions implements Readers {
   }
 
   /** The current state of the sessions that are connected to this node. */
-  listConnected(): readonly SessionStanding[] {
-    return [...this.#connected.values()].map(toStanding);
+  listConnected(): readonly ConnectedSession[] {
+    return [...this.#connected.values()].map(toConnectedSession);
   }
 
   /** Whether a stored session gets no events, because its client rejected one too often. */

@@ -48,10 +48,10 @@ test("warns if the newest block is dated more than a minute ahead of the clock",
 test("shows its account with balance and fees, and only its finality before the start", async () => {
   const { createLedger } = await createHarness();
   const ledger = createLedger();
-  expect(await ledger.readStanding()).toEqual({ finality: "latest", account: undefined });
+  expect(await ledger.readInfo()).toEqual({ finality: "latest", account: undefined });
   await ledger.start();
   try {
-    const { account } = await ledger.readStanding();
+    const { account } = await ledger.readInfo();
     expect(account).toMatchObject({ address: ledger.sender, transactionsUnderWay: 0 });
     expect(account?.balance).toBeGreaterThan(0n);
     expect(["eip1559", "legacy"]).toContain(account?.fees.kind);

@@ -32,7 +32,7 @@ import {
   stopComponents,
   unreachable,
 } from "./ledger-components.ts";
-import type { LedgerStanding } from "../../ports/ledger-standing.ts";
+import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { BatchVerifier } from "./read/batch-verifier.ts";
 import { blockTimeWarning } from "./read/block-time.ts";
@@ -127,7 +127,7 @@ export class EvmLedger implements Ledger {
     return { outage: outageOf(provider, this.#components), headBlock: heads.last.number, facts, warning };
   }
 
-  async readStanding(): Promise<LedgerStanding> {
+  async readInfo(): Promise<LedgerInfo> {
     const finality = this.#base.options.finality ?? "latest";
     if (this.#components === undefined) return { finality, account: undefined };
     const { fees, sender } = this.#components;

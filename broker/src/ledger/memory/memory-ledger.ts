@@ -16,7 +16,7 @@ import type {
   OutgoingBatch,
   TopicOpening,
 } from "../../ports/ledger.ts";
-import type { LedgerStanding } from "../../ports/ledger-standing.ts";
+import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
 import { type MemoryChain, topicAddress } from "./memory-chain.ts";
 
@@ -78,7 +78,7 @@ class MemoryLedger implements Ledger {
     return { outage: undefined, headBlock: this.#started ? this.#chain.head : undefined, facts: {} };
   }
 
-  async readStanding(): Promise<LedgerStanding> {
+  async readInfo(): Promise<LedgerInfo> {
     return { finality: this.#confirmations === 0 ? "latest" : this.#confirmations, account: undefined };
   }
 

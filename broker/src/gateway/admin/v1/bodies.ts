@@ -167,7 +167,7 @@ export function toEvent(event: PlacedEvent): AdminEvent {
   return { ...toEventBody(event), sequence, position, block, transactionHash, logIndex, indexInBatch, publisher };
 }
 
-export function toGroup({ chain, rollBackHistory, standing, ...group }: GroupView): AdminGroups["items"][number] {
+export function toGroup({ chain, rollBackHistory, ledgerInfo, ...group }: GroupView): AdminGroups["items"][number] {
   return {
     ...group,
     rollBackHistory: rollBackHistory.map(({ at, fromBlock, toBlock, events }) => ({
@@ -177,12 +177,12 @@ export function toGroup({ chain, rollBackHistory, standing, ...group }: GroupVie
       ...(events !== undefined && { events }),
     })),
     ...(chain !== undefined && { chain: { ...chain } }),
-    ...(standing && { finality: standing.finality }),
-    ...(standing?.account && { signer: toSigner(standing.account) }),
+    ...(ledgerInfo && { finality: ledgerInfo.finality }),
+    ...(ledgerInfo?.account && { signer: toSigner(ledgerInfo.account) }),
   };
 }
 
-type GroupSigner = NonNullable<NonNullable<GroupView["standing"]>["account"]>;
+type GroupSigner = NonNullable<NonNullable<GroupView["ledgerInfo"]>["account"]>;
 
 function toSigner({ address, balance, fees: { kind: _kind, ...fees }, transactionsUnderWay }: GroupSigner) {
   const texts = Object.entries(fees).map(([name, wei]) => [name, wei.toString()] as const);

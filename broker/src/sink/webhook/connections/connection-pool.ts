@@ -192,18 +192,18 @@ export class ConnectionPool {
   }
 
   #lend(lane: Lane): Lease {
-    const { standing } = lane;
+    const { health } = lane;
     this.#inUse += 1;
     lane.inUse += 1;
-    this.#ready.begin(standing);
+    this.#ready.begin(health);
     const connection = this.#connect(lane);
     return {
       connection,
       release: ({ isWhole, isAnswered }) => {
         this.#inUse -= 1;
         lane.inUse -= 1;
-        this.#ready.end(standing);
-        if (isAnswered !== undefined) lane.standing = isAnswered ? "proven" : "failing";
+        this.#ready.end(health);
+        if (isAnswered !== undefined) lane.health = isAnswered ? "proven" : "failing";
         if (isWhole && connection.isOpen && !this.#isClosed) {
           lane.idle.push(connection);
           this.#idle.set(connection, lane);

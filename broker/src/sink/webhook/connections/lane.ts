@@ -9,7 +9,7 @@ export interface Waiter {
 }
 
 /** Whether the receiver answered its last request. `new`: no request has ended yet. */
-export type Standing = "new" | "proven" | "failing";
+export type ReceiverHealth = "new" | "proven" | "failing";
 
 export interface LaneOptions {
   readonly key: string;
@@ -30,7 +30,7 @@ export class Lane {
   /** Idle connections; the last was used most recently. */
   readonly idle: Connection[] = [];
   inUse = 0;
-  standing: Standing = "new";
+  health: ReceiverHealth = "new";
   /** Cancels the timer while the lane waits for its rate limit. */
   cancelTimer: (() => void) | undefined;
   readonly #bytes: Pacer;

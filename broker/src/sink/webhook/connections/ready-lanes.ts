@@ -1,4 +1,4 @@
-import type { Lane, Standing } from "./lane.ts";
+import type { Lane, ReceiverHealth } from "./lane.ts";
 
 /** Share of all connections for receivers that are new or did not answer their last request. */
 const doubtfulShareMax = 3 / 4;
@@ -6,7 +6,7 @@ const doubtfulShareMax = 3 / 4;
 const failingShareMax = 1 / 2;
 
 /** In the order of their turns. */
-const standings: readonly Standing[] = ["new", "proven", "failing"];
+const healths: readonly ReceiverHealth[] = ["new", "proven", "failing"];
 
 /**
  * Receivers with a request that may be sent, in turns. There are three classes: receivers that answered their last request, new ones, and ones that
@@ -15,8 +15,12 @@ const standings: readonly Standing[] = ["new", "proven", "failing"];
 export class ReadyLanes {
   readonly #doubtfulMax: number;
   readonly #failingMax: number;
-  readonly #lines: Readonly<Record<Standing, Set<Lane>>> = { new: new Set(), proven: new Set(), failing: new Set() };
-  readonly #inUse: Record<Standing, number> = { new: 0, proven: 0, failing: 0 };
+  readonly #lines: Readonly<Record<ReceiverHealth, Set<Lane>>> = {
+    new: new Set(),
+    proven: new Set(),
+    failing: new Set(),
+  };
+  readonly #inUse: Record<ReceiverHealth, number> = { new: 0, proven: 0, failing: 0 };
   /** Index of the class whose turn is next. */
   #turn = 0;
 
@@ -27,46 +31,46 @@ export class ReadyLanes {
 
   /** Appends a lane to its class; a lane that is already there keeps its place. */
   add(lane: Lane): void {
-    for (const standing of standings) if (standing !== lane.standing) this.#lines[standing].delete(lane);
-    this.#lines[lane.standing].add(lane);
+    for (const health of healths) if (health !== lane.health) this.#lines[health].delete(lane);
+    this.#lines[lane.health].add(lane);
   }
 
   remove(lane: Lane): void {
-    for (const standing of standings) this.#lines[standing].delete(lane);
+    for (const health of healths) this.#lines[health].delete(lane);
   }
 
   /** The lane whose turn it is; undefined if none may send. */
   next(): Lane | undefined {
-    const inTurn = [...standings.slice(this.#turn), ...standings.slice(0, this.#turn)];
-    const standing = inTurn.find((each) => this.#isReady(each));
-    if (standing === undefined) return undefined;
-    this.#turn = (standings.indexOf(standing) + 1) % standings.length;
-    const [lane] = this.#lines[standing];
+    const inTurn = [...healths.slice(this.#turn), ...healths.slice(0, this.#turn)];
+    const health = inTurn.find((each) => this.#isReady(each));
+    if (health === undefined) return undefined;
+    this.#turn = (healths.indexOf(health) + 1) % healths.length;
+    const [lane] = this.#lines[health];
     return lane;
   }
 
   /** Whether a lane may send at once: no waiting lane could go before it. */
-  mayPass({ standing }: Lane): boolean {
-    return this.#mayBegin(standing) && !standings.some((each) => this.#isReady(each));
+  mayPass({ health }: Lane): boolean {
+    return this.#mayBegin(health) && !healths.some((each) => this.#isReady(each));
   }
 
   /** Counts a request that begins. */
-  begin(standing: Standing): void {
-    this.#inUse[standing] += 1;
+  begin(health: ReceiverHealth): void {
+    this.#inUse[health] += 1;
   }
 
-  /** Counts a request that ended; `standing` is the lane's class at its beginning. */
-  end(standing: Standing): void {
-    this.#inUse[standing] -= 1;
+  /** Counts a request that ended; `health` is the lane's class at its beginning. */
+  end(health: ReceiverHealth): void {
+    this.#inUse[health] -= 1;
   }
 
-  #isReady(standing: Standing): boolean {
-    return this.#lines[standing].size > 0 && this.#mayBegin(standing);
+  #isReady(health: ReceiverHealth): boolean {
+    return this.#lines[health].size > 0 && this.#mayBegin(health);
   }
 
-  #mayBegin(standing: Standing): boolean {
-    if (standing === "proven") return true;
-    if (standing === "failing" && this.#inUse.failing >= this.#failingMax) return false;
+  #mayBegin(health: ReceiverHealth): boolean {
+    if (health === "proven") return true;
+    if (health === "failing" && this.#inUse.failing >= this.#failingMax) return false;
     return this.#inUse.new + this.#inUse.failing < this.#doubtfulMax;
   }
 }

@@ -1,7 +1,7 @@
 import type { StoredFilter, StoredSession } from "../ports/session-store.ts";
 
 /** The state of a connected session for the admin listing; newer than its row in the store. */
-export interface SessionStanding {
+export interface ConnectedSession {
   readonly session: Pick<
     StoredSession,
     "id" | "groupId" | "protocol" | "principal" | "cursor" | "createdAt" | "owner" | "epoch"

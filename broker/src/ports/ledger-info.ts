@@ -6,7 +6,7 @@ export type OfferedFees =
   | { readonly kind: "legacy"; readonly gasPrice: bigint };
 
 /** The account that signs a ledger's transactions. */
-export interface AccountStanding {
+export interface AccountInfo {
   readonly address: Address;
   /** In wei; undefined if the chain does not tell. */
   readonly balance: bigint | undefined;
@@ -16,9 +16,9 @@ export interface AccountStanding {
 }
 
 /** What a ledger knows of its chain and its account, for operators. */
-export interface LedgerStanding {
+export interface LedgerInfo {
   /** Which blocks are final: all (`latest`), those with this number of blocks on top, or those that the chain calls safe or finalized. */
   readonly finality: "latest" | "safe" | "finalized" | number;
   /** Undefined before the start, and for a chain without accounts. */
-  readonly account: AccountStanding | undefined;
+  readonly account: AccountInfo | undefined;
 }
