@@ -32,7 +32,7 @@ export interface CommonArguments {
 export interface EventArguments extends CommonArguments {
   readonly kind: "event";
   /** An eventId, or the path of a file with a proof. */
-  readonly what: string;
+  readonly eventIdOrFile: string;
   /** The trusted block hash, if known; then no node is asked. */
   readonly blockHash: string | undefined;
 }
@@ -127,14 +127,15 @@ function brokerOf(
 }
 
 function toEventArguments(values: Values, words: readonly string[], common: CommonArguments): EventArguments {
-  const [what, ...more] = words;
-  if (what === undefined || more.length > 0) throw new Unverifiable("give one eventId or one file, or --topic");
+  const [eventIdOrFile, ...more] = words;
+  if (eventIdOrFile === undefined || more.length > 0)
+    throw new Unverifiable("give one eventId or one file, or --topic");
   refuse(values, ["--from", "--to", "--from-block"], "is for --topic");
   const blockHash = mapped(values.get("--block-hash"), (text) =>
     parseHex(text, { bytes: hashBytes, flag: "--block-hash" }),
   );
   if (blockHash !== undefined) refuseWithoutNode(common);
-  return { kind: "event", ...common, what, blockHash };
+  return { kind: "event", ...common, eventIdOrFile, blockHash };
 }
 
 function toTopicArguments(values: Values, words: readonly string[], common: CommonArguments): TopicArguments {

@@ -7,7 +7,7 @@ import { BrokerClient } from "./broker-client.ts";
 import { ChainClient } from "./chain-client.ts";
 import { collectText } from "./collect-text.ts";
 import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
-import { isSameChain } from "./same-chain.ts";
+import { confirmSameChain } from "./confirm-same-chain.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /** Result of the verification. `blockHashFrom` names the source of the block hash; undefined if it was the user. */
@@ -25,8 +25,8 @@ const eventIdPattern = /^[0-9a-f]{8}-\d+-\d+$/;
 
 /** Verifies the proof of one event, from the broker or a file. @throws Unverifiable. */
 export async function verifyEvent(options: EventArguments, pin: RegistryPin): Promise<EventReport> {
-  const isFile = !eventIdPattern.test(options.what);
-  const read = isFile ? await readProof(options.what) : await askForProof(options);
+  const isFile = !eventIdPattern.test(options.eventIdOrFile);
+  const read = isFile ? await readProof(options.eventIdOrFile) : await askForProof(options);
   if ("reason" in read) return { status: "refuted", step: "form", reason: read.reason };
   const { proof } = read;
   const chain = new ChainClient(options);
@@ -35,7 +35,7 @@ export async function verifyEvent(options: EventArguments, pin: RegistryPin): Pr
   }
   const blockNumber = findBlockNumber(proof);
   if (blockNumber === undefined) return { status: "refuted", step: "event", reason: "its eventId is malformed" };
-  const isSameForSure = !isFile && (await isSameChain(chain, new BrokerClient(options)));
+  const isSameForSure = !isFile && (await confirmSameChain(chain, new BrokerClient(options)));
   const blockHash = await chain.blockHash(blockNumber);
   const ownHash = headerHash(proof);
   // If the node may serve another chain, only the proof's own content can refute the proof.
@@ -84,8 +84,8 @@ function otherBlock(
 type ReadProof = { readonly proof: Proof } | { readonly reason: string };
 
 async function askForProof(options: EventArguments): Promise<ReadProof> {
-  const proof = await new BrokerClient(options).getProof(options.what);
-  if (proof.event.eventId === options.what) return { proof };
+  const proof = await new BrokerClient(options).getProof(options.eventIdOrFile);
+  if (proof.event.eventId === options.eventIdOrFile) return { proof };
   return { reason: `the broker returned a proof of ${proof.event.eventId} instead` };
 }
 

@@ -8,7 +8,7 @@ import { readBatches } from "./chain-batches.ts";
 import { ChainClient } from "./chain-client.ts";
 import { Comparison, type Difference, type MalformedBatch } from "./comparison.ts";
 import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
-import { isSameChain } from "./same-chain.ts";
+import { confirmSameChain } from "./confirm-same-chain.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /** Result of the comparison. Keeps the first differences and malformed batches, and counts all. */
@@ -37,7 +37,7 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
   const broker = new BrokerClient(options);
   const chain = new ChainClient(options);
   const state = await broker.findTopic(options.topic);
-  await isSameChain(chain, broker);
+  await confirmSameChain(chain, broker);
   const { address, registry } = await locate(chain, options, state?.topicAddress);
   const pinnedBy = await pin.check(registry, chain);
   const head = await chain.blockNumber();

@@ -6,7 +6,7 @@ import { Unverifiable } from "./unverifiable.ts";
  * Whether the node certainly serves the chain of the broker's group; false if the broker does not name its chain.
  * @throws Unverifiable if the node serves another chain, which says nothing about this group.
  */
-export async function isSameChain(chain: ChainClient, broker: BrokerClient): Promise<boolean> {
+export async function confirmSameChain(chain: ChainClient, broker: BrokerClient): Promise<boolean> {
   const expected = await broker.findGroupChain();
   if (expected === undefined) return false;
   const { chainId, genesisHash } = await chain.identity();
