@@ -187,7 +187,7 @@ it("a follower that lost only its lease stops following when the first write is 
 it("a new follower delivers once the events that its predecessor indexed and that it had not read yet", async () => {
   await start(2);
   const ids = await subscribeMany(4);
-  for (const { gate } of cluster.nodes) gate.tell = () => {};
+  for (const { gate } of cluster.nodes) gate.notify = () => {};
   for (let round = 1; round <= 8; round += 1) {
     publishFromOutside("indexed");
     await cluster.clock.advance(100);
@@ -207,7 +207,7 @@ describe("a node that does not follow", () => {
     publishFromOutside("1");
     await cluster.clock.settle();
     expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
-    cluster.node(watcher).gate.tell = () => {};
+    cluster.node(watcher).gate.notify = () => {};
     publishFromOutside("2");
     await cluster.clock.settle();
     expect(cluster.node(watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head - 1);
@@ -220,7 +220,7 @@ describe("a node that does not follow", () => {
     await publishMany(0, 1);
     const watcher = 1 - followerIndex();
     const { broker, gate } = cluster.node(watcher);
-    gate.tell = () => {};
+    gate.notify = () => {};
     await cluster.clock.advance(10);
     const eventId = await cluster.run(cluster.publish(1 - watcher, "a", "2"));
     const { head } = cluster.chain;
@@ -282,7 +282,7 @@ describe("a reorganisation", () => {
     const ids = await subscribeMany(4);
     await publishMany(0, 3);
     await cluster.clock.advance(500);
-    for (const { gate } of cluster.nodes) gate.tell = () => {};
+    for (const { gate } of cluster.nodes) gate.notify = () => {};
     cluster.chain.cutBack(cluster.chain.head - 2);
     for (const text of ["other", "another", "a third", "a fourth"]) publishFromOutside(text);
     await cluster.clock.advance(5_000);
@@ -300,7 +300,7 @@ describe("a reorganisation", () => {
     await start(2);
     await publishMany(0, 1);
     const watcher = 1 - followerIndex();
-    cluster.node(watcher).gate.tell = () => {};
+    cluster.node(watcher).gate.notify = () => {};
     await cluster.clock.advance(10);
     const answer = cluster.publish(watcher, "a", "gone");
     await cluster.clock.settle();

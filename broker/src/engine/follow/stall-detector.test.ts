@@ -167,7 +167,7 @@ describe("a follower whose endpoint answers without new blocks", () => {
   });
 
   it("is reported in the health of the other nodes if it gets no hint", async () => {
-    for (const { gate } of cluster.nodes) gate.tell = () => {};
+    for (const { gate } of cluster.nodes) gate.notify = () => {};
     const stuck = follower();
     endpoints[stuck]?.stopAt(cluster.chain.head);
     publishFromOutside();

@@ -93,7 +93,7 @@ export class NodeGate {
   }
 
   /** Passes an outside notification to the node; lost while the node is cut off. */
-  tell(action: () => void): void {
+  notify(action: () => void): void {
     if (this.#cut === undefined) this.#arrive(action);
   }
 

@@ -250,7 +250,7 @@ export class TestCluster {
       return gated.join(node, lastsMs);
     };
     const listen: Coordinator["listen"] = async (onHint) => {
-      const unlisten = await coordinator.listen((hint) => gate.tell(() => onHint(hint)));
+      const unlisten = await coordinator.listen((hint) => gate.notify(() => onHint(hint)));
       const forget = gate.onHealed(() => onHint({ kind: "nodes" }));
       return async () => {
         forget();
