@@ -27,8 +27,8 @@ export function isRestored(folder: string): boolean {
   return existsSync(join(folder, restoredFile));
 }
 
-/** Lets the folder's broker deliver from its next start on. Returns the content of the mark; undefined if there was none. */
-export function letDeliver(folder: string): string | undefined {
+/** Removes the mark of a restored folder: its broker delivers from its next start on. Returns the content of the mark; undefined if there was none. */
+export function activate(folder: string): string | undefined {
   if (!isRestored(folder)) return undefined;
   const marks = readFileSync(join(folder, restoredFile), "utf8").trim();
   rmSync(join(folder, restoredFile));

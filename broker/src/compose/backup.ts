@@ -7,7 +7,7 @@ import { BackupService } from "../backup/backup-service.ts";
 import { makeBackup } from "../backup/make-backup.ts";
 import type { Manifest } from "../backup/manifest.ts";
 import { restoreBackup } from "../backup/restore-backup.ts";
-import { letDeliver } from "../backup/restored.ts";
+import { activate } from "../backup/restored.ts";
 import { chainFile, checkDataFolder, keysFile, requireFolder } from "./folder.ts";
 import { type GroupConfig, groupsOf, isClustered } from "../config/derived.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -104,12 +104,12 @@ interface Done {
   readonly result: object;
 }
 
-interface Orders {
+interface RunOptions {
   readonly target: string;
   readonly logger: Logger;
 }
 
-const run: Readonly<Record<BackupCommand, (config: Config, orders: Orders) => Promise<Done>>> = {
+const run: Readonly<Record<BackupCommand, (config: Config, options: RunOptions) => Promise<Done>>> = {
   backup: async (config, { target, logger }) => {
     const folder = requireFolder(config);
     const path = resolve(target);
@@ -132,7 +132,7 @@ const run: Readonly<Record<BackupCommand, (config: Config, orders: Orders) => Pr
   },
   activate: async (config) => {
     const folder = resolve(config.dataDir);
-    const isActivated = letDeliver(folder) !== undefined;
+    const isActivated = activate(folder) !== undefined;
     const text = isActivated
       ? "the broker delivers from its next start on: restart it if it runs\n"
       : `${folder} is no restored folder, or was activated before\n`;
@@ -151,7 +151,7 @@ function toResult(
  * Locks the folder meanwhile, so that no broker starts. Refuses a folder that a start would refuse: otherwise nobody would notice before they need the
  * backup.
  */
-async function backUpStopped(config: Config, { target, logger }: Orders): Promise<Manifest> {
+async function backUpStopped(config: Config, { target, logger }: RunOptions): Promise<Manifest> {
   const held = openDataFolder(config.dataDir);
   try {
     await checkDataFolder(held, config, { logger, needsData: true });
