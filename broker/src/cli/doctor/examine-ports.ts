@@ -1,6 +1,6 @@
 import type { Readiness } from "@stele/client";
 import type { CheckedSettings, Place } from "../broker-settings.ts";
-import { type Finding, findRefusal } from "./finding.ts";
+import { type Finding, findConnectionFailure } from "./finding.ts";
 
 /** Sources that may know the MQTT and STOMP ports of a broker, and how to reach them. */
 export interface PortSources {
@@ -45,10 +45,10 @@ async function examinePort({ name, host, port }: Place, { url, signal }: PortSou
     const advice = "set host to an address that clients reach";
     return { check, status: "warning", detail: `${detail} is for the broker's own machine only`, advice };
   }
-  const refusal = await findRefusal({ host: near, port }, signal);
-  if (refusal === undefined) return { check, status: "ok", detail: `${detail} accepts connections` };
+  const failure = await findConnectionFailure({ host: near, port }, signal);
+  if (failure === undefined) return { check, status: "ok", detail: `${detail} accepts connections` };
   const advice = "let a firewall or proxy pass this port, and see the broker's log of its start";
-  return { check, status: "failed", detail: `${detail}: ${refusal}`, advice };
+  return { check, status: "failed", detail: `${detail}: ${failure}`, advice };
 }
 
 /** A port that the settings name but the broker does not serve. A broker starts without a default port that another program uses. */

@@ -1,7 +1,7 @@
 import { existsSync, statfsSync } from "node:fs";
 import type { CheckedSettings } from "../broker-settings.ts";
 import type { CliIo } from "../io.ts";
-import { type Finding, findRefusal } from "./finding.ts";
+import { type Finding, findConnectionFailure } from "./finding.ts";
 
 /** Free space of the data folder below which the doctor warns, in bytes. */
 const freeBytesMin = 1024 ** 3;
@@ -39,10 +39,10 @@ async function examineDatabase({ database, dataDir }: CheckedSettings, signal: A
   }
   const { name, place } = database;
   if (place === undefined) return { check, status: "ok", detail: `${name}, by a socket of this machine` };
-  const refusal = await findRefusal(place, signal);
-  if (refusal === undefined) return { check, status: "ok", detail: `${name} accepts connections` };
+  const failure = await findConnectionFailure(place, signal);
+  if (failure === undefined) return { check, status: "ok", detail: `${name} accepts connections` };
   const advice = "start the database, let this machine connect, or correct the setting databaseUrl";
-  return { check, status: "failed", detail: `${name}: ${refusal}`, advice };
+  return { check, status: "failed", detail: `${name}: ${failure}`, advice };
 }
 
 /** Checks the free space on the disk of a data folder. */

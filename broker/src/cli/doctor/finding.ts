@@ -15,15 +15,15 @@ export interface Finding {
 const connectTimeoutMs = 3_000;
 
 /** Tries to connect. Returns why that failed, or undefined if it succeeded. @throws the reason of the signal. */
-export function findRefusal(
+export function findConnectionFailure(
   { host, port }: Pick<Place, "host" | "port">,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, signal, timeout: connectTimeoutMs });
-    const end = (refusal: string | undefined): void => {
+    const end = (failure: string | undefined): void => {
       socket.destroy();
-      resolve(refusal);
+      resolve(failure);
     };
     socket.once("connect", () => end(undefined));
     socket.once("timeout", () => end(`nothing answers within ${connectTimeoutMs / 1_000} s`));
