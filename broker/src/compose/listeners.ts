@@ -97,8 +97,8 @@ export function placesOf(config: Config): readonly ConfiguredPlace[] {
 function adminPlaceOf(config: Config): ConfiguredPlace | undefined {
   const found = adminPortOf(config);
   if (found === undefined) return undefined;
-  const { host, port, isChosen } = found;
-  return { host, port, hostSetting: "adminHost", portSetting: "adminPort", isOptional: !isChosen };
+  const { host, port, isConfigured } = found;
+  return { host, port, hostSetting: "adminHost", portSetting: "adminPort", isOptional: !isConfigured };
 }
 
 function audienceOf(config: Config): Pick<HttpServerOptions, "audience"> {
@@ -113,8 +113,8 @@ function httpPlaceOf({ host, port }: Config): ConfiguredPlace {
 function tcpPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
   const found = portOf(config, protocol);
   if (found === undefined) return undefined;
-  const { port, isChosen } = found;
-  return { host: config.host, port, hostSetting: "host", portSetting: `${protocol}Port`, isOptional: !isChosen };
+  const { port, isConfigured } = found;
+  return { host: config.host, port, hostSetting: "host", portSetting: `${protocol}Port`, isOptional: !isConfigured };
 }
 
 /** Undefined if the protocol is off over TLS. */

@@ -89,7 +89,7 @@ const accessSetting: Setting<AccessConfig | undefined> = {
   default: undefined,
   defaultText: "off: whoever reaches the broker may do everything",
   rule: 'a JSON object such as {"roles": {"producer": [{"actions": ["publish"], "filter": "orders/#"}]}}',
-  explains: true,
+  usesSchemaMessages: true,
   schema: z.unknown().transform((value, context): AccessConfig | undefined => {
     const parsed = shape.safeParse(value);
     const problems = parsed.success ? findProblems(parsed.data) : parsed.error.issues.map(toProblem);

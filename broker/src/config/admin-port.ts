@@ -8,7 +8,7 @@ export interface AdminPort {
   readonly host: string;
   readonly port: number;
   /** Whether the settings name the port. Otherwise the broker starts without it if another program uses it. */
-  readonly isChosen: boolean;
+  readonly isConfigured: boolean;
 }
 
 /** The operators' own listener; undefined if they have none. */
@@ -18,7 +18,7 @@ export function adminPortOf({
   access,
 }: Pick<Config, "adminHost" | "adminPort" | "access">): AdminPort | undefined {
   if (adminPort === "off" || (adminPort === undefined && access === undefined)) return undefined;
-  return { host, port: adminPort ?? defaultAdminPort, isChosen: adminPort !== undefined };
+  return { host, port: adminPort ?? defaultAdminPort, isConfigured: adminPort !== undefined };
 }
 
 /** Whether the clients' port serves operators too. */

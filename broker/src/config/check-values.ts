@@ -33,10 +33,10 @@ export function toSettings<Table extends SettingsTable>(_table: Table, checked: 
 }
 
 function checkValue(setting: Setting<unknown>, value: unknown): { value: unknown; problems: readonly string[] } {
-  const { schema, explains, rule, secret, show } = setting;
+  const { schema, usesSchemaMessages, rule, secret, show } = setting;
   const { success, data, error } = schema.safeParse(value);
   if (success) return { value: data, problems: [] };
-  if (explains) return { value, problems: error.issues.map(({ message }) => message) };
+  if (usesSchemaMessages) return { value, problems: error.issues.map(({ message }) => message) };
   const shown = secret ? "the value" : quote(show === undefined ? value : show(value));
   return { value, problems: [`${shown} is not ${rule}`] };
 }

@@ -28,8 +28,8 @@ it.each([
 });
 
 it.each([
-  [[], { port: 1883, isChosen: false }, true],
-  [["--mqtt-port", "1884"], { port: 1884, isChosen: true }, true],
+  [[], { port: 1883, isConfigured: false }, true],
+  [["--mqtt-port", "1884"], { port: 1884, isConfigured: true }, true],
   [["--mqtt-port", "off"], undefined, false],
 ] as const)("takes the MQTT port from %j", (argv, port, isServed) => {
   const outcome = load(...argv);
@@ -41,7 +41,7 @@ it.each([
 const ports = { mqttPort: undefined, mqttTlsPort: "off", stompPort: undefined, stompTlsPort: "off" } as const;
 
 it("serves STOMP at its default port, unless it is off", () => {
-  expect(portOf(ports, "stomp")).toEqual({ port: 61_613, isChosen: false });
+  expect(portOf(ports, "stomp")).toEqual({ port: 61_613, isConfigured: false });
   expect(serves({ ...ports, stompPort: "off" }, "stomp")).toBe(false);
 });
 

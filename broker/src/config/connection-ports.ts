@@ -16,15 +16,15 @@ type PortSettings = Pick<Config, "mqttPort" | "mqttTlsPort" | "stompPort" | "sto
 export interface ConnectionPort {
   readonly port: number;
   /** Whether the settings name the port. Otherwise the broker starts without it if another program uses it. */
-  readonly isChosen: boolean;
+  readonly isConfigured: boolean;
 }
 
 /** The port of the protocol over TCP without TLS; undefined if that is off. */
 export function portOf(config: PortSettings, protocol: ConnectionProtocol): ConnectionPort | undefined {
   const port = config[`${protocol}Port`];
   if (port === "off") return undefined;
-  if (port !== undefined) return { port, isChosen: true };
-  return { port: defaultPorts[protocol], isChosen: false };
+  if (port !== undefined) return { port, isConfigured: true };
+  return { port: defaultPorts[protocol], isConfigured: false };
 }
 
 /** Whether the protocol is on, with or without TLS. */

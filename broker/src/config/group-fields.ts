@@ -61,7 +61,7 @@ export const groupFields = {
       return value as "embedded" | readonly string[]; // For any other value, there is an issue.
     }),
     rule: endpointsRule,
-    explains: true,
+    usesSchemaMessages: true,
     show: (value) => (Array.isArray(value) ? value.map(showEndpoint) : showEndpoint(value)),
   }),
   signer: structured<SignerSource | undefined>({
@@ -200,7 +200,7 @@ export type GroupEntry = SettingsOf<typeof groupFields>;
 
 type StructuredOptions<Value> = Pick<
   Setting<Value>,
-  "description" | "default" | "defaultText" | "schema" | "rule" | "show" | "explains"
+  "description" | "default" | "defaultText" | "schema" | "rule" | "show" | "usesSchemaMessages"
 >;
 
 function structured<Value>(options: StructuredOptions<Value>): Setting<Value> {

@@ -17,7 +17,7 @@ export const groupsSetting: Setting<readonly GroupEntry[] | undefined> = {
   default: undefined,
   defaultText: "one group on the embedded chain, with the id of `defaultGroup`",
   rule,
-  explains: true,
+  usesSchemaMessages: true,
   schema: z.unknown().transform((value, context) => {
     const { groups, problems } = checkGroups(value);
     for (const message of problems) context.addIssue({ code: "custom", message });

@@ -16,7 +16,7 @@ export interface Setting<Value> {
   /** How to show a value, valid or not, that contains secrets among other things. */
   readonly show?: (value: unknown) => unknown;
   /** The schema's own messages describe the problem; they contain no secret. */
-  readonly explains?: boolean;
+  readonly usesSchemaMessages?: boolean;
   /** Names of environment variables that a value refers to; the value is not checked yet. */
   readonly variablesOf?: (value: unknown) => readonly string[];
   /** Converts the text of an environment variable or a flag to the value that a config file would contain. */
