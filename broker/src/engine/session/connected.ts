@@ -91,7 +91,7 @@ export function isKept({ expiryMs, protocol, isStored }: SessionClaim): boolean 
 
 /** A warning about sessions that get no events; undefined if there are none. */
 export function warningOf(all: readonly Session[]): string | undefined {
-  const warnings = [suspendedWarning(all), barredWarning(all)].filter((text) => text !== undefined);
+  const warnings = [suspendedWarning(all), noRightsWarning(all)].filter((text) => text !== undefined);
   return warnings.length === 0 ? undefined : warnings.join("; ");
 }
 
@@ -103,11 +103,11 @@ function suspendedWarning(all: readonly Session[]): string | undefined {
   return `${suspended.length} connected subscriptions are suspended, for example ${id}: their clients reject an event, and may subscribe again`;
 }
 
-function barredWarning(all: readonly Session[]): string | undefined {
+function noRightsWarning(all: readonly Session[]): string | undefined {
   let count = 0;
   let first: string | undefined;
   for (const session of all) {
-    for (const text of session.memberships.barred) {
+    for (const text of session.memberships.withoutRights) {
       count += 1;
       first ??= session.findFilter(text)?.id;
     }

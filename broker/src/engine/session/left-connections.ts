@@ -26,7 +26,7 @@ export interface LeftConnectionsParts {
   readonly writer: SessionWriter;
   readonly signal: AbortSignal;
   /** Called when a member has left the shares of the group. */
-  readonly look: (groupId: GroupId) => void;
+  readonly lookForReturned: (groupId: GroupId) => void;
 }
 
 /** What a connection leaves behind. */
@@ -80,7 +80,7 @@ export class LeftConnections {
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
-    const { store, clock, limits, logger, signal, sweeper, room, times, writer, look } = this.#parts;
+    const { store, clock, limits, logger, signal, sweeper, room, times, writer, lookForReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     await lingering.ended();
     while (!signal.aborted) {
@@ -97,7 +97,7 @@ export class LeftConnections {
       }
     }
     this.#all.delete(left);
-    look(group.id);
+    lookForReturned(group.id);
     const key = { id: session.id, epoch: session.epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
     sweeper.lookAfter(group.id, { key, delayMs });

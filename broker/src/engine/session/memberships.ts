@@ -34,7 +34,7 @@ export class Memberships {
   readonly #session: SharingSession;
   readonly #memberships = new LazyMap<TopicFilter, Membership>();
   /** Shares that offered an event to the session while its rights did not cover their filters. */
-  readonly #barred = new LazySet<TopicFilter>();
+  readonly #withoutRights = new LazySet<TopicFilter>();
 
   constructor(parts: MembershipsParts, session: SharingSession) {
     this.#parts = parts;
@@ -63,7 +63,7 @@ export class Memberships {
     const membership = this.#memberships.get(text);
     if (membership === undefined) return false;
     this.#memberships.delete(text);
-    this.#barred.delete(text);
+    this.#withoutRights.delete(text);
     this.#parts.shares.leave(text, membership.member);
     return true;
   }
@@ -78,34 +78,34 @@ export class Memberships {
   }
 
   /** Shares whose events wait because the session's rights do not cover their filters. */
-  get barred(): Iterable<TopicFilter> {
-    return this.#barred;
+  get withoutRights(): Iterable<TopicFilter> {
+    return this.#withoutRights;
   }
 
   /** Call it when the session's rights may have changed. */
   checkRights(): void {
-    for (const text of this.#barred) {
+    for (const text of this.#withoutRights) {
       if (!this.#isCovered(text)) continue;
-      this.#barred.delete(text);
+      this.#withoutRights.delete(text);
       this.#parts.shares.wake(text);
     }
   }
 
   #createMember(text: TopicFilter, order: () => SessionFilter): ShareMember {
     const session = this.#session;
-    const isBarred = (): boolean => this.#isBarred(text);
+    const lacksRights = (): boolean => this.#lacksRights(text);
     return {
       get hasRoom() {
-        return session.hasRoom() && !isBarred();
+        return session.hasRoom() && !lacksRights();
       },
       reserve: (event) => session.reserve(event, order()),
       pass: (event) => session.pass(event, order()),
     };
   }
 
-  #isBarred(text: TopicFilter): boolean {
-    if (!this.#barred.has(text) && !this.#isCovered(text)) this.#barred.add(text);
-    return this.#barred.has(text);
+  #lacksRights(text: TopicFilter): boolean {
+    if (!this.#withoutRights.has(text) && !this.#isCovered(text)) this.#withoutRights.add(text);
+    return this.#withoutRights.has(text);
   }
 
   #isCovered(text: TopicFilter): boolean {

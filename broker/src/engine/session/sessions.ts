@@ -76,8 +76,8 @@ export class Sessions implements Readers {
     const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
-    const look = (groupId: GroupId): void => this.#sharesOf(groupId).look();
-    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, look });
+    const lookForReturned = (groupId: GroupId): void => this.#sharesOf(groupId).lookForReturned();
+    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, lookForReturned });
     const retainedReads = new RetainedReads({ ...parts, store: parts.keptStore });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
@@ -314,7 +314,7 @@ export class Sessions implements Readers {
   /** Call it when an earlier connection of a session, or the session itself, has ended: its shares may take back events. */
   #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
-    for (const shares of this.#shares.values()) shares.look();
+    for (const shares of this.#shares.values()) shares.lookForReturned();
   }
 
   async #keep(session: Session): Promise<void> {

@@ -81,7 +81,7 @@ export class Share implements Interest {
   }
 
   /** Call it when any node may have returned events. */
-  look(): void {
+  lookForReturned(): void {
     this.#mayHaveReturned = true;
     this.wake();
   }

@@ -60,8 +60,8 @@ export class Shares {
   }
 
   /** Call it when the connection of a session has ended, as events may have been returned. */
-  look(): void {
-    for (const share of this.#shares.values()) share.look();
+  lookForReturned(): void {
+    for (const share of this.#shares.values()) share.lookForReturned();
   }
 
   /** See {@link Readers.stop}. */
@@ -92,7 +92,7 @@ export class Shares {
       const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
       const ids = [...byId.keys()].filter((id) => id !== undefined);
       try {
-        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.look();
+        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.lookForReturned();
         this.#trouble.done();
       } catch (error) {
         this.#trouble.failed(error);
