@@ -11,7 +11,7 @@ export const longest = [
   "broker/src/sink/webhook/lookup/dns-resolver.test.ts",
   "broker/src/engine/reorganisation.prop.test.ts",
   "broker/src/engine/session/share.cluster.prop.test.ts",
-  "broker/src/engine/retention/filled-store.prop.test.ts",
+  "broker/src/engine/retention/store-with-dropped.prop.test.ts",
   "broker/src/ledger/evm/evm-ledger.faults.embedded.test.ts",
   "checks/faults/cluster/chain-outage.test.ts",
   "checks/faults/retention.test.ts",

@@ -121,7 +121,7 @@ class Engine implements RunningBroker {
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
     [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, ...this.#health })];
     this.#hub = new FeedHub({ slices: this.#slices });
-    this.#recent = new RecentBatches({ ...options, store: options.keptStore, slices: this.#slices });
+    this.#recent = new RecentBatches({ ...options, store: options.storeWithoutDropped, slices: this.#slices });
     const shared = this.#sharedOptions();
     const times = this.#createTimes(shared);
     this.#groups = new Groups(
@@ -311,7 +311,14 @@ class Engine implements RunningBroker {
     const writers = [this.#progressWriter, this.#sessions.writer];
     const progressWriter = { flush: async () => void (await Promise.all(writers.map((one) => one.flush()))) };
     const readers = [this.#callbacks, this.#sessions];
-    const parts = { ...this.#options, ...own, store: this.#options.keptStore, hub: this.#hub, readers, progressWriter };
+    const parts = {
+      ...this.#options,
+      ...own,
+      store: this.#options.storeWithoutDropped,
+      hub: this.#hub,
+      readers,
+      progressWriter,
+    };
     const { cluster } = this.#options;
     const member = this.#cluster?.member;
     return createRole(parts, cluster && member && { ...cluster, member });
@@ -331,7 +338,7 @@ class Engine implements RunningBroker {
     const roles = this.#createRole(group);
     const { chainDamage, indexDamage } = group;
     const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage, indexDamage };
-    const kept = { ...this.#options, ...own, store: this.#options.keptStore, ledger: group.ledger };
+    const kept = { ...this.#options, ...own, store: this.#options.storeWithoutDropped, ledger: group.ledger };
     const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
       ...this.#options,
@@ -347,7 +354,7 @@ class Engine implements RunningBroker {
 
   /** Looks for damage in a block of the chain's file and repairs it if possible; undefined if the chain has no file here. */
   async inspectBlock(id: GroupId, blockNumber: number): Promise<BlockState | undefined> {
-    const { keptStore: store } = this.#options;
+    const { storeWithoutDropped: store } = this.#options;
     const { chainDamage, ledger } = this.#groups.get(id);
     const parts = { ...this.#options, store, groupId: id, logger: this.#loggerOf(id), chainDamage };
     return ledger.chainCheck && new BlockRepair({ ...parts, chainCheck: ledger.chainCheck }).inspect(blockNumber);

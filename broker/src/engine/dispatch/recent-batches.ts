@@ -49,7 +49,7 @@ export interface Place {
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
   /** Fills in events that retention has dropped from the store, at least those of the first batches. Left out if the store keeps all events. */
-  readonly fill?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
+  readonly readDropped?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
 }
@@ -124,7 +124,7 @@ export class RecentBatches {
 
   async #fill({ after, upTo, batches: found }: Page, place: Place): Promise<Page | undefined> {
     const { groupId, topic, version, progress } = place;
-    const batches = (await this.#options.fill?.(groupId, found)) ?? found;
+    const batches = (await this.#options.readDropped?.(groupId, found)) ?? found;
     if (version !== progress.version) return undefined;
     const page = {
       after,

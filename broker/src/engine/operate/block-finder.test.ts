@@ -22,7 +22,7 @@ async function finderOver(blocks: readonly ReturnType<typeof blockOf>[]): Promis
   await store.applyBlocks(defaultGroupId, blocks, { isFinal: true });
   const group = { id: defaultGroupId, findHead: () => store.findHead(defaultGroupId) };
   const groups = { getAny: () => group } as unknown as Groups; // The finder uses only this method.
-  return new BlockFinder({ keptStore: store, groups, eventIds: new EventIds() });
+  return new BlockFinder({ storeWithoutDropped: store, groups, eventIds: new EventIds() });
 }
 
 /** Batches of one event each, in one block. */

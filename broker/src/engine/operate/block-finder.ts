@@ -23,7 +23,7 @@ const blockReadsMax = 64;
 
 export interface BlockFinderOptions {
   /** The store alone: a list needs no content from the chain. */
-  readonly keptStore: Pick<Store, "readBatches">;
+  readonly storeWithoutDropped: Pick<Store, "readBatches">;
   readonly groups: Groups;
   readonly eventIds: EventIds;
 }
@@ -72,7 +72,7 @@ export class BlockFinder {
   async #read(groupId: GroupId, { first, last }: BlockRange) {
     const after = first === 0 ? positionZero : endOfBlock(first - 1);
     const bounds = { batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
-    const batches = await this.#options.keptStore.readBatches(groupId, {
+    const batches = await this.#options.storeWithoutDropped.readBatches(groupId, {
       after,
       upTo: endOfBlock(last),
       topic: undefined,

@@ -11,7 +11,7 @@ import type { PlaceOrder } from "./calls.ts";
 
 export interface PlacesOptions {
   /** The store alone: a place needs no content from the chain. */
-  readonly keptStore: Pick<Store, "findBatch">;
+  readonly storeWithoutDropped: Pick<Store, "findBatch">;
   readonly events: EventQuery;
 }
 
@@ -50,7 +50,7 @@ export class Places {
       throw new BrokerError("parameterInvalid", { details });
     }
     const place = { topic: parseTopicName(filter), sequence };
-    const batch = await this.#options.keptStore.findBatch(group.id, place);
+    const batch = await this.#options.storeWithoutDropped.findBatch(group.id, place);
     const event = batch && placeIn(batch, sequence - batch.firstSequence);
     if (event !== undefined) return around(event.position);
     throw new BrokerError("eventNotExist", { details: `${quote(filter)} has no event with the sequence ${sequence}` });

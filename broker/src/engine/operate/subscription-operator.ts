@@ -51,7 +51,7 @@ const attemptGraceMs = 1_000;
 export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omit<DeadLetterOrdersOptions, "access"> {
   readonly store: Store;
   /** The store alone, without the content that it has dropped. */
-  readonly keptStore: Pick<Store, "findHead" | "readBatches">;
+  readonly storeWithoutDropped: Pick<Store, "findHead" | "readBatches">;
   readonly groups: Groups;
   readonly logger: Logger;
   readonly access: DeliveryChangesOptions["access"] & DeadLetterOrdersOptions["access"];
@@ -292,7 +292,7 @@ export class SubscriptionOperator {
     slices: Pauses,
   ): Promise<EventPlace | undefined> {
     if (filter === current.filter || current.failedAttempts === 0) return undefined;
-    const parts = { store: this.#options.keptStore, slices, readsMax: lookReadsMax };
+    const parts = { store: this.#options.storeWithoutDropped, slices, readsMax: lookReadsMax };
     return findNextMatch(parts, current).catch(() => undefined);
   }
 
@@ -324,7 +324,9 @@ export class SubscriptionOperator {
     }
     if (order.kind !== "skip") return undefined;
     if (order.to === undefined) {
-      return (await findNextMatch({ store: this.#options.keptStore, slices }, current))?.position ?? current.cursor;
+      return (
+        (await findNextMatch({ store: this.#options.storeWithoutDropped, slices }, current))?.position ?? current.cursor
+      );
     }
     const { after } = await places.find(order.to, current, group);
     if (after >= current.cursor) return after;

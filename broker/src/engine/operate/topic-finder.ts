@@ -33,7 +33,7 @@ const pageTimeMsMax = 10_000;
 export interface TopicFinderOptions {
   readonly store: Store;
   /** The store alone, without the content that it has dropped. */
-  readonly keptStore: Pick<Store, "readBatches">;
+  readonly storeWithoutDropped: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly groups: Groups;
   readonly eventIds: EventIds;
@@ -105,7 +105,7 @@ export class TopicFinder {
     const topic = await group.getTopic(parseTopicName(name));
     const items: PlacedEvent[] = [];
     let bytes = 0;
-    const parts = { group, store: this.#options.keptStore };
+    const parts = { group, store: this.#options.storeWithoutDropped };
     const first = from === undefined ? 1 : await findSequence(from, topic, parts);
     const end = before === undefined ? topic.sequence + 1 : await findSequence(before, topic, parts);
     let sequence = Math.min(topic.sequence, end - 1);

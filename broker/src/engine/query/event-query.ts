@@ -10,7 +10,7 @@ import type { PlacedEvent } from "../placed-event.ts";
 export interface EventQueryOptions {
   readonly store: Store;
   /** The store itself, which does not read dropped events from the chain. */
-  readonly keptStore: Pick<Store, "findBatch">;
+  readonly storeWithoutDropped: Pick<Store, "findBatch">;
   readonly eventIds: EventIds;
 }
 
@@ -40,7 +40,7 @@ export class EventQuery {
   /** The place of an event. Never reads the chain. @throws BrokerError as {@link get}. */
   getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
     const find: Find<EventPlace> = async (place) => {
-      const batch = await this.#options.keptStore.findBatch(group.id, place);
+      const batch = await this.#options.storeWithoutDropped.findBatch(group.id, place);
       return batch && placeIn(batch, place.sequence - batch.firstSequence);
     };
     return this.#search(group, eventId, { mayFind, find });

@@ -26,7 +26,7 @@ const batchBytesReadMax = 2 ** 20;
 export interface ProofQueryOptions {
   readonly store: Store;
   /** The store itself, which does not read dropped events from the chain: listing the topics of a block does not need them. */
-  readonly keptStore: Pick<Store, "readBatches">;
+  readonly storeWithoutDropped: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly events: EventQuery;
   readonly logger: Logger;
@@ -70,7 +70,7 @@ export class ProofQuery {
     let after = blockNumber === 0 ? positionZero : endOfBlock(blockNumber - 1);
     for (;;) {
       const range = { after, upTo: endOfBlock(blockNumber), ...bounds };
-      const batches = await this.#options.keptStore.readBatches(id, range);
+      const batches = await this.#options.storeWithoutDropped.readBatches(id, range);
       const last = batches.at(-1);
       if (last === undefined) return;
       if (!batches.every(({ topic }) => mayRead(topic))) throw mayNotProve();

@@ -32,7 +32,7 @@ test("fills in a recently read batch, even if others push it out of memory while
   };
   const copies = new ChainCopies({ ledgers: [ledger], clock });
   const fill = (...numbers: readonly number[]) =>
-    copies.fill(
+    copies.readDropped(
       defaultGroupId,
       batches.filter(({ blockNumber }) => numbers.includes(blockNumber)).map(dropped),
       "feed",
@@ -82,9 +82,9 @@ describe("if the chain does not give a batch", () => {
   test("the batches before it are filled in, and a read that begins with it is refused", async () => {
     const { copies } = copiesOver(failingFrom(3));
     const wanted = batches.map(dropped);
-    expect(await copies.fill(defaultGroupId, wanted, "feed")).toEqual(batches.slice(0, 3));
+    expect(await copies.readDropped(defaultGroupId, wanted, "feed")).toEqual(batches.slice(0, 3));
     const refused = { code: 200205, message: expect.stringContaining("only the chain has the events of block 3") };
-    await expect(copies.fill(defaultGroupId, wanted.slice(3), "feed")).rejects.toMatchObject(refused);
+    await expect(copies.readDropped(defaultGroupId, wanted.slice(3), "feed")).rejects.toMatchObject(refused);
     const never = new AbortController().signal;
     expect(await copies.compare(defaultGroupId, batches, never)).toEqual(batches.slice(0, 3));
     const compared = copies.compare(defaultGroupId, batches.slice(3), never);
@@ -105,9 +105,9 @@ describe("if the chain does not give a batch", () => {
       },
     );
     const wanted = batches.slice(3).map(dropped);
-    await expect(copies.fill(defaultGroupId, wanted, "call")).rejects.toMatchObject({ code: 200208 });
+    await expect(copies.readDropped(defaultGroupId, wanted, "call")).rejects.toMatchObject({ code: 200208 });
     state = "repaired";
-    expect(await copies.fill(defaultGroupId, wanted, "call")).toEqual(batches.slice(3));
+    expect(await copies.readDropped(defaultGroupId, wanted, "call")).toEqual(batches.slice(3));
     expect(inspected).toEqual([3, 3]);
   });
 
@@ -116,7 +116,7 @@ describe("if the chain does not give a batch", () => {
       async () => [],
       async () => "intact",
     );
-    const refused = copies.fill(defaultGroupId, batches.map(dropped), "call");
+    const refused = copies.readDropped(defaultGroupId, batches.map(dropped), "call");
     await expect(refused).rejects.toMatchObject({ code: 200209 });
   });
 
@@ -130,7 +130,7 @@ describe("if the chain does not give a batch", () => {
     );
     const given: EventBatch[] = [];
     for (let reads = 0; reads < 3; reads += 1) {
-      const page = copies.fill(defaultGroupId, batches.slice(given.length).map(dropped), "feed");
+      const page = copies.readDropped(defaultGroupId, batches.slice(given.length).map(dropped), "feed");
       await clock.advance(30_000);
       given.push(...(await page));
     }

@@ -64,7 +64,7 @@ export class ChainCopies {
    * Returns the batches with their dropped events filled in. If the chain does not give all, returns only the batches before the first gap, and the caller
    * asks again from there. @throws BrokerError 200205, 200208, 200209 if the chain does not give the first.
    */
-  async fill(groupId: GroupId, batches: readonly EventBatch[], reader: Reader): Promise<readonly EventBatch[]> {
+  async readDropped(groupId: GroupId, batches: readonly EventBatch[], reader: Reader): Promise<readonly EventBatch[]> {
     if (!batches.some(isDropped)) return batches;
     // Hold no batches during the wait for a turn: many callers may wait.
     const known = allOf(this.#findAll(groupId, batches));
@@ -72,7 +72,7 @@ export class ChainCopies {
     const { semaphore, timeoutMs } = this.#turnsOf(groupId)[reader];
     using deadline = new Deadline(this.#options.clock, timeoutMs);
     const { signal } = deadline;
-    const result = await semaphore.run(() => this.#fill(groupId, batches, signal), signal);
+    const result = await semaphore.run(() => this.#readDropped(groupId, batches, signal), signal);
     if (result !== undefined && result.given.length > 0) return this.#rememberAll(groupId, result.given, batches);
     throw signal.aborted ? tooSlow(batches, timeoutMs) : result?.failure;
   }
@@ -90,7 +90,7 @@ export class ChainCopies {
     throw signal.aborted ? tooSlow(batches, compareTimeoutMs) : failure;
   }
 
-  async #fill(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal) {
+  async #readDropped(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal) {
     // Hold the known batches here: others may push them out of the recent ones while the chain is read.
     const known = this.#findAll(groupId, batches);
     const missing = batches.filter((_, index) => known[index] === undefined);

@@ -3,7 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMendedStore, type MendedStoreOptions } from "../integrity/mended-store.ts";
 import { ChainCopies, type ChainCopiesOptions } from "./chain-copies.ts";
-import { createFilledStore } from "./filled-store.ts";
+import { createStoreWithDropped } from "./store-with-dropped.ts";
 import { Retention, type RetentionOptions } from "./retention.ts";
 
 /** Two views of the store: with and without the events that it has dropped. */
@@ -11,17 +11,17 @@ export interface EventReads {
   /** Also gives the events that the store has dropped. */
   readonly store: Store;
   /** Leaves out dropped events: for checks of the store, and for readers that must not wait for the chain. */
-  readonly keptStore: Store;
+  readonly storeWithoutDropped: Store;
   readonly copies: ChainCopies;
-  /** Gives subscriptions and sessions the events that `keptStore` leaves out. */
-  readonly fill: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
+  /** Gives subscriptions and sessions the events that `storeWithoutDropped` leaves out. */
+  readonly readDropped: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
 }
 
 export function createReads(store: Store, options: ChainCopiesOptions & MendedStoreOptions): EventReads {
-  const keptStore = createMendedStore(store, options);
+  const storeWithoutDropped = createMendedStore(store, options);
   const copies = new ChainCopies(options);
-  const fill: EventReads["fill"] = (groupId, batches) => copies.fill(groupId, batches, "feed");
-  return { store: createFilledStore(keptStore, copies), keptStore, copies, fill };
+  const readDropped: EventReads["readDropped"] = (groupId, batches) => copies.readDropped(groupId, batches, "feed");
+  return { store: createStoreWithDropped(storeWithoutDropped, copies), storeWithoutDropped, copies, readDropped };
 }
 
 /** How long the store keeps its copy of a group's events, in milliseconds; 0 for ever. */

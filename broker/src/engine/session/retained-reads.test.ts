@@ -21,7 +21,7 @@ test("a read that waits for the chain ends when it is aborted, and the next read
   const answered = createDeferred<void>();
   const retainedReads = new RetainedReads({
     store: { listRetained: async () => [{ topic: alpha, position, sequence: 1 }], readBatches: async () => [batch] },
-    fill: async (_, batches) => {
+    readDropped: async (_, batches) => {
       asked.resolve();
       await answered.promise;
       return batches;

@@ -23,7 +23,7 @@ export interface EventPlace {
 export interface RetainedReadsParts {
   readonly store: Pick<Store, "listRetained" | "readBatches">;
   /** Fills in the events that the store has dropped. */
-  readonly fill: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
+  readonly readDropped: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly limits: Pick<EngineLimits, "feedReadsMax" | "recentBytesMax">;
 }
 
@@ -112,9 +112,9 @@ export class RetainedReads {
 
   async #read(groupId: GroupId, { topic, position }: EventPlace): Promise<Event | undefined> {
     const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
-    const { store, fill } = this.#parts;
+    const { store, readDropped } = this.#parts;
     const found = await this.#semaphore.run(() => store.readBatches(groupId, place), never);
-    const [batch] = await fill(groupId, found ?? []);
+    const [batch] = await readDropped(groupId, found ?? []);
     return batch && eventsOf(batch)[position - batch.firstPosition];
   }
 }

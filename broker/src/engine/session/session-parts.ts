@@ -103,9 +103,9 @@ export interface SessionsParts {
   readonly limits: EngineLimits;
   readonly groups: Groups;
   readonly store: Pick<Store, "sessions" | "listRetained" | "readBatches" | "findSubscription">;
-  /** The same store without dropped events, which `fill` reads from the chain. */
-  readonly keptStore: Pick<Store, "listRetained" | "readBatches">;
-  readonly fill: RetainedReadsParts["fill"];
+  /** The same store without dropped events, which `readDropped` reads from the chain. */
+  readonly storeWithoutDropped: Pick<Store, "listRetained" | "readBatches">;
+  readonly readDropped: RetainedReadsParts["readDropped"];
   /** Finds where a new subscription begins, given its offset. */
   readonly findStart: FindStart;
   readonly clock: Clock;

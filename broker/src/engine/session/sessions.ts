@@ -78,7 +78,7 @@ export class Sessions implements Readers {
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
     const lookForReturned = (groupId: GroupId): void => this.#sharesOf(groupId).lookForReturned();
     this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, lookForReturned });
-    const retainedReads = new RetainedReads({ ...parts, store: parts.keptStore });
+    const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
     const ofShares = { ...parts, signal, toShareParts };

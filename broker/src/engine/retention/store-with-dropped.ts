@@ -4,13 +4,13 @@ import type { ChainCopies } from "./chain-copies.ts";
 type Own = Pick<Store, "findBatch" | "readBatches">;
 
 /** A store that reads dropped events from the chain, so that every batch has its events. */
-export function createFilledStore(store: Store, copies: Pick<ChainCopies, "fill">): Store {
+export function createStoreWithDropped(store: Store, copies: Pick<ChainCopies, "readDropped">): Store {
   const own: Own = {
     findBatch: async (groupId, event) => {
       const batch = await store.findBatch(groupId, event);
-      return batch && (await copies.fill(groupId, [batch], "call"))[0];
+      return batch && (await copies.readDropped(groupId, [batch], "call"))[0];
     },
-    readBatches: async (groupId, range) => copies.fill(groupId, await store.readBatches(groupId, range), "call"),
+    readBatches: async (groupId, range) => copies.readDropped(groupId, await store.readBatches(groupId, range), "call"),
   };
   return new Proxy(store, { get: (_, name) => Reflect.get(own, name) ?? bound(store, name) });
 }
