@@ -10,14 +10,14 @@ import type { CountedOrder, SubscriptionOperator } from "./subscription-operator
 export interface Orders {
   order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult>;
   /** Answers what the order would concern, without carrying it out. */
-  judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]>;
+  dryRun(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]>;
 }
 
 export function createOrders(operator: SubscriptionOperator, trail: AuditTrail | undefined): Orders {
   if (trail !== undefined) return new AuditedOrders(operator, trail);
   return {
     order: (_caller, id, call) => operator.order(id, call),
-    judge: (ids, call) => operator.judge(ids, call),
+    dryRun: (ids, call) => operator.dryRun(ids, call),
   };
 }
 
@@ -31,8 +31,8 @@ class AuditedOrders implements Orders {
     this.#trail = trail;
   }
 
-  judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
-    return this.#operator.judge(ids, call);
+  dryRun(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
+    return this.#operator.dryRun(ids, call);
   }
 
   async order(caller: Caller, id: string, call: CountedOrder): Promise<OrderResult> {

@@ -95,10 +95,10 @@ export type SubscriptionOrder =
   | { readonly kind: "change"; readonly change: DeliveryChange }
   /** Sends a test event now, also for a paused or suspended subscription. */
   | { readonly kind: "test" }
-  | LettersOrder;
+  | DeadLetterOrder;
 
 /** Delivers dead letters again, or removes them: the one of `eventId`, or all if `eventId` is undefined. */
-export interface LettersOrder {
+export interface DeadLetterOrder {
   readonly kind: "redeliver" | "discard";
   readonly eventId: string | undefined;
 }
@@ -126,7 +126,7 @@ export interface OrderCall {
 export interface OrderResult extends Concerned {
   readonly id: Subscription["id"];
   /** Set by an order for dead letters. */
-  readonly letters?: LettersResult | undefined;
+  readonly deadLetters?: DeadLettersResult | undefined;
   /** Set by the order to send a test event. */
   readonly test?: TestResult | undefined;
   /** The secret that the broker made for a change; no other answer ever shows it. */
@@ -136,7 +136,7 @@ export interface OrderResult extends Concerned {
 }
 
 /** The dead letters of a subscription after an order. */
-export interface LettersResult {
+export interface DeadLettersResult {
   readonly left: number;
   /** The newest attempt that failed. */
   readonly failure?: { readonly eventId: EventId; readonly reason: string } | undefined;

@@ -6,7 +6,7 @@ import type { Caller } from "../access/caller.ts";
 import { formatKeyCredential } from "../access/credential.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import type { LettersOrder } from "./calls.ts";
+import type { DeadLetterOrder } from "./calls.ts";
 
 let engine: TestEngine;
 let isBroken: boolean;
@@ -48,7 +48,7 @@ describe("redeliver", () => {
       const id = await withFormedLetters(form);
       const work = engine.broker.operator.orderSubscription(testCaller, id, redeliver);
       await engine.clock.advance(1_000);
-      expect(await work).toMatchObject({ events: 3, letters: { left: 0 } });
+      expect(await work).toMatchObject({ events: 3, deadLetters: { left: 0 } });
       const batches = engine.sink.attempts.map(({ batch = [] }) => batch.map(({ event }) => textOf(event.content)));
       expect(batches).toEqual([["1"], ["2"], ["3"]]);
     },
@@ -125,7 +125,7 @@ describe("dead letters of a tenant", () => {
     expect(items).toMatchObject([{ topic: "acme/orders", reason: "answered 500" }]);
     const work = engine.running.operator.orderSubscription(by(operator), id, redeliver);
     await engine.clock.advance(1_000);
-    expect(await work).toMatchObject({ events: 1, letters: { left: 0 } });
+    expect(await work).toMatchObject({ events: 1, deadLetters: { left: 0 } });
     expect(engine.sink.attempts.map(({ event }) => [event.topic, textOf(event.content)])).toEqual([["orders", "acme"]]);
   });
 
@@ -135,7 +135,7 @@ describe("dead letters of a tenant", () => {
     const ask = engine.running.operator;
     for (const id of ids) {
       await expect(ask.listDeadLetters(by(tenant), id, page)).rejects.toEqual(refused);
-      const kinds = ["redeliver", "discard"] satisfies LettersOrder["kind"][];
+      const kinds = ["redeliver", "discard"] satisfies DeadLetterOrder["kind"][];
       for (const kind of kinds) {
         for (const isDryRun of [true, false]) {
           const call = { order: { kind, eventId: undefined }, isDryRun };

@@ -52,7 +52,7 @@ describe("redeliver", () => {
     outcomes.clear();
     expect(await order(id, redeliver, true)).toEqual({ id, events: 3 });
     expect(attempted()).toEqual([]);
-    expect(await order(id, redeliver)).toEqual({ id, events: 3, letters: { left: 0 } });
+    expect(await order(id, redeliver)).toEqual({ id, events: 3, deadLetters: { left: 0 } });
     expect([attempted(), await letters(id)]).toEqual([["1", "2", "3"], []]);
     expect(changes.slice(3)).toEqual([1, 2, 3].map(() => ["delivered", 1]));
   });
@@ -62,7 +62,7 @@ describe("redeliver", () => {
     outcomes.clear();
     const [, second] = await letters(id);
     const one = { kind: "redeliver", eventId: second?.eventId } as const;
-    expect(await order(id, one)).toEqual({ id, events: 1, letters: { left: 2 } });
+    expect(await order(id, one)).toEqual({ id, events: 1, deadLetters: { left: 2 } });
     expect(attempted()).toEqual(["2"]);
     await expect(order(id, one)).rejects.toEqual(refusal("eventNotExist"));
     await expect(order(id, { kind: "redeliver", eventId: "no" })).rejects.toEqual(refusal("eventIdIllegal"));
@@ -73,7 +73,7 @@ describe("redeliver", () => {
     outcomes = new Map([["2", { status: "failed", reason: "answered 503" }]]);
     const [, { eventId } = { eventId: "" }] = await letters(id);
     const failure = { eventId, reason: "answered 503" };
-    expect(await order(id, redeliver)).toEqual({ id, events: 2, letters: { left: 1, failure } });
+    expect(await order(id, redeliver)).toEqual({ id, events: 2, deadLetters: { left: 1, failure } });
     expect(await letters(id)).toMatchObject([{ eventId, attempts: 2, reason: "answered 503" }]);
   });
 
@@ -83,7 +83,7 @@ describe("redeliver", () => {
   ])("stops when the receiver wants no more events: %j", async (outcome) => {
     const id = await withLetters();
     outcomes = new Map([["1", outcome]]);
-    expect(await order(id, redeliver)).toMatchObject({ events: 0, letters: { left: 3 } });
+    expect(await order(id, redeliver)).toMatchObject({ events: 0, deadLetters: { left: 3 } });
     expect(attempted()).toEqual(["1"]);
   });
 
@@ -95,7 +95,7 @@ describe("redeliver", () => {
     });
     const work = order(id, redeliver);
     await engine.clock.advance(60_000);
-    expect(await work).toMatchObject({ events: 1, letters: { left: 2 } });
+    expect(await work).toMatchObject({ events: 1, deadLetters: { left: 2 } });
   });
 
   it("repeats an event rather than losing it when the store fails after the receiver accepted", async () => {
@@ -170,7 +170,7 @@ describe("redeliver", () => {
     const work = engine.broker.operator.orderSubscription(testCaller, id, { order: redeliver, isDryRun: false });
     await engine.clock.settle();
     await engine.stop();
-    expect(await work).toEqual({ id, events: 1, letters: { left: 2 } });
+    expect(await work).toEqual({ id, events: 1, deadLetters: { left: 2 } });
     expect([attempted(), calls]).toEqual([["1"], ["remove", "stop"]]);
     await expect(order(id, redeliver)).rejects.toEqual(refusal("busy"));
   });
@@ -181,7 +181,7 @@ describe("redeliver", () => {
     const work = engine.broker.operator.orderSubscription(testCaller, id, { order: redeliver, isDryRun: false });
     await engine.clock.settle();
     await engine.stop();
-    expect(await work).toEqual({ id, events: 0, letters: { left: 3 } });
+    expect(await work).toEqual({ id, events: 0, deadLetters: { left: 3 } });
     expect(attempted()).toEqual(["1"]);
     expect(await engine.store.deadLetters.list(parseSubscriptionId(id), page)).toMatchObject(
       [1, 1, 1].map((attempts) => ({ attempts })),
@@ -213,7 +213,7 @@ describe("discard", () => {
     expect(await order(id, { kind: "discard", eventId: first?.eventId }, true)).toEqual({ id, events: 1 });
     expect(lines).toEqual([]);
     expect(await order(id, { kind: "discard", eventId: first?.eventId })).toMatchObject({ events: 1 });
-    expect(await order(id, discard)).toEqual({ id, events: 2, letters: { left: 0 } });
+    expect(await order(id, discard)).toEqual({ id, events: 2, deadLetters: { left: 0 } });
     expect([attempted(), await letters(id)]).toEqual([[], []]);
     const message = "dead letters discarded";
     expect(lines).toEqual([

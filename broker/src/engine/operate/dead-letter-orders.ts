@@ -22,7 +22,7 @@ import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { Ownership } from "../subscribe/ownership.ts";
 import { Deadline } from "../time.ts";
-import type { LettersOrder, LettersResult, OrderResult } from "./calls.ts";
+import type { DeadLetterOrder, DeadLettersResult, OrderResult } from "./calls.ts";
 import type { OrderSignals } from "./running-orders.ts";
 
 export interface DeadLetterOrdersOptions
@@ -43,7 +43,7 @@ export interface DeadLetterOrdersOptions
 const redeliverMsMax = 30_000;
 
 /** What an order for the dead letters of one subscription needs. */
-export interface LettersRun {
+export interface DeadLetterRun {
   /** The subscription as it is now: an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
   readonly find: () => Promise<CallbackSubscription>;
   readonly group: Group;
@@ -52,7 +52,7 @@ export interface LettersRun {
 }
 
 /** The result of an order. */
-interface Done extends Pick<LettersResult, "failure"> {
+interface Done extends Pick<DeadLettersResult, "failure"> {
   /** Number of dead letters that were removed. */
   readonly events: number;
 }
@@ -71,7 +71,7 @@ export class DeadLetterOrders {
   }
 
   /** Number of dead letters that an order concerns. @throws BrokerError as {@link carryOut}. */
-  async count(id: SubscriptionId, order: LettersOrder): Promise<number> {
+  async count(id: SubscriptionId, order: DeadLetterOrder): Promise<number> {
     return (await this.#listDue(id, order)).length;
   }
 
@@ -79,14 +79,14 @@ export class DeadLetterOrders {
    * @throws BrokerError 100300 to 100303 for the event; 100702 if the owner may no longer receive it; 100507, also while another order for the
    * subscription's dead letters runs, at any node: a queue would fill with orders that wait for one receiver.
    */
-  async carryOut(id: SubscriptionId, order: LettersOrder, run: LettersRun): Promise<OrderResult> {
+  async carryOut(id: SubscriptionId, order: DeadLetterOrder, run: DeadLetterRun): Promise<OrderResult> {
     if (this.#running.has(id)) throw anotherRuns();
     this.#running.add(id);
     try {
       const due = await this.#listDue(id, order);
       const { events, failure } = await (order.kind === "discard" ? this.#discard(id, due) : this.#redeliver(due, run));
       const left = await this.#options.store.deadLetters.count(id);
-      return { id, events, letters: { left, ...(failure && { failure }) } };
+      return { id, events, deadLetters: { left, ...(failure && { failure }) } };
     } finally {
       this.#running.delete(id);
     }
@@ -107,13 +107,13 @@ export class DeadLetterOrders {
    * Delivers in order of position. After an event that fails it tries the next one, unless the receiver is gone or asks for a pause. It stops at an event
    * that another node has reserved, so that the events stay in order.
    */
-  async #redeliver(due: readonly DeadLetter[], run: LettersRun): Promise<Done> {
+  async #redeliver(due: readonly DeadLetter[], run: DeadLetterRun): Promise<Done> {
     const { clock } = this.#options;
     using stopping = new Deadline(clock, redeliverMsMax, run.signals.stopping);
     using aborting = new Deadline(clock, redeliverMsMax, run.signals.aborting);
     const signals = { stopping: stopping.signal, aborting: aborting.signal };
     let events = 0;
-    let failure: LettersResult["failure"];
+    let failure: DeadLettersResult["failure"];
     for (const letter of due) {
       await run.slices.pause();
       const reserved = await this.#reserve(letter);
@@ -167,7 +167,7 @@ export class DeadLetterOrders {
     if (reserved !== letter) await this.#options.store.deadLetters.replace(reserved, letter);
   }
 
-  async #attempt(letter: DeadLetter, { find, group, signals }: LettersRun): Promise<AttemptOutcome> {
+  async #attempt(letter: DeadLetter, { find, group, signals }: DeadLetterRun): Promise<AttemptOutcome> {
     const { access, events, eventIds } = this.#options;
     const subscription = await find();
     this.#checkRight(subscription, letter);
@@ -204,7 +204,7 @@ export class DeadLetterOrders {
   }
 
   /** Stores the events that this node's workers have skipped so far, then lists the dead letters of the order. */
-  async #listDue(id: SubscriptionId, { eventId: text }: LettersOrder): Promise<readonly DeadLetter[]> {
+  async #listDue(id: SubscriptionId, { eventId: text }: DeadLetterOrder): Promise<readonly DeadLetter[]> {
     const { store, progressWriter } = this.#options;
     await progressWriter.flush();
     if (text === undefined) return store.deadLetters.list(id, { after: undefined, limit: deadLettersMax });

@@ -5,7 +5,7 @@ import { parseSubscriptionId } from "../../domain/subscription.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { TestCluster, type TestClusterOptions } from "../testing/test-cluster.ts";
-import type { LettersOrder, OrderResult } from "./calls.ts";
+import type { DeadLetterOrder, OrderResult } from "./calls.ts";
 
 let cluster: TestCluster;
 afterEach(() => cluster.stopAll());
@@ -35,7 +35,7 @@ async function startWithLetters(options: TestClusterOptions = {}): Promise<strin
   return id;
 }
 
-function order(index: number, id: string, one: LettersOrder): Promise<OrderResult> {
+function order(index: number, id: string, one: DeadLetterOrder): Promise<OrderResult> {
   const work = cluster.node(index).broker.operator.orderSubscription(testCaller, id, { order: one, isDryRun: false });
   work.catch(() => undefined);
   return work;
@@ -106,9 +106,9 @@ it("a node that stops keeps the dead letters as they were, and another node rede
   const listed = await lettersOf(1, id);
   expect(listed[0]).toMatchObject({ attempts: 2, reason: expect.stringContaining("delivered again by the node") });
   await cluster.stop(0);
-  expect(await first).toMatchObject({ events: 0, letters: { left: all.length } });
+  expect(await first).toMatchObject({ events: 0, deadLetters: { left: all.length } });
   cluster.sink.receive("http://receiver/", () => ({ status: "accepted" }));
-  expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: all.length, letters: { left: 0 } });
+  expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: all.length, deadLetters: { left: 0 } });
 });
 
 it("a dead letter that a killed node has reserved is refused to others until the node's membership ends", async () => {
@@ -118,7 +118,7 @@ it("a dead letter that a killed node has reserved is refused to others until the
   cluster.kill(0);
   await expect(cluster.run(order(1, id, redeliver))).rejects.toEqual(held);
   await cluster.clock.advance(20_000);
-  expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: 5, letters: { left: 0 } });
+  expect(await cluster.run(order(1, id, redeliver))).toMatchObject({ events: 5, deadLetters: { left: 0 } });
   expect(cluster.sink.sequencesOf(id)).toEqual([1, 2, 2, 3, 4, 5, 6]);
 });
 
@@ -127,7 +127,8 @@ it("a dead letter that a node took and did not give back is free to others after
   const { deadLetters } = cluster.shared.store;
   const [one, two] = await deadLetters.list(parseSubscriptionId(id), page);
   const [nodeId] = cluster.node(0).ids;
-  if (one === undefined || two === undefined || nodeId === undefined) throw new Error("two letters or a node missing");
+  if (one === undefined || two === undefined || nodeId === undefined)
+    throw new Error("two dead letters or a node missing");
   const reservation = { nodeId, now: cluster.clock.now() };
   for (const letter of [one, two]) await deadLetters.replace(letter, reserveLetter(letter, reservation));
   expect(await cluster.run(order(0, id, { kind: "redeliver", eventId: one.eventId }))).toMatchObject({ events: 1 });

@@ -137,12 +137,12 @@ export class GuardedOperator implements Operator {
     const { finder, orders } = this.#options;
     const { items, next } = await finder.search(call, { ...rest, slices });
     const ids = items.map(({ subscription }) => subscription.id);
-    const judged = await orders.judge(ids, { ...rest, slices });
-    if (rest.isDryRun) return { items: judged, next };
+    const planned = await orders.dryRun(ids, { ...rest, slices });
+    if (rest.isDryRun) return { items: planned, next };
     const results: OrderResult[] = [];
-    for (let start = 0; start < judged.length; start += ordersAtOnceMax) {
+    for (let start = 0; start < planned.length; start += ordersAtOnceMax) {
       await slices.pause();
-      const chunk = judged.slice(start, start + ordersAtOnceMax);
+      const chunk = planned.slice(start, start + ordersAtOnceMax);
       results.push(...(await Promise.all(chunk.map((one) => this.#order(caller, one, { ...rest, slices })))));
     }
     return { items: results, next };
@@ -230,7 +230,7 @@ export class GuardedOperator implements Operator {
     return this.#options.roleOrders.delete(caller, name);
   }
 
-  /** Carries out an order whose events `judge` has just counted. A failure becomes part of the result. */
+  /** Carries out an order whose events `dryRun` has just counted. A failure becomes part of the result. */
   async #order(caller: Caller, { id, error, ...counted }: OrderResult, call: CountedOrder): Promise<OrderResult> {
     try {
       return await this.#options.orders.order(caller, id, { ...call, ...(error === undefined && { counted }) });

@@ -27,12 +27,12 @@ import { PendingCounts } from "../query/pending-counts.ts";
 import type { Ownership } from "../subscribe/ownership.ts";
 import { SubscriptionQuota } from "../subscribe/subscription-quota.ts";
 import { Deadline } from "../time.ts";
-import type { LettersOrder, OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
+import type { DeadLetterOrder, OrderCall, OrderResult, SubscriptionOrder, TestResult } from "./calls.ts";
 import {
   DeadLetterOrders,
   type DeadLetterOrdersOptions,
   deliveriesPaused,
-  type LettersRun,
+  type DeadLetterRun,
 } from "./dead-letter-orders.ts";
 import { addConcerned, type Concerned } from "./concerned.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
@@ -103,13 +103,13 @@ export class SubscriptionOperator {
   readonly #options: SubscriptionOperatorOptions;
   readonly #changes: DeliveryChanges;
   readonly #quota: SubscriptionQuota;
-  readonly #letters: DeadLetterOrders;
+  readonly #deadLetters: DeadLetterOrders;
 
   constructor(options: SubscriptionOperatorOptions) {
     this.#options = options;
     this.#changes = new DeliveryChanges(options);
     this.#quota = new SubscriptionQuota(options);
-    this.#letters = new DeadLetterOrders(options);
+    this.#deadLetters = new DeadLetterOrders(options);
   }
 
   /** @throws BrokerError 100503 to 100505, 100507; 200207, 200208, 200300; for a place as {@link Places.find}. */
@@ -118,8 +118,9 @@ export class SubscriptionOperator {
     const { turns, ownership, runningOrders } = this.#options;
     const { order, slices, isDryRun } = call;
     if (order.kind === "test") return runningOrders.run(({ aborting }) => this.#test(id, isDryRun, aborting));
-    if (isDryRun) return this.#judgeOne(id, call);
-    if (isForLetters(order)) return runningOrders.run((signals) => this.#orderLetters(id, order, { slices, signals }));
+    if (isDryRun) return this.#dryRunOne(id, call);
+    if (isForDeadLetters(order))
+      return runningOrders.run((signals) => this.#orderDeadLetters(id, order, { slices, signals }));
     const first = await this.#aim(await this.#findCurrent(id), call);
     return turns.run(id, async () => {
       let aim = first;
@@ -134,23 +135,23 @@ export class SubscriptionOperator {
   }
 
   /** Answers what an order would concern for each subscription, and counts their events together. An error of one becomes its result. */
-  async judge(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
+  async dryRun(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
     const counts = new PendingCounts({ ...this.#options, slices: call.slices });
-    const judged: { readonly id: SubscriptionId; readonly count?: () => Concerned; readonly error?: unknown }[] = [];
+    const planned: { readonly id: SubscriptionId; readonly count?: () => Concerned; readonly error?: unknown }[] = [];
     for (const id of ids) {
       try {
         const current = await this.#findCurrent(id);
         const aim = await this.#aim(current, call);
-        if (isForLetters(call.order)) judged.push(await this.#judgeLetters(id, call.order));
-        else if (call.order.kind === "test") judged.push({ id });
-        else judged.push({ id, count: addConcerned(counts, current, this.#toMove(current, aim)) });
+        if (isForDeadLetters(call.order)) planned.push(await this.#dryRunDeadLetters(id, call.order));
+        else if (call.order.kind === "test") planned.push({ id });
+        else planned.push({ id, count: addConcerned(counts, current, this.#toMove(current, aim)) });
       } catch (error) {
-        judged.push({ id, error });
+        planned.push({ id, error });
       }
       await call.slices.pause();
     }
     await counts.read();
-    return judged.map(({ id, count, error }) => ({
+    return planned.map(({ id, count, error }) => ({
       id,
       events: 0,
       ...count?.(),
@@ -158,26 +159,26 @@ export class SubscriptionOperator {
     }));
   }
 
-  async #judgeLetters(id: SubscriptionId, order: LettersOrder) {
-    const due = await this.#letters.count(id, order);
+  async #dryRunDeadLetters(id: SubscriptionId, order: DeadLetterOrder) {
+    const due = await this.#deadLetters.count(id, order);
     return { id, count: () => ({ events: due }) };
   }
 
-  async #orderLetters(
+  async #orderDeadLetters(
     id: SubscriptionId,
-    order: LettersOrder,
-    parts: Pick<LettersRun, "slices" | "signals">,
+    order: DeadLetterOrder,
+    parts: Pick<DeadLetterRun, "slices" | "signals">,
   ): Promise<OrderResult> {
     const find = async (): Promise<CallbackSubscription> => {
       const found = toCallback(await this.#find(id));
       this.#checkState(found, order);
       return found;
     };
-    return this.#letters.carryOut(id, order, { ...parts, find, group: this.#groupOf(await find()) });
+    return this.#deadLetters.carryOut(id, order, { ...parts, find, group: this.#groupOf(await find()) });
   }
 
-  async #judgeOne(id: SubscriptionId, call: CountedOrder): Promise<OrderResult> {
-    const [result] = await this.judge([id], call);
+  async #dryRunOne(id: SubscriptionId, call: CountedOrder): Promise<OrderResult> {
+    const [result] = await this.dryRun([id], call);
     if (result === undefined || result.error !== undefined) throw result?.error;
     return result;
   }
@@ -374,7 +375,7 @@ function checkState({ state }: Subscription, { kind }: Pick<SubscriptionOrder, "
   }
 }
 
-function isForLetters(order: SubscriptionOrder): order is LettersOrder {
+function isForDeadLetters(order: SubscriptionOrder): order is DeadLetterOrder {
   return order.kind === "redeliver" || order.kind === "discard";
 }
 

@@ -105,11 +105,11 @@ function toAttempt({ at, durationMs, ...rest }: AttemptRecord) {
 }
 
 export function toOrderResult(result: OrderResult, dryRun: boolean): OrderResultBody {
-  const { id, events, unmatched, letters, test, secret, error } = result;
+  const { id, events, unmatched, deadLetters, test, secret, error } = result;
   if (error === undefined) {
     const rest = {
       ...(unmatched !== undefined && { unmatched }),
-      ...(letters && { letters }),
+      ...(deadLetters && { letters: deadLetters }),
       ...(test && { test: { ...test, durationMs: toMs(test) } }),
       ...(secret !== undefined && { secret }),
     };
