@@ -173,7 +173,7 @@ function asyncApiOf(config: Config): AsyncApiSettings {
     asksCertificates: tlsServed.filter((served) => asksClients(config, served)),
     mqttSessionExpirySecondsMax: config.mqttSessionExpirySecondsMax,
     mqttPayload: config.mqttPayload,
-    hasMqttPlace: config.mqttEventPlace === "on",
+    hasMqttEventPlace: config.mqttEventPlace === "on",
   };
 }
 

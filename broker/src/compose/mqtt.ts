@@ -28,7 +28,7 @@ function toMqttSettings(config: Config): MqttSettings {
     connectTimeoutMs: config.mqttConnectTimeoutMs,
     qos0: config.mqttQos0,
     payload: config.mqttPayload,
-    hasPlace: config.mqttEventPlace === "on",
+    hasEventPlace: config.mqttEventPlace === "on",
     filtersRefused: config.mqttFiltersRefused.map(parseTopicFilter),
     denialCode: config.mqttDenialCode === "unspecified" ? reason.unspecified : reason.notAuthorized,
   };

@@ -27,7 +27,7 @@ const settings: AsyncApiSettings = {
   asksCertificates: [],
   mqttSessionExpirySecondsMax: 3600,
   mqttPayload: "raw",
-  hasMqttPlace: true,
+  hasMqttEventPlace: true,
 };
 const addresses = ["https://10.0.0.7:8443", "mqtt://[::]:1883", "mqtts://10.0.0.7:8883", "stomp+ssl://0.0.0.0:61614"];
 const routes = [
@@ -62,7 +62,7 @@ const variants: readonly (readonly [string, Partial<AsyncApiPageOptions>])[] = [
   ["without listeners", { listeners: undefined, routes: [], settings: undefined }],
   ["with keys and certificates", { settings: { ...withKeys, asksCertificates: ["http", "mqtt", "stomp"] } }],
   ["with events as MQTT payload", { settings: { ...settings, mqttPayload: "event" } }],
-  ["without the place of events", { settings: { ...settings, hasMqttPlace: false } }],
+  ["without the place of events", { settings: { ...settings, hasMqttEventPlace: false } }],
   ["for operators", { isForOperators: true }],
 ];
 

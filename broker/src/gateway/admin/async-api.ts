@@ -23,7 +23,7 @@ const openSettings: AsyncApiSettings = {
   asksCertificates: [],
   mqttSessionExpirySecondsMax: 0,
   mqttPayload: "raw",
-  hasMqttPlace: true,
+  hasMqttEventPlace: true,
 };
 
 /** Schemes of addresses, as listeners write them. */

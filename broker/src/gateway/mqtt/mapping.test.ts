@@ -14,7 +14,7 @@ function publishOf(extensions: Extensions, { payload = "raw", now = 0, isRepeate
   const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 1, blockNumber: 1 };
   const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated, filters: [] };
   // what the mapping reads of a delivery
-  return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasPlace: false, payload });
+  return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasEventPlace: false, payload });
 }
 
 function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {

@@ -61,7 +61,7 @@ export interface OutgoingOptions {
   /** Time of day, in milliseconds. */
   readonly now: number;
   /** Whether user properties give the event's identifier, sequence number and block. */
-  readonly hasPlace: boolean;
+  readonly hasEventPlace: boolean;
   readonly payload: MqttSettings["payload"];
 }
 
@@ -96,7 +96,7 @@ function toEventPayload(delivery: Delivery): Buffer {
 /** Undefined if the event has expired and was not sent before. */
 function toProperties(delivery: Delivery, options: OutgoingOptions): Properties | undefined {
   const { event, filters, isRepeated } = delivery;
-  const { prefix, now, hasPlace } = options;
+  const { prefix, now, hasEventPlace } = options;
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
   const isExpired = leftSeconds !== undefined && leftSeconds <= 0;
@@ -104,7 +104,7 @@ function toProperties(delivery: Delivery, options: OutgoingOptions): Properties 
   const isRaw = options.payload === "raw";
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
-  const place = hasPlace && isCommitted(event) ? toPlace(delivery, prefix) : [];
+  const place = hasEventPlace && isCommitted(event) ? toPlace(delivery, prefix) : [];
   return {
     userProperties: isRaw ? [...place, ...toUserProperties(event.extensions, prefix)] : [],
     ...(leftSeconds !== undefined && { messageExpiryInterval: Math.max(leftSeconds, 0) }),

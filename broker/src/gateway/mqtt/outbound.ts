@@ -21,7 +21,7 @@ export interface OutboundParts {
   readonly packetBytesMax: number;
   /** Topic aliases that the client accepts. */
   readonly topicAliasMax: number;
-  readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasPlace" | "payload">;
+  readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasEventPlace" | "payload">;
   readonly metrics: Pick<MqttMetrics, "deliveryDropped">;
   readonly onEnded: (why: EndReason) => void;
 }
@@ -122,12 +122,12 @@ export class Outbound implements Peer {
 
   #toOrder(delivery: Delivery, mayHavePlace = true): PublishOrder | undefined {
     const { version, settings } = this.#parts;
-    const hasPlace = mayHavePlace && version === 5 && settings.hasPlace;
+    const hasEventPlace = mayHavePlace && version === 5 && settings.hasEventPlace;
     return toPublish(delivery, {
       prefix: settings.extensionPrefix,
       now: Date.now(),
       payload: settings.payload,
-      hasPlace,
+      hasEventPlace,
     });
   }
 

@@ -79,8 +79,8 @@ it.each([
   },
 );
 
-it("leaves out the event's identifier, sequence and block without hasPlace", async () => {
-  const client = await RawClient.connect(await start({ hasPlace: false }), 5);
+it("leaves out the event's identifier, sequence and block without hasEventPlace", async () => {
+  const client = await RawClient.connect(await start({ hasEventPlace: false }), 5);
   client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0 }] });
   await client.next("suback");
   client.send({ ...publication(1, 1), qos: 0, properties: { userProperties: { mine: "1" } } });

@@ -23,7 +23,7 @@ export interface MqttSettings {
   /** What subscribers get: the content of the event, or the event as JSON. */
   readonly payload: "raw" | "event";
   /** Whether a 5.0 client gets the event's identifier, sequence number and block as user properties. */
-  readonly hasPlace: boolean;
+  readonly hasEventPlace: boolean;
   /** Filters to which subscriptions are refused, and to all filters that they cover. */
   readonly filtersRefused: readonly TopicFilter[];
   /** Reason code of 5.0 for a missing right: 0x87, or 0x80 for clients that know no other. */

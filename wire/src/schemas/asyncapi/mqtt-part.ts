@@ -7,7 +7,7 @@ export interface MqttPartOptions {
   /** What subscribers get as payload: the content, or the event as JSON. */
   readonly mqttPayload: "raw" | "event";
   /** Whether 5.0 subscribers get the place of an event as user properties. */
-  readonly hasMqttPlace: boolean;
+  readonly hasMqttEventPlace: boolean;
 }
 
 const bindingVersion = "0.2.0";
@@ -58,7 +58,7 @@ export function toMqttPart(options: MqttPartOptions): AsyncPart {
   };
 }
 
-function toEventMessage({ mqttPayload, hasMqttPlace, extensionPrefix }: MqttPartOptions): AsyncMessage {
+function toEventMessage({ mqttPayload, hasMqttEventPlace, extensionPrefix }: MqttPartOptions): AsyncMessage {
   if (mqttPayload === "event") {
     const contentType = "application/json";
     return {
@@ -72,7 +72,7 @@ function toEventMessage({ mqttPayload, hasMqttPlace, extensionPrefix }: MqttPart
     summary: "The content of the event. With 5.0, headers are user properties.",
     contentType: octets,
     payload: anyBytes,
-    ...(hasMqttPlace && { headers: mqttPlaceSchema(extensionPrefix) }),
+    ...(hasMqttEventPlace && { headers: mqttPlaceSchema(extensionPrefix) }),
     bindings,
   };
 }

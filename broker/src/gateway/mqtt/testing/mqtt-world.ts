@@ -17,7 +17,7 @@ export const testSettings: MqttSettings = {
   connectTimeoutMs: 10_000,
   qos0: "commit",
   payload: "raw",
-  hasPlace: true,
+  hasEventPlace: true,
   filtersRefused: [],
   denialCode: reason.notAuthorized,
 };
