@@ -174,7 +174,7 @@ describe("a transaction's fate", () => {
 
   test("is found when notifications of new blocks stop", async () => {
     await withLedger(async (_, append) => {
-      provider.isSilent = true;
+      provider.dropsNotifications = true;
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
@@ -211,7 +211,7 @@ describe("a transaction's fate", () => {
   test("is 200205 for all transactions in progress if the chain disappears, and stop returns", async () => {
     const ledger = harness.createLedger({ deadlineMs: 600 });
     await ledger.start();
-    provider.isSilent = true;
+    provider.dropsNotifications = true;
     provider.current = async () => {
       throw connectionRefused();
     };

@@ -133,7 +133,7 @@ export class EvmLedger implements Ledger {
     const { fees, sender } = this.#components;
     const address = this.sender;
     const balance = await this.#base.rpc.balance(address).catch(() => undefined);
-    return { finality, account: { address, balance, fees: fees.current(), transactionsUnderWay: sender.underWay } };
+    return { finality, account: { address, balance, fees: fees.current(), transactionsUnderWay: sender.unfinished } };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

@@ -11,7 +11,7 @@ export const passAll: Interceptor = async (_, pass) => pass();
 /** Passes requests through `current`, and notifications unless it `isSilent`. */
 export class InterceptedProvider implements EvmProvider {
   current: Interceptor = passAll;
-  isSilent = false;
+  dropsNotifications = false;
   /** Reads blocks of the embedded chain; undefined for an endpoint. */
   readBlocks?: NonNullable<EvmProvider["readBlocks"]>;
   readonly #provider: EvmProvider;
@@ -40,7 +40,7 @@ export class InterceptedProvider implements EvmProvider {
   }
 
   on(event: "message", listener: (message: unknown) => void): void {
-    const wrapped = (message: unknown): void => (this.isSilent ? undefined : listener(message));
+    const wrapped = (message: unknown): void => (this.dropsNotifications ? undefined : listener(message));
     this.#listeners.set(listener, wrapped);
     this.#provider.on?.(event, wrapped);
   }

@@ -97,7 +97,7 @@ export class TransactionSender {
   #isEnded = false;
 
   /** Number of transactions that are not final yet, including those that wait for a nonce. */
-  get underWay(): number {
+  get unfinished(): number {
     return this.#inFlight.size + this.#queue.all().length;
   }
 
