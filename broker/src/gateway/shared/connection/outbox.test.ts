@@ -56,7 +56,7 @@ it("makes the socket emit drain after it had no room, even if the socket takes a
   expect(outbox.hasRoom).toBe(true);
 });
 
-it("calls onTaken once the system has taken the bytes", async () => {
+it("calls onAccepted once the system has accepted the bytes", async () => {
   const socket = new StalledSocket();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
   const taken: number[] = [];
@@ -76,7 +76,7 @@ it("calls onTaken once the system has taken the bytes", async () => {
   await outbox.settled();
 });
 
-it("never calls onTaken if the connection breaks first", async () => {
+it("never calls onAccepted if the connection breaks first", async () => {
   const socket = new StalledSocket();
   socket.on("error", () => {});
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));

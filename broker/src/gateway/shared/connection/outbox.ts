@@ -48,18 +48,18 @@ export class Outbox {
     return hasMoved;
   }
 
-  /** Returns false if the stream has ended. `onTaken` is called when the system has taken the bytes, and never if the connection breaks first. */
-  write(bytes: Buffer, onTaken?: () => void): boolean {
+  /** Returns false if the stream has ended. `onAccepted` is called when the system has accepted the bytes, and never if the connection breaks first. */
+  write(bytes: Buffer, onAccepted?: () => void): boolean {
     if (this.#stream.writableEnded || this.#stream.destroyed) return false;
     this.#writtenBytes += bytes.length;
     if (this.#held.length === 0) process.nextTick(() => this.#writeHeld());
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    if (onTaken !== undefined) this.#awaited.push(onTaken);
+    if (onAccepted !== undefined) this.#awaited.push(onAccepted);
     return true;
   }
 
-  /** Resolves when no more `onTaken` will be called. Call it after {@link close}. */
+  /** Resolves when no more `onAccepted` will be called. Call it after {@link close}. */
   async settled(): Promise<void> {
     if (this.#awaitedWrites === 0 || this.#stream.closed) return;
     this.#settled ??= createDeferred();
@@ -89,7 +89,7 @@ export class Outbox {
     this.#awaitedWrites += 1;
     return (error) => {
       // Node reports no error for a write that the end of the connection interrupted.
-      if (!(error instanceof Error) && !this.#stream.destroyed) for (const onTaken of awaited) onTaken();
+      if (!(error instanceof Error) && !this.#stream.destroyed) for (const onAccepted of awaited) onAccepted();
       this.#awaitedWrites -= 1;
       if (this.#awaitedWrites === 0) this.#settled?.resolve();
     };
