@@ -31,7 +31,7 @@ export interface PostgresServerOptions {
   readonly settings?: readonly string[];
   readonly port?: number;
   /** Puts files into the data folder before the first start. */
-  readonly furnish?: (data: string) => void;
+  readonly prepareData?: (data: string) => void;
 }
 
 /** Starts a server. */

@@ -28,7 +28,7 @@ export function titleOf(title) {
   return hasPostgres ? title : `${title} (left out: PostgreSQL is not installed)`;
 }
 
-export async function startPostgres({ settings = [], port = portDefault, furnish = () => {} } = {}) {
+export async function startPostgres({ settings = [], port = portDefault, prepareData = () => {} } = {}) {
   if (binaries === undefined) throw new Error("PostgreSQL is not installed: neither initdb nor postgres was found");
   const folder = mkdtempSync(join(tmpdir(), "stele-postgres-"));
   const owner = findOwner();
@@ -38,7 +38,7 @@ export async function startPostgres({ settings = [], port = portDefault, furnish
   const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust", "-D", data];
   const made = spawnSync(join(binaries, "initdb"), args, { ...spawning, encoding: "utf8" });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
-  furnish(data);
+  prepareData(data);
   const start = async () =>
     startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawning });
   const server = new Server({ folder, port, start });

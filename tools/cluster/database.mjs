@@ -12,7 +12,7 @@ const database = "stele";
 const connectionsMax = 200;
 
 /** Starts the server, and creates it first if needed. Returns its URL without the password, and the file with the password. */
-export async function startDatabase({ data, logs, port, adopt }) {
+export async function startDatabase({ data, logs, port, register }) {
   const binaries = findBinaries();
   if (binaries === undefined) throw new Error(missingPostgres);
   const passwordFile = join(data, "postgres.password");
@@ -27,7 +27,7 @@ export async function startDatabase({ data, logs, port, adopt }) {
     `max_connections=${connectionsMax}`,
   ];
   const args = ["-D", folder, ...settings.flatMap((setting) => ["-c", setting])];
-  const part = new Part("database", { command: join(binaries, "postgres"), args, logs, adopt, spawning });
+  const part = new Part("database", { command: join(binaries, "postgres"), args, logs, register, spawning });
   await part.waitFor(/ready to accept connections/);
   await createDatabase(port, readFileSync(passwordFile, "utf8"));
   return { part, folder, url: `postgres://${user}@127.0.0.1:${port}/${database}`, passwordFile };

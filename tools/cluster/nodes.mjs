@@ -15,7 +15,7 @@ const secretMode = 0o600;
 export const secretKeyName = "secrets.key";
 
 /** Starts all nodes at once. */
-export function startNodes({ data, logs, ports, adopt, database, chain }) {
+export function startNodes({ data, logs, ports, register, database, chain }) {
   const groups = JSON.stringify([{ id: "1", endpoints: [chain.url], fees: "zero" }]);
   const secretKeyFile = makeSecretKey(data);
   return ports.map((port, index) => {
@@ -33,7 +33,7 @@ export function startNodes({ data, logs, ports, adopt, database, chain }) {
     };
     const startAgain = writeScript(join(data, `${name}.sh`), settings);
     const spawning = { env: { ...othersVariables(), ...settings } };
-    const part = new Part(name, { command: process.execPath, args: [main], logs, adopt, spawning, startAgain });
+    const part = new Part(name, { command: process.execPath, args: [main], logs, register, spawning, startAgain });
     return { part, url: `http://127.0.0.1:${port}` };
   });
 }

@@ -20,9 +20,9 @@ export class Part {
 
   /**
    * @param {string} name
-   * @param {{ command: string, args: readonly string[], logs: string, adopt: (part: Part) => void, spawning?: object, startAgain?: string }} options
+   * @param {{ command: string, args: readonly string[], logs: string, register: (part: Part) => void, spawning?: object, startAgain?: string }} options
    */
-  constructor(name, { command, args, logs, adopt, spawning = {}, startAgain }) {
+  constructor(name, { command, args, logs, register, spawning = {}, startAgain }) {
     this.#name = name;
     this.#file = join(logs, `${name}.log`);
     this.#startAgain = startAgain;
@@ -33,7 +33,7 @@ export class Part {
       this.#process.once("exit", (code, signal) => settle(`ended by itself (${signal ?? `exit code ${code}`})`));
     });
     this.#keepOutput();
-    adopt(this);
+    register(this);
   }
 
   get name() {

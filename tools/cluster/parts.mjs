@@ -17,7 +17,7 @@ export class Parts {
   }
 
   /** Registers a process right after its start. */
-  adopt(part) {
+  register(part) {
     if (part.pid !== undefined) this.#guard.stdin.write(`${part.pid}\n`);
     this.#parts.push(part);
     void part.exited.then((how) => this.#noteExit(part, how));

@@ -28,7 +28,7 @@ export async function runCluster({ data, ports, isFresh }) {
 async function start({ data, ports, parts }) {
   const logs = join(data, "logs");
   mkdirSync(logs, { recursive: true });
-  const common = { data, logs, adopt: (part) => parts.adopt(part) };
+  const common = { data, logs, register: (part) => parts.register(part) };
   console.error("Starting PostgreSQL and the chain …");
   const chain = await startChain({ ...common, port: ports.chain });
   const database = await startDatabase({ ...common, port: ports.database });

@@ -17,7 +17,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
   beforeAll(async () => {
     port = await findFreePort();
     const settings = ["listen_addresses=127.0.0.1", "ssl=on", "ssl_cert_file=server.crt", "ssl_key_file=server.key"];
-    server = await startPostgres({ port, settings, furnish });
+    server = await startPostgres({ port, settings, prepareData });
     await server.query(`alter role stele password '${password}'`);
   });
   afterAll(async () => server.remove());
@@ -140,7 +140,7 @@ function listLogger(lines: unknown[]): Logger {
 }
 
 /** Creates a certificate for this machine, and requires passwords for network connections. */
-function furnish(data: string): void {
+function prepareData(data: string): void {
   const [key, certificate, access] = ["server.key", "server.crt", "pg_hba.conf"].map((name) => join(data, name));
   if (key === undefined || certificate === undefined || access === undefined) throw new Error("a name is missing");
   const names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
