@@ -32,7 +32,7 @@ export function isCommitted({ sequence }: Pick<Event, "sequence">): boolean {
 }
 
 /**
- * Events of one topic that were committed together, as the chain stores them. `events` is the encoded list (DESIGN section 4.2) of exactly `count`
+ * Events of one topic that were committed together, as the chain stores them. `events` is the RLP list (see `encodeEvents`) of exactly `count`
  * events. The first has `firstSequence` and `firstPosition`; the others follow consecutively.
  */
 export interface EventBatch {

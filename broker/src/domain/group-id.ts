@@ -3,7 +3,7 @@ import { BrokerError, quote } from "@stele/wire";
 /** The name of a chain group. */
 export type GroupId = string & { readonly __brand: "GroupId" };
 
-/** The group of a call without groupId, unless configured otherwise (DESIGN section 7). */
+/** The group of a call without groupId, unless configured otherwise. */
 export const defaultGroupId = "1" as GroupId; // This literal passes parseGroupId.
 
 /** Longest groupId, in characters. */

@@ -10,8 +10,7 @@ const lowestCharacter = 32;
 const highestCharacter = 128;
 
 /**
- * Checks a topic name: 1 to 256 characters, each in [32,128], not all blank, without the wildcards `+` and `#`, not ending in `/`. INTERFACE.md sets
- * the characters, and DESIGN.md, section 7, the length and the end.
+ * Checks a topic name: 1 to 256 characters, each in [32,128], not all blank, without the wildcards `+` and `#`, not ending in `/`.
  * @throws BrokerError 100103 blank, 100102 too long, 100106 invalid character.
  */
 export function parseTopicName(text: string): TopicName {

@@ -57,7 +57,7 @@ export interface FencedKey extends PublishKey {
 export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
 
 /**
- * Remembers which publishes were named by a key (SESSIONS, section 4).
+ * Remembers which publishes were named by a key.
  *
  * Guarantees: each call is one transaction, and durable when it returns. Damaged rows are returned as such, and stay.
  */

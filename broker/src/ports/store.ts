@@ -249,7 +249,7 @@ export interface HeldCount {
   readonly count: number;
 }
 
-/** What a node owns. Without an owner: what no node owns, or what belongs to the only process of the store. */
+/** What a node owns. Without an owner: what no node owns, or, if the broker is a single node, what it has. */
 export interface OwnedCount {
   readonly owner: NodeId | undefined;
   /** In any state. */

@@ -72,7 +72,7 @@ export interface DeliverySignals {
 
 /**
  * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, has failed `attemptsMax`
- * times, or has failed for `giveUpAfterMs` (DESIGN section 7). The failed time is the sum of the waits between attempts, so a clock step or a machine that
+ * times, or has failed for `giveUpAfterMs`. The failed time is the sum of the waits between attempts, so a clock step or a machine that
  * slept does not add to it.
  */
 export async function deliver(
