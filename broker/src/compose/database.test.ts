@@ -71,7 +71,7 @@ test("reports a password file that is missing or empty", () => {
   const databaseUrl = "postgres://stele@db/stele";
   const problems = (databasePasswordFile: string) => findDatabaseProblems({ databaseUrl, databasePasswordFile });
   expect(problems(join(folder, "none"))).toEqual([
-    `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "none")} does not exist; it is to hold a secret.`,
+    `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "none")} does not exist; it must contain a secret.`,
   ]);
   expect(problems(fileOf("\n"))).toEqual([
     `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "password")} is empty; it must contain the database's password.`,

@@ -22,7 +22,7 @@ function configWith(clientSecretFile: string | undefined) {
 it("reports a client secret that is missing or empty, at --check-config and at the start", () => {
   const file = join(folder, "secret");
   const config = configWith(file);
-  expect(findLogInProblems(config)).toEqual([`access.tokens: ${file} does not exist; it is to hold a secret.`]);
+  expect(findLogInProblems(config)).toEqual([`access.tokens: ${file} does not exist; it must contain a secret.`]);
   writeFileSync(file, "\n", { mode: 0o600 });
   expect(findLogInProblems(config)).toEqual([
     `access.tokens: ${file} is empty; it must contain the secret of a client.`,

@@ -44,7 +44,7 @@ it("reads the keys from secretKeyFile, for one node and for several, and refuses
   const name = () => load({ secretKeyFile, databaseUrl: "postgres://h/d" });
   expect(name).toThrow(`${secretKeyFile} does not exist`);
   expect(findSecretProblems({ secretKeyFile, databaseUrl: "" })).toEqual([
-    `STELE_SECRET_KEY_FILE: ${secretKeyFile} does not exist; it is to hold a secret.`,
+    `STELE_SECRET_KEY_FILE: ${secretKeyFile} does not exist; it must contain a secret.`,
   ]);
   writeFileSync(secretKeyFile, `${key}\n`, { mode: 0o600 });
   expect(Buffer.from(name().newest().bytes).toString("hex")).toBe(key);

@@ -42,7 +42,7 @@ it("names each group whose key cannot be read, and shows no part of a secret", a
   ];
   const problems = await problemsOf(signers, { ORG_KEY: key.slice(1), ORG_PASSWORD: "hunter2x" });
   expect(problems).toEqual([
-    `group 1: signer: ${join(folder, "none")} does not exist; it is to hold a secret.`,
+    `group 1: signer: ${join(folder, "none")} does not exist; it must contain a secret.`,
     expect.stringContaining(`group 2: signer: ${join(folder, "short")} does not hold a private key`),
     expect.stringContaining(`group 3: signer: ${folder} cannot be read: `),
     expect.stringContaining("group 4: signer: ORG_KEY does not hold a private key"),

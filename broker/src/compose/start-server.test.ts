@@ -156,6 +156,6 @@ describe("groups", () => {
 
   it("with a missing key file are refused at the start", async () => {
     const group = { id: "1", endpoints: ["http://127.0.0.1:1"], signer: { privateKeyFile: join(folder, "none") } };
-    await expect(start([group])).rejects.toThrow(/none does not exist; it is to hold a secret/);
+    await expect(start([group])).rejects.toThrow(/none does not exist; it must contain a secret/);
   });
 });

@@ -42,7 +42,7 @@ export function readOrCreateSecret(
  */
 export function readSecretText(file: string, logger: Logger): string {
   const text = readIfThere(file, logger);
-  if (text === undefined) throw new Error(`${file} does not exist; it is to hold a secret.`);
+  if (text === undefined) throw new Error(`${file} does not exist; it must contain a secret.`);
   return text;
 }
 
