@@ -36,7 +36,7 @@ const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Ma
   [
     "EADDRINUSE",
     ({ host, port, portSetting }) =>
-      `Port ${port} of ${host} is taken: end what listens there, or choose another one ${choose(portSetting)}.`,
+      `Port ${port} of ${host} is taken: stop the program that listens there, or choose another one ${choose(portSetting)}.`,
   ],
   [
     "EACCES",
