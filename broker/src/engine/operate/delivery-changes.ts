@@ -61,7 +61,7 @@ export class DeliveryChanges {
     const { secret, rotationMs = rotationMsDefault } = change;
     if (change.url !== undefined && change.url !== url) return secret ?? undefined;
     if (secret === undefined && state === "locked") {
-      const details = "its secret cannot be opened any more: give a new one, or null for none";
+      const details = "its secret cannot be decrypted: give a new one, or null for none";
       throw new BrokerError("subscriptionHeld", { details });
     }
     if (secret === undefined) return kept;

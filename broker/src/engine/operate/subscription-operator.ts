@@ -367,7 +367,7 @@ function toCallback(found: Subscription): CallbackSubscription {
 /** @throws BrokerError 100507. */
 function checkState({ state }: Subscription, { kind }: Pick<SubscriptionOrder, "kind">): void {
   if (state === "locked" && kind !== "pause" && kind !== "change" && kind !== "discard") {
-    const details = "its secret cannot be opened any more: its owner has to subscribe again with the secret";
+    const details = "its secret cannot be decrypted: its owner has to subscribe again with the secret";
     throw new BrokerError("subscriptionHeld", { details });
   }
   if (state === "paused" && (kind === "retry" || kind === "redeliver")) {

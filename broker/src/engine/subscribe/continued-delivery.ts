@@ -57,6 +57,6 @@ function isCurrent({ delivery }: CallbackSubscription, { url, secret }: Subscrib
 function secretOf({ delivery, state }: CallbackSubscription, url: string): string | undefined {
   if (delivery.url !== url) return undefined;
   if (state !== "locked") return delivery.secret;
-  const details = '"secret" must be given again: the one that this subscription has cannot be opened any more';
+  const details = '"secret" must be given again: that of this subscription cannot be decrypted';
   throw new BrokerError("parameterInvalid", { details });
 }
