@@ -311,15 +311,8 @@ class Engine implements RunningBroker {
     const writers = [this.#progressWriter, this.#sessions.writer];
     const progressWriter = { flush: async () => void (await Promise.all(writers.map((one) => one.flush()))) };
     const readers = [this.#callbacks, this.#sessions];
-    const parts = {
-      ...this.#options,
-      ...own,
-      store: this.#options.storeWithoutDropped,
-      hub: this.#hub,
-      readers,
-      progressWriter,
-    };
-    const { cluster } = this.#options;
+    const { cluster, storeWithoutDropped: store } = this.#options;
+    const parts = { ...this.#options, ...own, store, hub: this.#hub, readers, progressWriter };
     const member = this.#cluster?.member;
     return createRole(parts, cluster && member && { ...cluster, member });
   }

@@ -222,7 +222,16 @@ function testGenerations(store: () => Store): void {
       insert(6, 1, { groupId: otherGroup }),
       insert(7, 1),
     ]);
-    const expected = ["inserted", "inserted", "rolled-back", "taken", "inserted", "inserted", "rolled-back", "inserted"];
+    const expected = [
+      "inserted",
+      "inserted",
+      "rolled-back",
+      "taken",
+      "inserted",
+      "inserted",
+      "rolled-back",
+      "inserted",
+    ];
     expect(outcomes.map(String).toSorted()).toEqual(expected.toSorted());
     expect(new Set([outcomes[1], outcomes[3]])).toEqual(new Set(["inserted", "taken"]));
     outcomes[3] = "taken"; // Either of the two may come first.
