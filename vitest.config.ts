@@ -17,7 +17,7 @@ const servers = [
   "broker/src/compose/{backup,cluster,proof,refused,scrub,start-server}.test.ts",
   "broker/src/ledger/evm/evm-ledger.writer.*.test.ts",
   "broker/src/ledger/evm/registry/own-writers.test.ts",
-  "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations}.test.ts",
+  "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations/migrations}.test.ts",
   "broker/src/store/sql/postgres/**/*.test.ts",
   "broker/src/verify/{odd-node,verify}.test.ts",
   "tools/{failures,test}.test.ts",

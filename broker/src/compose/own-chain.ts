@@ -14,7 +14,7 @@ import { embeddedKey } from "./signer.ts";
 import { groupsOf } from "../config/derived.ts";
 import type { Config } from "../config/settings.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { IndexFinding } from "../store/sql/index-tables.ts";
+import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 
 /** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
 const chainStopMsMin = 1_000;

@@ -9,7 +9,7 @@ import { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
 import { takeFormat, toJsonText } from "../lib/output-format.ts";
 import { createLogger } from "../telemetry/logger.ts";
-import type { IndexFinding } from "../store/sql/index-tables.ts";
+import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 import { version } from "../version.ts";
 
 /** Output of the command, and its exit code: 0 nothing is damaged, 1 something was damaged, 2 the folder could not be checked. */

@@ -53,7 +53,7 @@ import { createWebhookSink } from "../sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createSealedStore } from "../store/sealed/sealed-store.ts";
 import { SecretBox } from "../store/sealed/secret-box.ts";
-import type { IndexFinding } from "../store/sql/index-tables.ts";
+import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 import { createPostgresCoordinator } from "../store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "../store/sql/postgres/postgres-store.ts";
 import type { HeldFile } from "../store/sql/schema.ts";

@@ -12,7 +12,7 @@ import { createMemoryStore } from "./memory/memory-store.ts";
 import { createPostgresStore } from "./sql/postgres/postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./sql/postgres/testing/postgres-server.ts";
 import { createSqlStore } from "./sql/sql-store.ts";
-import { migratedFile } from "./sql/migrated-file.contract.ts";
+import { migratedFile } from "./sql/migrations/migrated-file.contract.ts";
 
 const names = ["a", "b", "c"].map((name) => parseTopicName(name));
 const nameArbitrary = fc.constantFrom(...names);

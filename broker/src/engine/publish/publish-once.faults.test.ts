@@ -5,7 +5,7 @@ import type { Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { createSqlStore } from "../../store/sql/sql-store.ts";
-import { migratedFile } from "../../store/sql/migrated-file.contract.ts";
+import { migratedFile } from "../../store/sql/migrations/migrated-file.contract.ts";
 import type { PublishOutcome } from "../broker.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
 import { type Fault, faults, FaultyPorts } from "../testing/faulty-ports.ts";

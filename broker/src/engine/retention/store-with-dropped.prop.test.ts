@@ -11,7 +11,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import type { BatchRange, Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
-import { migratedFile } from "../../store/sql/migrated-file.contract.ts";
+import { migratedFile } from "../../store/sql/migrations/migrated-file.contract.ts";
 import { createPostgresStore } from "../../store/sql/postgres/postgres-store.ts";
 import { hasPostgres, startPostgres } from "../../store/sql/postgres/testing/postgres-server.ts";
 import { createSqlStore } from "../../store/sql/sql-store.ts";

@@ -4,7 +4,7 @@ import { testStore } from "../../ports/store.contract.ts";
 import { subscriptionOf, webhookTo } from "../../ports/store-examples.contract.ts";
 import { createMemoryStore } from "../memory/memory-store.ts";
 import { createSqlStore } from "../sql/sql-store.ts";
-import { migratedFile } from "../sql/migrated-file.contract.ts";
+import { migratedFile } from "../sql/migrations/migrated-file.contract.ts";
 import { SecretBox } from "./secret-box.ts";
 import { createSealedStore } from "./sealed-store.ts";
 import { keysOf } from "./testing/keys.ts";

@@ -4,17 +4,17 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
-import { batchesOfRange, nextBatchOfEach } from "./count-events.ts";
-import { indexChecks } from "./find-contradiction.ts";
-import { createIndexQueries, findTopics, findTopicsByAddress } from "./index-queries.ts";
-import { migrate } from "./migrations.ts";
+import { batchesOfRange, nextBatchOfEach } from "./index/count-events.ts";
+import { indexChecks } from "./index/find-contradiction.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress } from "./index/index-queries.ts";
+import { migrate } from "./migrations/migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
-import { countDetached, findDetached } from "./session-detaching.ts";
+import { countDetached, findDetached } from "./sessions/session-detaching.ts";
 import type { ShareId } from "../../ports/session-store.ts";
-import { findPlaces, findReturned, findReturning } from "./sql-shares.ts";
+import { findPlaces, findReturned, findReturning } from "./sessions/sql-shares.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
-import { createSubscriptionQueries, findSubscriptions } from "./subscription-queries.ts";
+import { createSubscriptionQueries, findSubscriptions } from "./subscriptions/subscription-queries.ts";
 
 describe("query plans", () => {
   let database: SqlDatabase;

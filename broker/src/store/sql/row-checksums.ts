@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { checksumOf, type Scalar } from "../checksum.ts";
-import type { DeadLetterTable } from "./dead-letter-table.ts";
-import type { IndexTable } from "./index-tables.ts";
+import type { DeadLetterTable } from "./subscriptions/dead-letter-table.ts";
+import type { IndexTable } from "./index/index-tables.ts";
 import type {
   BatchTable,
   BlockTable,

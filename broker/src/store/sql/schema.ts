@@ -1,8 +1,8 @@
 import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Transaction } from "kysely";
 import type { StoreError } from "./store-error.ts";
 import type { GroupLeaseTable, NodeTable, SignerTable } from "./coordination-tables.ts";
-import type { DeadLetterTable } from "./dead-letter-table.ts";
-import type { IndexFinding } from "./index-tables.ts";
+import type { DeadLetterTable } from "./subscriptions/dead-letter-table.ts";
+import type { IndexFinding } from "./index/index-tables.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPosition } from "../../ports/store.ts";
 

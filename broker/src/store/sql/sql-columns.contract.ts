@@ -17,11 +17,11 @@ import {
   topicOf,
   webhookTo,
 } from "../../ports/store-examples.contract.ts";
-import { dropDamagedLetters } from "./check-dead-letters.ts";
-import { emptyDamagedIndex } from "./check-index.ts";
-import { dropDamagedSessions } from "./check-sessions.ts";
+import { dropDamagedLetters } from "./subscriptions/check-dead-letters.ts";
+import { emptyDamagedIndex } from "./index/check-index.ts";
+import { dropDamagedSessions } from "./sessions/check-sessions.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
-import { SqlSessions } from "./sql-sessions.ts";
+import { SqlSessions } from "./sessions/sql-sessions.ts";
 import { SqlStore } from "./sql-store.ts";
 
 /** Tables whose changes nothing needs to detect, and why. */

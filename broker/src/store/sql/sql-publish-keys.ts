@@ -18,7 +18,7 @@ import {
 import { pagesOf } from "./pages.ts";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
-import { rollbackLock } from "./sql-subscriptions.ts";
+import { rollbackLock } from "./subscriptions/sql-subscriptions.ts";
 
 /** The publish keys' part of the store. */
 export class SqlPublishKeys implements PublishKeys {

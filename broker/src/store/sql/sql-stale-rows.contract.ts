@@ -13,7 +13,7 @@ import {
   topicOf,
 } from "../../ports/store-examples.contract.ts";
 import type { IndexedBlock } from "../../ports/store.ts";
-import type { IndexTable } from "./index-tables.ts";
+import type { IndexTable } from "./index/index-tables.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 

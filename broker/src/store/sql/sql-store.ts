@@ -50,21 +50,21 @@ import type {
 } from "../../ports/store.ts";
 import type { SubscriptionMove, SubscriptionSearch } from "../../ports/subscription-search.ts";
 import { countOwned } from "./count-owned.ts";
-import { dropDamagedLetters } from "./check-dead-letters.ts";
-import { emptyDamagedIndex } from "./check-index.ts";
-import type { IndexFinding } from "./index-tables.ts";
-import { dropDamagedSessions } from "./check-sessions.ts";
-import { migrate, schemaVersion } from "./migrations.ts";
+import { dropDamagedLetters } from "./subscriptions/check-dead-letters.ts";
+import { emptyDamagedIndex } from "./index/check-index.ts";
+import type { IndexFinding } from "./index/index-tables.ts";
+import { dropDamagedSessions } from "./sessions/check-sessions.ts";
+import { migrate, schemaVersion } from "./migrations/migrations.ts";
 import type { HeldFile, SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
-import { passOnLetters, SqlDeadLetters } from "./sql-dead-letters.ts";
+import { passOnLetters, SqlDeadLetters } from "./subscriptions/sql-dead-letters.ts";
 import { SqlGroupRecords } from "./sql-group-records.ts";
-import { SqlIndex } from "./sql-index.ts";
+import { SqlIndex } from "./index/sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
 import { SqlPublishKeys } from "./sql-publish-keys.ts";
-import { SqlSubscriptions } from "./sql-subscriptions.ts";
-import { passOnSessions } from "./pass-on-sessions.ts";
-import { SqlSessions } from "./sql-sessions.ts";
+import { SqlSubscriptions } from "./subscriptions/sql-subscriptions.ts";
+import { passOnSessions } from "./sessions/pass-on-sessions.ts";
+import { SqlSessions } from "./sessions/sql-sessions.ts";
 import type { StoreError } from "./store-error.ts";
 
 export interface SqlStoreOptions {

@@ -2,8 +2,8 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import type { StoredRole } from "../../../domain/access-role.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Schema } from "../schema.ts";
-import { type ApiKeyDatabase, readStoredRoles, SqlApiKeys } from "../sql-api-keys.ts";
-import type { ApiKeySchema } from "../sql-key-schema.ts";
+import { type ApiKeyDatabase, readStoredRoles, SqlApiKeys } from "../access/sql-api-keys.ts";
+import type { ApiKeySchema } from "../access/sql-key-schema.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend, type PostgresBackendOptions } from "./postgres-backend.ts";
 

@@ -12,7 +12,7 @@ import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../
 import { testSqlDamage } from "../sql-damage.contract.ts";
 import { testStaleRows } from "../sql-stale-rows.contract.ts";
 import { testSqlColumns } from "../sql-columns.contract.ts";
-import { testSqlSessionDamage } from "../sql-session-damage.contract.ts";
+import { testSqlSessionDamage } from "../sessions/sql-session-damage.contract.ts";
 import { testSqlStatements } from "../sql-statements.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator } from "./coordination/postgres-coordinator.ts";

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { DeadLetterTable } from "../dead-letter-table.ts";
+import type { DeadLetterTable } from "../subscriptions/dead-letter-table.ts";
 import type { ProgressRow, Schema } from "../schema.ts";
 
 /**

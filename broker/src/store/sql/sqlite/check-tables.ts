@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { type IndexFinding, type IndexTable, indexTables } from "../index-tables.ts";
+import { type IndexFinding, type IndexTable, indexTables } from "../index/index-tables.ts";
 import type { Schema } from "../schema.ts";
 import { corruptFile, lostRows } from "./errors.ts";
 

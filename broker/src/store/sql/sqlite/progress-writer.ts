@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from "kysely";
-import type { DeadLetterTable } from "../dead-letter-table.ts";
+import type { DeadLetterTable } from "../subscriptions/dead-letter-table.ts";
 import { prepare } from "../prepared.ts";
 import type { ProgressRow, Schema, SubscriptionTable } from "../schema.ts";
 

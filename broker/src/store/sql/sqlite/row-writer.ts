@@ -1,7 +1,7 @@
-import { createIndexQueries } from "../index-queries.ts";
+import { createIndexQueries } from "../index/index-queries.ts";
 import { prepare } from "../prepared.ts";
 import type { BatchKey, BatchTable, RowWriter, Schema } from "../schema.ts";
-import { createSubscriptionQueries } from "../subscription-queries.ts";
+import { createSubscriptionQueries } from "../subscriptions/subscription-queries.ts";
 import type { SqliteSession } from "./session.ts";
 import { type Kysely, sql } from "kysely";
 

@@ -5,7 +5,7 @@ import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.t
 import type { Departure } from "../../../../ports/coordinator.ts";
 import type { NodeTable } from "../../coordination-tables.ts";
 import type { Schema } from "../../schema.ts";
-import { detachWhere } from "../../session-detaching.ts";
+import { detachWhere } from "../../sessions/session-detaching.ts";
 import { sendHints } from "./hint-text.ts";
 
 /** Milliseconds since the epoch by the database's clock. */

@@ -1,0 +1,238 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { StoredRole } from "../../../domain/access-role.ts";
+import type { AccessRule } from "../../../domain/access-rule.ts";
+import type { ApiKey, ApiKeys, NumberedApiKey, RoleChanges } from "../../../ports/api-keys.ts";
+import { checksumOf } from "../../checksum.ts";
+import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
+import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-roles.ts";
+
+/** A database that has the tables of keys and roles, or in which they can be created. */
+export interface ApiKeyDatabase {
+  /** A commit is on disk when it returns. */
+  readonly durable: Kysely<ApiKeySchema>;
+  /** Keeps other processes from creating the tables until the transaction ends: two at once fail in PostgreSQL. */
+  readonly lock: (transaction: Transaction<ApiKeySchema>) => Promise<void>;
+  /** Rejects if other processes now use another database: their changes would be missed. */
+  readonly checkShared?: (() => Promise<void>) | undefined;
+  /** Runs `work`, and repeats it while another process locks the database. A failed run is rolled back. */
+  readonly whenFree: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  /** Whether the tables of roles exist; the first start of a broker or a command creates them. */
+  readonly hasRoles: () => Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** Reads the roles of a database without changing or creating it. */
+export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Promise<readonly StoredRole[]> {
+  const database = await open();
+  const { durable, whenFree, hasRoles } = database;
+  try {
+    const read = async () => ((await hasRoles()) ? readRoles(durable, 0) : undefined);
+    return (await whenFree(read))?.changed ?? [];
+  } finally {
+    await database.close();
+  }
+}
+
+/** Keys in a database that other processes use too. */
+export class SqlApiKeys implements ApiKeys {
+  readonly #open: () => Promise<ApiKeyDatabase>;
+  #database: ApiKeyDatabase | undefined;
+
+  constructor(open: () => Promise<ApiKeyDatabase>) {
+    this.#open = open;
+  }
+
+  async start(): Promise<void> {
+    const database = await this.#open();
+    try {
+      await database.whenFree(() =>
+        database.durable.transaction().execute(async (transaction) => {
+          await database.lock(transaction);
+          await createTables(transaction);
+          await createRoleTables(transaction);
+        }),
+      );
+      this.#database = database;
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    const database = this.#database;
+    this.#database = undefined;
+    await database?.close();
+  }
+
+  async insertApiKey(key: ApiKey, atMost: number): Promise<boolean> {
+    return this.#change(async (transaction, revision) => {
+      const { count } = await transaction
+        .selectFrom("api_keys")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .executeTakeFirstOrThrow();
+      if (count >= atMost) return false;
+      const { numInsertedOrUpdatedRows } = await transaction
+        .insertInto("api_keys")
+        .values(toRow({ ...key, revision }))
+        .onConflict((conflict) => conflict.column("key_id").doNothing())
+        .executeTakeFirstOrThrow();
+      return numInsertedOrUpdatedRows === 1n;
+    });
+  }
+
+  async revokeApiKey(id: string, revokedAt: number): Promise<boolean> {
+    return this.#change(async (transaction, revision) => {
+      const row = await transaction.selectFrom("api_keys").selectAll().where("key_id", "=", id).executeTakeFirst();
+      if (row === undefined) return false;
+      // Revokes a damaged row too, and drops its roles, which may not be a list.
+      const roles = withChecksum(row).checksum === row.checksum ? row.roles : "[]";
+      const revoked = withChecksum({ ...row, roles, revoked_at: row.revoked_at ?? revokedAt, revision });
+      await transaction.updateTable("api_keys").set(revoked).where("key_id", "=", id).execute();
+      return true;
+    });
+  }
+
+  async pruneApiKeys(before: number): Promise<number> {
+    return this.#change(async (transaction) => {
+      const { numDeletedRows } = await transaction
+        .deleteFrom("api_keys")
+        .where((row) => row.or([row("expires_at", "<", before), row("revoked_at", "<", before)]))
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    });
+  }
+
+  async listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]> {
+    const { durable, whenFree, checkShared } = this.#opened();
+    await checkShared?.();
+    const query = durable.selectFrom("api_keys").selectAll().where("revision", ">", afterRevision).orderBy("revision");
+    const rows = await whenFree(async () => {
+      await checkRevision(durable, afterRevision);
+      return query.execute();
+    });
+    return rows.filter((row) => withChecksum(row).checksum === row.checksum).map(fromRow);
+  }
+
+  async putRole(
+    role: { readonly name: string; readonly rules: readonly AccessRule[] },
+    atMost: number,
+  ): Promise<boolean> {
+    return this.#transact((transaction) => putRole(transaction, role, atMost));
+  }
+
+  async deleteRole(name: string): Promise<boolean> {
+    return this.#transact((transaction) => deleteRole(transaction, name));
+  }
+
+  async readRoles(afterRevision: number): Promise<RoleChanges | undefined> {
+    const { durable, whenFree, checkShared } = this.#opened();
+    await checkShared?.();
+    return whenFree(() => readRoles(durable, afterRevision));
+  }
+
+  /** Writes the revision first: this waits for a change by another process, so that `task` sees that change. */
+  #change<Result>(
+    task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#transact(async (transaction) => {
+      const { revision } = await transaction
+        .updateTable("api_key_revisions")
+        .set({ revision: sql<number>`revision + 1` })
+        .returning("revision")
+        .executeTakeFirstOrThrow();
+      return task(transaction, revision);
+    });
+  }
+
+  #transact<Result>(task: (transaction: Transaction<ApiKeySchema>) => Promise<Result>): Promise<Result> {
+    const { durable, whenFree } = this.#opened();
+    return whenFree(() => durable.transaction().execute(task));
+  }
+
+  #opened(): ApiKeyDatabase {
+    if (this.#database === undefined) throw new Error("the keys are not started");
+    return this.#database;
+  }
+}
+
+/** If an older copy has replaced the table, the next changes get revisions that this process has already read. */
+async function checkRevision(database: Kysely<ApiKeySchema>, atLeast: number): Promise<void> {
+  const { revision } = await database.selectFrom("api_key_revisions").select("revision").executeTakeFirstOrThrow();
+  if (revision >= atLeast) return;
+  throw new Error("the keys were replaced by older ones, so that changes would be missed: restart the broker");
+}
+
+async function createTables(database: Kysely<ApiKeySchema>): Promise<void> {
+  const { schema } = database;
+  await schema
+    .createTable("api_keys")
+    .ifNotExists()
+    .addColumn("key_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("principal", "text", (column) => column.notNull())
+    .addColumn("tenant", "text")
+    .addColumn("roles", "text", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("expires_at", "bigint")
+    .addColumn("revoked_at", "bigint")
+    .addColumn("revision", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable("api_key_revisions")
+    .ifNotExists()
+    .addColumn("only", "integer", (column) => column.primaryKey().notNull())
+    .addColumn("revision", "bigint", (column) => column.notNull())
+    .execute();
+  await database
+    .insertInto("api_key_revisions")
+    .values({ only: 1, revision: 0 })
+    .onConflict((conflict) => conflict.column("only").doNothing())
+    .execute();
+}
+
+function toRow(key: NumberedApiKey): ApiKeyTable {
+  return withChecksum({
+    key_id: key.id,
+    digest: key.digest,
+    principal: key.principal,
+    tenant: key.tenant ?? null,
+    roles: JSON.stringify(key.roles),
+    created_at: key.createdAt,
+    expires_at: key.expiresAt ?? null,
+    revoked_at: key.revokedAt ?? null,
+    revision: key.revision,
+  });
+}
+
+function fromRow(row: ApiKeyTable): NumberedApiKey {
+  return {
+    id: row.key_id,
+    digest: row.digest,
+    principal: row.principal,
+    tenant: row.tenant ?? undefined,
+    roles: JSON.parse(row.roles) as readonly string[], // The checksum shows that it is unchanged.
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+    revision: row.revision,
+  };
+}
+
+function withChecksum(row: Omit<ApiKeyTable, "checksum">): ApiKeyTable {
+  const { key_id, digest, principal, tenant, roles, created_at, expires_at, revoked_at, revision } = row;
+  const columns = [key_id, digest, principal, tenant, roles, created_at, expires_at, revoked_at, revision];
+  return {
+    key_id,
+    digest,
+    principal,
+    tenant,
+    roles,
+    created_at,
+    expires_at,
+    revoked_at,
+    revision,
+    checksum: checksumOf(columns),
+  };
+}

@@ -1,0 +1,105 @@
+import { sql, type RawBuilder, type Transaction } from "kysely";
+import type { OverQuota, StoredQuota } from "../../../domain/quota.ts";
+import type { Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
+
+/** A row that is about to be written. */
+type NewRow = Pick<SubscriptionTable, "id" | "receiver">;
+
+/** What one quota counts: stored rows, and rows that were admitted since. */
+interface Tally {
+  readonly quota: StoredQuota;
+  count: number;
+  /** Receivers of callbacks, if the quota counts these; undefined if it counts rows. */
+  readonly hosts: Set<string | null> | undefined;
+}
+
+/** Counts rows against quotas in the transaction that writes them. It holds a lock of each quota, so that the counts are exact across all nodes. */
+export class QuotaTallies {
+  readonly #database: SqlDatabase;
+  readonly #transaction: Transaction<Schema>;
+  readonly #tallies = new Map<string, Tally>();
+
+  private constructor(database: SqlDatabase, transaction: Transaction<Schema>) {
+    this.#database = database;
+    this.#transaction = transaction;
+  }
+
+  /** Reads what the quotas count. `except` is a subscription that is about to change: its receiver does not count. */
+  static async read(
+    database: SqlDatabase,
+    transaction: Transaction<Schema>,
+    { quotas, except }: { readonly quotas: readonly StoredQuota[]; readonly except?: string | undefined },
+  ): Promise<QuotaTallies> {
+    const tallies = new QuotaTallies(database, transaction);
+    const byName = new Map(quotas.map((quota) => [nameOf(quota), quota]));
+    // Always in the same order, so that transactions of two nodes cannot deadlock.
+    for (const name of [...byName.keys()].toSorted()) {
+      const quota = byName.get(name);
+      if (quota === undefined) continue;
+      await database.lock(transaction, `quota ${name}`);
+      tallies.#tallies.set(name, await tallies.#count(quota, except));
+    }
+    return tallies;
+  }
+
+  /** Counts a row that is about to be written, or returns the quota that it would exceed. */
+  admit(quotas: readonly StoredQuota[], { receiver }: Pick<NewRow, "receiver">): OverQuota | undefined {
+    const due = quotas.flatMap((quota) => this.#tallies.get(nameOf(quota)) ?? []);
+    const full = due.find((tally) => isFull(tally, receiver));
+    if (full !== undefined) return { status: "over-quota", quota: full.quota };
+    for (const tally of due) {
+      tally.count += 1;
+      tally.hosts?.add(receiver);
+    }
+    return undefined;
+  }
+
+  async #count(quota: StoredQuota, except: string | undefined): Promise<Tally> {
+    if (quota.what === "callbackHosts") return { quota, count: 0, hosts: await this.#hosts(quota, except) };
+    const table = quota.what === "sessions" ? "sessions" : "subscriptions";
+    const { count } = await this.#transaction
+      .selectFrom(table)
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where(isCounted(this.#database, quota))
+      .executeTakeFirstOrThrow();
+    return { quota, count, hosts: undefined };
+  }
+
+  async #hosts(quota: StoredQuota, except: string | undefined): Promise<Set<string | null>> {
+    const rows = await this.#transaction
+      .selectFrom("subscriptions")
+      .select("receiver")
+      .distinct()
+      .where(isCounted(this.#database, quota))
+      .$if(except !== undefined, (query) => query.where("id", "!=", except ?? ""))
+      .execute();
+    return new Set(rows.map(({ receiver }) => receiver));
+  }
+}
+
+/** The first quota that one more session would exceed; undefined if there is none. */
+export async function findExceededSession(
+  database: SqlDatabase,
+  transaction: Transaction<Schema>,
+  quotas: readonly StoredQuota[],
+): Promise<OverQuota | undefined> {
+  if (quotas.length === 0) return undefined;
+  const tallies = await QuotaTallies.read(database, transaction, { quotas });
+  return tallies.admit(quotas, { receiver: null });
+}
+
+/** The range from "name/" to "name0" holds exactly the names that begin with "name/", since "0" is the byte after the slash. */
+export function isCounted(database: Pick<SqlDatabase, "byBytes">, { of, name }: StoredQuota): RawBuilder<boolean> {
+  const principal = database.byBytes("principal");
+  if (of === "principal") return sql<boolean>`${principal} = ${name}`;
+  return sql<boolean>`${principal} >= ${`${name}/`} and ${principal} < ${`${name}0`}`;
+}
+
+function isFull({ quota, count, hosts }: Tally, receiver: string | null): boolean {
+  return hosts === undefined ? count >= quota.max : !hosts.has(receiver) && hosts.size >= quota.max;
+}
+
+/** The name of a quota's tally and lock. It contains the limit: nodes with different limits have different quotas. */
+function nameOf({ of, name, what, max }: StoredQuota): string {
+  return `${what} ${of} ${name} ${max}`;
+}

@@ -1,0 +1,80 @@
+import { sql, type Transaction } from "kysely";
+import { findContradiction } from "./find-contradiction.ts";
+import { type IndexFinding, type IndexTable, indexTables } from "./index-tables.ts";
+import { checksumOfRow, withChecksum } from "../row-checksums.ts";
+import { indexLock } from "./sql-index.ts";
+import type { GroupTable, Schema, SqlDatabase } from "../schema.ts";
+
+/** Maximum number of rows that one statement reads. */
+const rowsReadMax = 1_000;
+
+/**
+ * Verifies the rows on which the rest of the index depends, and that its tables fit each other. If they are damaged, it empties the index, which the
+ * follower then rebuilds from the chain; subscriptions keep their cursors. Returns why it emptied the index. If `beforeEmptying` throws, nothing changes.
+ */
+export async function emptyDamagedIndex(
+  { migrating, lock, checkTables, checkEmptied }: SqlDatabase,
+  beforeEmptying: (finding: IndexFinding) => Promise<void> = async () => {},
+): Promise<IndexFinding | undefined> {
+  return migrating.transaction().execute(async (transaction) => {
+    await lock(transaction, "check of the index");
+    const disagreement = await checkTables(transaction);
+    const known = await transaction.selectFrom("groups").select("group_id").orderBy("group_id").execute();
+    for (const { group_id } of known) await lock(transaction, indexLock(group_id));
+    const finding = disagreement ?? (await findDamage(transaction)) ?? (await findContradiction(transaction));
+    if (finding === undefined) return undefined;
+    await beforeEmptying(finding);
+    const groups = await transaction.selectFrom("groups").selectAll().execute();
+    for (const table of indexTables) await transaction.deleteFrom(table).execute();
+    for (const group of groups) await transaction.insertInto("groups").values(emptied(group)).execute();
+    await checkEmptied(transaction);
+    return finding;
+  });
+}
+
+/** The group's row for an empty index. Its new generation makes the nodes that watch the index restart their readers. */
+function emptied({ group_id, generation }: GroupTable): GroupTable {
+  return withChecksum("groups", {
+    group_id,
+    block_number: -1,
+    block_hash: "",
+    generation: generation + 1,
+    batch_count: 0,
+  });
+}
+
+async function findDamage(transaction: Transaction<Schema>): Promise<IndexFinding | undefined> {
+  for (const table of ["groups", "blocks", "vanished", "skipped_entries"] as const) {
+    const rows = await transaction.selectFrom(table).selectAll().execute();
+    if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return damagedRow(table);
+  }
+  if (!(await hasIntactTopics(transaction))) return damagedRow("topics");
+  return (await hasIntactRetained(transaction)) ? undefined : damagedRow("retained");
+}
+
+function damagedRow(table: IndexTable): IndexFinding {
+  return { table, found: "a row does not match its checksum" };
+}
+
+async function hasIntactTopics(transaction: Transaction<Schema>): Promise<boolean> {
+  for (let after = 0; ; ) {
+    const topics = transaction.selectFrom("topics").selectAll().where("topic_id", ">", after);
+    const rows = await topics.orderBy("topic_id").limit(rowsReadMax).execute();
+    if (rows.some((row) => checksumOfRow("topics", row) !== row.checksum)) return false;
+    const last = rows.at(-1);
+    if (last === undefined) return true;
+    after = last.topic_id;
+  }
+}
+
+async function hasIntactRetained(transaction: Transaction<Schema>): Promise<boolean> {
+  for (let [group, name] = ["", ""]; ; ) {
+    const retained = transaction.selectFrom("retained").selectAll();
+    const rest = retained.where(sql<boolean>`(group_id, name) > (${group}, ${name})`);
+    const rows = await rest.orderBy("group_id").orderBy("name").limit(rowsReadMax).execute();
+    if (rows.some((row) => checksumOfRow("retained", row) !== row.checksum)) return false;
+    const last = rows.at(-1);
+    if (last === undefined) return true;
+    [group, name] = [last.group_id, last.name];
+  }
+}

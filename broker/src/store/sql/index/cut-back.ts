@@ -1,0 +1,79 @@
+import { sql, type Transaction } from "kysely";
+import type { GroupId } from "../../../domain/group-id.ts";
+import { fromStored, type Position } from "../../../domain/position.ts";
+import type { TopicFilter } from "../../../domain/topic-filter.ts";
+import { type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
+import type { GroupLease } from "../../../ports/coordinator.ts";
+import { nextEpochCheckSql, progressCheckSql } from "../row-checksums.ts";
+import type { Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
+
+export interface Cut {
+  readonly groupId: GroupId;
+  /** The position to which the index was rolled back. */
+  readonly end: Position;
+  readonly vanished: readonly VanishedBatch[];
+  readonly lease: GroupLease | undefined;
+}
+
+/** Rows processed between two statements: the server ends a transaction that is idle for too long. */
+const rowsAtOnce = 1_000;
+
+type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
+
+/** Moves cursors beyond the end back to it, and gives the subscriptions of nodes other than the lease holder a new epoch. */
+export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
+  const rows = await database.locking(findRows(transaction, cut)).execute();
+  const { lease, groupId } = cut;
+  const beyond = rows.filter(({ cursor }) => cursor > cut.end);
+  const events = new VanishedEvents(cut.vanished);
+  for (let start = 0; start < beyond.length; start += rowsAtOnce) {
+    for (const [taken, ids] of idsByTaken(beyond.slice(start, start + rowsAtOnce), events)) {
+      await setBack(transaction, { end: cut.end, taken }).where("id", "in", database.column(ids)).execute();
+    }
+  }
+  if (lease === undefined) return;
+  await transaction
+    .updateTable("subscriptions")
+    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), progress_check: eb("progress_check", "+", nextEpochCheckSql()) }))
+    .where("group_id", "=", groupId)
+    .where("owner", "is distinct from", lease.nodeId)
+    .execute();
+}
+
+/**
+ * Sorts by id, so that all transactions lock rows in the same order. If nodes share the database, it locks all of the group's rows before it reads any:
+ * another node could take over an unlocked subscription and move it beyond the end while this transaction waits for other locks.
+ */
+function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
+  const rows = transaction
+    .selectFrom("subscriptions")
+    .select(["id", "filter", "cursor"])
+    .where("group_id", "=", groupId)
+    .where(intactProgress)
+    .orderBy("id");
+  return lease === undefined ? rows.where("cursor", ">", end) : rows;
+}
+
+/** Leaves damaged rows as they are: a rewritten row would look intact. */
+const intactProgress = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
+
+function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {
+  const count = sql<number>`case when notified_count > ${taken} then notified_count - ${taken} else 0 end`;
+  return transaction.updateTable("subscriptions").set({
+    cursor: end,
+    notified_count: count,
+    progress_check: progressCheckSql(sql`cast(${end} as bigint)`, sql`(${count})`),
+  });
+}
+
+/** Groups subscriptions by the number of their vanished events, so that one statement changes many rows. */
+function idsByTaken(rows: readonly Row[], events: VanishedEvents): ReadonlyMap<number, readonly string[]> {
+  const ids = new Map<number, string[]>();
+  for (const { id, filter, cursor } of rows) {
+    const taken = events.countUpTo(filter as TopicFilter, fromStored(cursor)); // Unchanged since it was stored.
+    const known = ids.get(taken);
+    if (known === undefined) ids.set(taken, [id]);
+    else known.push(id);
+  }
+  return ids;
+}

@@ -1,0 +1,115 @@
+import type { CompiledQuery, Transaction } from "kysely";
+import type { EventBatch } from "../../../domain/event.ts";
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { TopicName } from "../../../domain/topic-name.ts";
+import { createBatchQueries } from "./batch-queries.ts";
+import { type KeyedTopic, toBatchRow } from "../rows.ts";
+import type { BatchTable, Schema, SqlDatabase } from "../schema.ts";
+import { checkPlace, countOf, toBatch, writtenChecksum } from "./sql-batches.ts";
+
+/** Rewrites batches with damaged rows. Every method runs in the given transaction. */
+export class SqlMending {
+  readonly #database: SqlDatabase;
+  readonly #queries;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+    this.#queries = createBatchQueries(database.relaxed);
+  }
+
+  /** See the port. Batches ascend, so the batches before each one are already repaired. */
+  async mend(
+    transaction: Transaction<Schema>,
+    groupId: GroupId,
+    { batches, findTopic }: { readonly batches: readonly EventBatch[]; readonly findTopic: FindTopic },
+  ): Promise<readonly EventBatch[]> {
+    const damaged: EventBatch[] = [];
+    for (const batch of batches) {
+      const topic = await findTopic(batch.topic);
+      if (topic === undefined) continue;
+      const row = await this.#toRow(transaction, groupId, { batch, topic });
+      if (await this.#isIntact(transaction, row, batch.topic)) continue;
+      await this.#write(transaction, row);
+      damaged.push(batch);
+    }
+    return damaged;
+  }
+
+  /** The row as it was first written. Its counters continue those of the batches before it. */
+  async #toRow(
+    transaction: Transaction<Schema>,
+    groupId: GroupId,
+    { batch, topic }: { readonly batch: EventBatch; readonly topic: KeyedTopic },
+  ): Promise<BatchTable> {
+    const { topicId, ordinal } = topic;
+    const place = { groupId, position: batch.firstPosition - 1 };
+    const [inGroup] = await read(transaction, this.#queries.beforeInGroup.bind(place));
+    const [inTopic] = await read(
+      transaction,
+      this.#queries.beforeInTopic.bind({ topicId, sequence: batch.firstSequence }),
+    );
+    if (inGroup !== undefined) checkPlace(inGroup, inGroup.name ?? "");
+    if (inTopic !== undefined) checkPlace(inTopic, batch.topic);
+    const eventsBefore = inTopic === undefined ? 0 : inTopic.events_before + countOf(inTopic);
+    return toBatchRow(groupId, topicId, { batch, ordinal, eventsBefore, number: (inGroup?.ordinal ?? 0) + 1 });
+  }
+
+  async #isIntact(transaction: Transaction<Schema>, row: BatchTable, name: string): Promise<boolean> {
+    const found = await this.#find(transaction, row);
+    return found.every((kept) => kept !== undefined && writtenChecksum(kept) === row.checksum && isWhole(kept, name));
+  }
+
+  /**
+   * A change of a row removes the row's old keys from each index. If the keys are damaged, that would remove another batch's entry. So the
+   * indexes are rebuilt first; then one key or the other finds the row.
+   */
+  async #write(transaction: Transaction<Schema>, row: BatchTable): Promise<void> {
+    const found = await this.#find(transaction, row);
+    if (!found.every((kept) => kept !== undefined && hasKeysOf(kept, row))) {
+      await this.#database.reindexBatches(transaction);
+    }
+    const queries = [this.#queries.mendBySequence, this.#queries.mendByPosition];
+    for (const query of queries) {
+      const { numAffectedRows } = await transaction.executeQuery(query.bind(row));
+      if (numAffectedRows === 1n) return;
+    }
+    await transaction.insertInto("batches").values(row).execute();
+  }
+
+  /** Finds the row by each of its keys. A query by one key reads the other from the row; a query by both could answer from an index. */
+  async #find(transaction: Transaction<Schema>, row: BatchTable): Promise<readonly (BatchTable | undefined)[]> {
+    const key = {
+      groupId: row.group_id,
+      last: row.last_position,
+      topicId: row.topic_id,
+      sequence: row.first_sequence,
+    };
+    const [bySequence] = await read(transaction, this.#queries.findBySequence.bind(key));
+    const [byPosition] = await read(transaction, this.#queries.findByPosition.bind(key));
+    return [bySequence, byPosition];
+  }
+}
+
+type FindTopic = (name: TopicName) => Promise<KeyedTopic | undefined>;
+
+async function read<Row>(transaction: Transaction<Schema>, query: CompiledQuery<Row>): Promise<readonly Row[]> {
+  return (await transaction.executeQuery(query)).rows;
+}
+
+function isWhole(row: BatchTable, name: string): boolean {
+  try {
+    toBatch(row, name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function hasKeysOf(kept: BatchTable, row: BatchTable): boolean {
+  return (
+    kept.group_id === row.group_id &&
+    kept.last_position === row.last_position &&
+    kept.topic_id === row.topic_id &&
+    kept.first_sequence === row.first_sequence
+  );
+}

@@ -1,0 +1,237 @@
+import { topicDigest } from "@stele/wire";
+import type { Insertable, Kysely, Transaction } from "kysely";
+import type { GroupId } from "../../../domain/group-id.ts";
+import { blockNumberMax, endOfBlock, positionZero } from "../../../domain/position.ts";
+import type { VanishedBatch } from "../../../domain/vanished-events.ts";
+import type { GroupLease } from "../../../ports/coordinator.ts";
+import type { BlockRef } from "../../../ports/ledger.ts";
+import { type EventPlace, type RollBack, reorganisationBlocksMax, vanishedBatchesMax } from "../../../ports/store.ts";
+import { type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../../index-plan.ts";
+import { placeColumns } from "./index-queries.ts";
+import { pagesOf } from "../pages.ts";
+import { prepare } from "../prepared.ts";
+import { cutBack } from "./cut-back.ts";
+import { cutBackLetters } from "../subscriptions/sql-dead-letters.ts";
+import { cutBackSessions } from "../sessions/session-detaching.ts";
+import { checkRow, withChecksum } from "../row-checksums.ts";
+import { fromPlaceRow } from "../rows.ts";
+import { restoreRetained } from "./retained-rows.ts";
+import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "../schema.ts";
+import { dropSkipped } from "./skipped-entries.ts";
+import { cutBackShares } from "../sessions/sql-shares.ts";
+import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
+
+/** The content of a block's column `undo`, which is JSON. */
+type StoredUndo = Omit<BlockUndo, "number" | "hash" | "topicsTotal"> & { readonly topicsTotal?: number | undefined };
+
+/** Stores undo records of blocks, and rolls blocks back. Every method runs in the given transaction. */
+export class SqlRollBack {
+  readonly #database: SqlDatabase;
+  readonly #insertBlock;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+    this.#insertBlock = prepare(({ group_id, number, hash, undo, checksum }: BlockTable) =>
+      database.relaxed.insertInto("blocks").values({ group_id, number, hash, undo, checksum }),
+    );
+  }
+
+  /** Stores the blocks just applied, and deletes the blocks before the window, except the newest of those. */
+  async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
+    for (const { number, hash, topicsTotal, images, retained } of blocks) {
+      const undo = JSON.stringify({ topicsTotal, images, retained } satisfies StoredUndo);
+      await transaction.executeQuery(
+        this.#insertBlock.bind(withChecksum("blocks", { group_id: groupId, number, hash, undo })),
+      );
+    }
+    const windowStart = (blocks.at(-1)?.number ?? 0) - reorganisationBlocksMax;
+    const rows = transaction.selectFrom("blocks").where("group_id", "=", groupId).where("number", "<", windowStart);
+    const { anchor } = await rows.select(({ fn }) => fn.max("number").as("anchor")).executeTakeFirstOrThrow();
+    if (anchor === null) return;
+    await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", "<", anchor).execute();
+  }
+
+  /** See the port: the stored blocks, or the head if none is stored. */
+  async listBlocks(
+    database: Kysely<Schema>,
+    groupId: GroupId,
+    page: { readonly atMost: number; readonly below?: number },
+  ): Promise<readonly BlockRef[]> {
+    const { atMost, below = Number.MAX_SAFE_INTEGER } = page;
+    const rows = await database
+      .selectFrom("blocks")
+      .selectAll()
+      .where("group_id", "=", groupId)
+      .where("number", "<", below)
+      .orderBy("number", "desc")
+      .limit(atMost)
+      .execute();
+    const intact = rows.map((row) => checkRow(this.#database, "blocks", row));
+    if (intact.length > 0) return intact.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // Unchanged since it was stored.
+    const head = await database.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
+    if (head === undefined) return [];
+    const { block_number: number, block_hash: hash } = checkRow(this.#database, "groups", head);
+    return number >= 0 && number < below ? [{ number, hash: hash as BlockRef["hash"] }] : []; // Unchanged since it was stored.
+  }
+
+  /** @throws Error if the index cannot roll back to that block. */
+  async rollBack(
+    transaction: Transaction<Schema>,
+    groupId: GroupId,
+    { to, lease }: { readonly to: BlockRef | undefined; readonly lease: GroupLease | undefined },
+  ): Promise<RollBack> {
+    await this.#database.lock(transaction, rollbackLock(groupId));
+    const plan = await this.#plan(transaction, groupId, to);
+    const end = to === undefined ? positionZero : endOfBlock(to.number);
+    const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
+    const topicCount = await dropTopics(transaction, groupId, plan.topicsTotal);
+    for (const image of plan.images) await this.#restore(transaction, groupId, image);
+    await restoreRetained(this.#database, transaction, { groupId, end: to && end, images: plan.retained });
+    await this.#dropBlocks(transaction, groupId, to);
+    await dropSkipped(transaction, groupId, to?.number ?? -1);
+    await remember(transaction, groupId, vanished);
+    await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
+    await cutBackLetters(transaction, { groupId, end });
+    await cutBackShares(transaction, { groupId, end });
+    const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId });
+    for (const id of refused) await this.#database.notify(transaction, { kind: "session", id });
+    return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
+  }
+
+  async #plan(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
+    if (to === undefined) return { topicsTotal: 0, images: [], retained: [] };
+    const kept = await this.listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
+    if (kept[0]?.hash !== to.hash) throw new Error(`index: cannot roll back to block ${to.number}`);
+    const rows = await transaction
+      .selectFrom("blocks")
+      .selectAll()
+      .where("group_id", "=", groupId)
+      .where("number", ">", to.number)
+      .orderBy("number")
+      .execute();
+    return planRollBack(rows.map((row) => toUndo(checkRow(this.#database, "blocks", row))));
+  }
+
+  async #restore(transaction: Transaction<Schema>, groupId: GroupId, image: TopicImage): Promise<void> {
+    const row = await transaction
+      .selectFrom("topics")
+      .selectAll()
+      .where("group_id", "=", groupId)
+      .where("ordinal", "=", image.ordinal)
+      .executeTakeFirst();
+    if (row === undefined) return;
+    const { sequence, blockNumber: block_number, eventCount: event_count } = image;
+    const change = { sequence, block_number, closed: image.closed ? 1 : 0, event_count };
+    const { checksum } = withChecksum("topics", { ...checkRow(this.#database, "topics", row), ...change });
+    await transaction
+      .updateTable("topics")
+      .set({ ...change, checksum })
+      .where("topic_id", "=", row.topic_id)
+      .execute();
+  }
+
+  async #dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<void> {
+    const { number, hash } = to ?? { number: -1, hash: "" };
+    await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", ">", number).execute();
+    const known = await transaction.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
+    const newest = await transaction
+      .selectFrom("batches")
+      .select("ordinal")
+      .where("group_id", "=", groupId)
+      .orderBy("last_position", "desc")
+      .limit(1)
+      .executeTakeFirst();
+    const generation = known === undefined ? 1 : checkRow(this.#database, "groups", known).generation + 1;
+    const head = { group_id: groupId, block_number: number, block_hash: hash, generation };
+    const row = withChecksum("groups", { ...head, batch_count: newest?.ordinal ?? 0 });
+    await transaction
+      .insertInto("groups")
+      .values(row)
+      .onConflict((conflict) => conflict.column("group_id").doUpdateSet(row))
+      .execute();
+  }
+}
+
+export async function findVanished(
+  database: SqlDatabase,
+  groupId: GroupId,
+  place: EventPlace,
+): Promise<VanishedBatch | undefined> {
+  if (place.blockNumber > blockNumberMax) return undefined;
+  const block = endOfBlock(place.blockNumber);
+  const rows = await database.relaxed
+    .selectFrom("vanished")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("digest", "=", place.digest)
+    .where("last_position", "<=", block)
+    .where("first_position", ">", block - endOfBlock(0) - 1)
+    .where("first_sequence", "<=", place.sequence)
+    .orderBy("vanished_id", "desc")
+    .execute();
+  const batches = rows.map((row) => fromPlaceRow(checkRow(database, "vanished", row), row.topic));
+  return batches.find(({ firstSequence, count }) => place.sequence < firstSequence + count);
+}
+
+function toUndo(row: BlockTable): BlockUndo {
+  const { topicsTotal, images, retained } = JSON.parse(row.undo) as StoredUndo; // This file wrote it.
+  return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // Unchanged since it was stored.
+}
+
+async function dropBatches(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  after: number,
+): Promise<readonly VanishedBatch[]> {
+  const rows = await transaction
+    .selectFrom("batches")
+    .innerJoin("topics", "topics.topic_id", "batches.topic_id")
+    .select([...placeColumns, "topics.name"])
+    .where("batches.group_id", "=", groupId)
+    .where("last_position", ">", after)
+    .orderBy("last_position")
+    .execute();
+  await transaction.deleteFrom("batches").where("group_id", "=", groupId).where("last_position", ">", after).execute();
+  return rows.map((row) => fromPlaceRow(row, row.name));
+}
+
+async function dropTopics(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  keep: number | undefined,
+): Promise<number> {
+  if (keep === undefined) return 0;
+  const dropped = transaction.deleteFrom("topics").where("group_id", "=", groupId).where("ordinal", ">", keep);
+  return Number((await dropped.executeTakeFirst()).numDeletedRows);
+}
+
+function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<VanishedTable> {
+  return withChecksum("vanished", {
+    group_id: groupId,
+    digest: topicDigest(batch.topic),
+    topic: batch.topic,
+    first_sequence: batch.firstSequence,
+    first_position: batch.firstPosition,
+    last_position: batch.firstPosition + batch.count - 1,
+    transaction_hash: batch.transactionHash,
+    log_index: batch.logIndex,
+  });
+}
+
+async function remember(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  vanished: readonly VanishedBatch[],
+): Promise<void> {
+  const rows = vanished.slice(-vanishedBatchesMax).map((batch) => toVanishedRow(groupId, batch));
+  for (const page of pagesOf(rows)) await transaction.insertInto("vanished").values(page).execute();
+  const { newest } = await transaction
+    .selectFrom("vanished")
+    .select(({ fn }) => fn.max("vanished_id").as("newest"))
+    .executeTakeFirstOrThrow();
+  if (newest === null) return;
+  await transaction
+    .deleteFrom("vanished")
+    .where("vanished_id", "<=", newest - vanishedBatchesMax)
+    .execute();
+}

@@ -1,0 +1,128 @@
+import { type Kysely, sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
+import { subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { temporaryFile } from "../../temporary-file.contract.ts";
+import { filterOf } from "../../../ports/session-examples.contract.ts";
+import { migrate, schemaVersion } from "./migrations.ts";
+import { fromFilterRow, startCheck, toFilterRow } from "../sessions/session-rows.ts";
+import { parsePostgresAddress } from "../postgres/address.ts";
+import { createPostgresBackend } from "../postgres/postgres-backend.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "../postgres/testing/postgres-server.ts";
+import { toSubscriptionRow } from "../rows.ts";
+import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
+import { createSqliteBackend } from "../sqlite/sqlite-backend.ts";
+
+describe("migrations of SQLite", () => testMigrations(async () => createSqliteBackend(temporaryFile())));
+
+describe.runIf(hasPostgres)(titleOf("migrations of PostgreSQL"), () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => server.remove());
+  const createBackend = async () => {
+    const address = parsePostgresAddress(await server.createSchema());
+    return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });
+  };
+  testMigrations(createBackend);
+
+  it("replaces a count maintained by triggers with a view that nodes of the earlier version can read", async () => {
+    const backend = await createBackend();
+    await using database = closing(await backend.open());
+    await migrate(database.open, backend, 3);
+    await maintainCount(database.open.migrating);
+    await migrate(database.open, backend);
+    const { durable } = database.open;
+    const { rows: triggers } = await sql`
+      select from pg_trigger where tgrelid = 'subscriptions'::regclass and not tgisinternal`.execute(durable);
+    expect(triggers).toEqual([]);
+    await durable
+      .insertInto("subscriptions")
+      .values(toSubscriptionRow(subscriptionOf(1)))
+      .execute();
+    expect((await sql`select sum(count)::bigint as count from subscription_counts`.execute(durable)).rows).toEqual([
+      { count: 1 },
+    ]);
+  });
+});
+
+function closing(open: SqlDatabase) {
+  return { open, [Symbol.asyncDispose]: async () => open.close() };
+}
+
+/** Creates the table and the triggers of the earlier version. */
+async function maintainCount(database: Kysely<Schema>): Promise<void> {
+  await sql`create table subscription_counts (slot integer primary key, count bigint not null)`.execute(database);
+  await sql`create function count_subscriptions() returns trigger language plpgsql as $$ begin return null; end $$`.execute(
+    database,
+  );
+  await sql`create trigger subscriptions_made after insert on subscriptions
+    referencing new table as made for each statement execute function count_subscriptions()`.execute(database);
+}
+
+/** The first schema version in which a filter's checksum covers its start. */
+const coversStarts = 8;
+
+function testMigrations(create: () => Promise<SqlBackend>): void {
+  let backend: SqlBackend;
+  beforeEach(async () => {
+    backend = await create();
+  });
+
+  async function onDatabase(action: (database: SqlDatabase) => Promise<void>): Promise<void> {
+    const database = await backend.open();
+    try {
+      await action(database);
+    } finally {
+      await database.close();
+    }
+  }
+
+  it.each([0, 3, 8])(
+    "refuses tables of the newest version whose damaged version row says %i, and names the remedy",
+    async (version) => {
+      const backend = await create();
+      await using database = closing(await backend.open());
+      await migrate(database.open, backend);
+      await sql`update schema_version set version = ${version}`.execute(database.open.durable);
+      await expect(migrate(database.open, backend)).rejects.toMatchObject({
+        fault: "corrupt",
+        message: expect.stringMatching(/does not fit its tables; restore/),
+      });
+    },
+  );
+
+  it("migrates a store of the first version and keeps its rows", async () => {
+    await onDatabase(async (database) => {
+      await migrate(database, backend, 1);
+      const head = { group_id: "1", block_number: 7, block_hash: "0x", generation: 0, batch_count: 0, checksum: 0 };
+      await database.relaxed.insertInto("groups").values(head).execute();
+      expect(await migrate(database, backend)).toBe(1);
+      expect(await database.relaxed.selectFrom("groups").selectAll().execute()).toEqual([head]);
+      expect(await database.relaxed.selectFrom("retained").selectAll().execute()).toEqual([]);
+    });
+  });
+
+  it("keeps a session's filter of a version whose checksum did not cover its start", async () => {
+    await onDatabase(async (database) => {
+      const row = toFilterRow("session", filterOf(1));
+      await migrate(database, backend, coversStarts - 1);
+      const before = { ...row, checksum: row.checksum - startCheck(row.starts_after) };
+      await database.relaxed.insertInto("session_subscriptions").values(before).execute();
+      await migrate(database, backend);
+      const [kept] = await database.relaxed.selectFrom("session_subscriptions").selectAll().execute();
+      expect(kept && fromFilterRow(kept)).toEqual(filterOf(1));
+    });
+  });
+
+  it("leaves a store of the newest version unchanged and repeats no step", async () => {
+    await onDatabase(async (database) => {
+      expect(await migrate(database, backend)).toBe(0);
+      expect(await migrate(database, backend)).toBe(schemaVersion);
+      expect(await database.relaxed.selectFrom("schema_version").selectAll().execute()).toEqual([
+        { version: schemaVersion },
+      ]);
+    });
+  });
+}

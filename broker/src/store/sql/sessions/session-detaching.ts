@@ -1,0 +1,117 @@
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { NodeId } from "../../../domain/node.ts";
+import type { Position } from "../../../domain/position.ts";
+import { endsAt, type SessionId, type StoredSession } from "../../../ports/session-store.ts";
+import type { Schema } from "../schema.ts";
+import { detachedCheckSql, nextEpochCheckSql, positionsCheckSql, startCheck, startCheckSql } from "./session-rows.ts";
+import { keepShared } from "./sql-shares.ts";
+
+/** The session time of a group. If its row is damaged or missing, the newest `detached_at`, so that no session ends early. */
+export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
+  return sql<number>`coalesce(
+    (select ms from session_times as times where times.group_id = ${groupId} and times.ms_check = 3 * times.ms),
+    (select max(detached_at) from sessions as others where others.group_id = ${groupId}), 0)`;
+}
+
+/** See SessionStore.findSessionTime. */
+export async function findSessionTime(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`select ${sessionTime(sql`${groupId}`)} as ms`.execute(database);
+  return rows[0]?.ms ?? 0;
+}
+
+/** Whether a new claim begins a new session: the time without a connection has passed, or the session lasts only as long as its connection. */
+export async function isOver(database: Kysely<Schema>, session: StoredSession): Promise<boolean> {
+  const end = endsAt(session);
+  if (end === undefined) return session.expiryMs === 0;
+  return end <= (await findSessionTime(database, session.groupId));
+}
+
+/** See SessionStore.advanceSessionTime. */
+export async function advanceSessionTime(database: Kysely<Schema>, groupId: GroupId, byMs: number): Promise<number> {
+  const ms = sql<number>`${sessionTime(sql`${groupId}`)} + ${byMs}`;
+  const row = await database
+    .insertInto("session_times")
+    .values({ group_id: groupId, ms, ms_check: sql<number>`3 * (${ms})` })
+    .onConflict((conflict) =>
+      conflict
+        .column("group_id")
+        .doUpdateSet((row) => ({ ms: row.ref("excluded.ms"), ms_check: row.ref("excluded.ms_check") })),
+    )
+    .returning("ms")
+    .executeTakeFirstOrThrow();
+  return row.ms;
+}
+
+/** Detaches sessions: removes the owner and sets the next epoch. A session that is already detached keeps its `detached_at`. */
+export async function detachWhere(transaction: Kysely<Schema>, which: RawBuilder<unknown>): Promise<void> {
+  const now = sessionTime(sql`sessions.group_id`);
+  await sql`
+    update sessions set
+      owner = null,
+      epoch = epoch + 1,
+      state_check = state_check + ${nextEpochCheckSql} + ${detachedCheckSql(now)},
+      due_at = coalesce(detached_at, ${now})
+        + case when will is not null and will_delay_ms < expiry_ms then will_delay_ms else expiry_ms end,
+      detached_at = coalesce(detached_at, ${now})
+    where ${which}`.execute(transaction);
+}
+
+/** See SessionStore.listDetached. */
+export function findDetached(database: Kysely<Schema>, groupId: GroupId, atMost: number) {
+  return database
+    .selectFrom("sessions")
+    .select(["session_id", "epoch"])
+    .where("group_id", "=", groupId)
+    .where("detached_at", "is not", null)
+    .orderBy("detached_at")
+    .limit(atMost);
+}
+
+/** See SessionStore.countDetached. */
+export function countDetached(database: Kysely<Schema>, groupId: GroupId) {
+  return database
+    .selectFrom("sessions")
+    .select(({ fn }) => fn.countAll().as("count"))
+    .where("group_id", "=", groupId)
+    .where("detached_at", "is not", null);
+}
+
+/** Moves positions beyond `end` back to it. If `keeper` is given, gives the sessions of other nodes a new epoch and returns them. */
+export async function cutBackSessions(
+  transaction: Transaction<Schema>,
+  { groupId, end, keeper }: { readonly groupId: GroupId; readonly end: Position; readonly keeper: NodeId | undefined },
+): Promise<readonly SessionId[]> {
+  const least = (column: string): RawBuilder<number> =>
+    sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
+  // Changes the check by a difference, so that a damaged row stays damaged.
+  const former = positionsCheckSql(sql`cursor`, sql`taken`);
+  const check = sql<number>`state_check - (${former}) + ${positionsCheckSql(least("cursor"), least("taken"))}`;
+  await transaction
+    .updateTable("sessions")
+    .set({ cursor: least("cursor"), taken: least("taken"), state_check: check })
+    .where("group_id", "=", groupId)
+    .where("taken", ">", end)
+    .execute();
+  const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
+  await transaction
+    .updateTable("session_subscriptions")
+    // Again by a difference.
+    .set({ starts_after: end, checksum: sql<number>`checksum - ${startCheckSql} + ${startCheck(end)}` })
+    .where("starts_after", ">", end)
+    .where("session_id", "in", ids)
+    .execute();
+  if (keeper === undefined) return [];
+  const refused = await transaction
+    .updateTable("sessions")
+    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), state_check: eb("state_check", "+", nextEpochCheckSql) }))
+    .where("group_id", "=", groupId)
+    .where("owner", "is distinct from", keeper)
+    .returning("session_id")
+    .execute();
+  await keepShared(
+    transaction,
+    refused.map(({ session_id }) => session_id),
+  );
+  return refused.map(({ session_id }) => session_id as SessionId); // Unchanged since it was stored.
+}

@@ -1,0 +1,312 @@
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import type { GroupId } from "../../../domain/group-id.ts";
+import { before, minOf, type Position } from "../../../domain/position.ts";
+import { isShared } from "../../../domain/shared-filter.ts";
+import type { TopicFilter } from "../../../domain/topic-filter.ts";
+import type { SessionId, SettledEvent, ShareId, StoredFilter } from "../../../ports/session-store.ts";
+import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../../ports/share-store.ts";
+import { pagesOf } from "../pages.ts";
+import type { Schema, ShareTable, SqlDatabase } from "../schema.ts";
+import { beginShare, type NamedShare } from "./share-restore.ts";
+import {
+  cursorCheck,
+  cursorCheckSql,
+  fromShareEventRow,
+  fromShareRow,
+  ofShare,
+  toShareEventRow,
+} from "./share-rows.ts";
+import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
+
+/** A share with columns of its oldest event in `share_events`: all of them null if there is none. */
+interface PlaceRow extends ShareTable {
+  readonly event_position: number | null;
+  readonly event_topic: string | null;
+  readonly event_checksum: number | null;
+}
+
+/** No session has this epoch, so an event with it counts as returned. */
+const noEpoch = -1;
+
+/** The shares' part of the store. */
+export class SqlShares implements ShareStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined> {
+    const { relaxed } = this.#database;
+    const row = await rowOf(relaxed, { groupId, filter }).executeTakeFirst();
+    const share = row && fromShareRow(row);
+    if (share !== undefined) return share;
+    return relaxed.transaction().execute(async (transaction) => {
+      await this.#database.lock(transaction, rollbackLock(groupId), "shared");
+      return this.#begin(transaction, { groupId, filter });
+    });
+  }
+
+  async findShareCursors(
+    groupId: GroupId,
+    filters: readonly TopicFilter[],
+  ): Promise<ReadonlyMap<TopicFilter, Position>> {
+    if (filters.length === 0) return new Map();
+    const rows = await findPlaces(this.#database, groupId, filters).execute();
+    return new Map(rows.flatMap(toPlace));
+  }
+
+  async listReturned(id: ShareId, atMost: number): Promise<readonly SharePlace[]> {
+    const { relaxed } = this.#database;
+    const rows = await findReturned(relaxed, id, atMost).execute();
+    const places = rows.map(fromShareEventRow);
+    const damaged = rows.filter((_, index) => places[index] === undefined);
+    if (damaged.length > 0) {
+      this.#database.damaged(`returned events of share ${id} (${damaged.length}) do not match their checksums`); // This reports it.
+      await relaxed
+        .deleteFrom("share_events")
+        .where("share_id", "=", id)
+        .where(
+          "position",
+          "in",
+          damaged.map(({ position }) => position),
+        )
+        .execute();
+    }
+    return places.filter((place) => place !== undefined);
+  }
+
+  async findReturning(ids: readonly ShareId[]): Promise<readonly ShareId[]> {
+    if (ids.length === 0) return [];
+    const rows = await findReturning(this.#database, ids).execute();
+    return rows.map(({ share_id }) => share_id as ShareId); // Unchanged since it was stored.
+  }
+
+  async takeShared({ id, epoch, cursor, gifts, dropped }: ShareTake): Promise<"taken" | "refused" | "member-refused"> {
+    return this.#database.relaxed.transaction().execute(async (transaction) => {
+      if (!(await this.#holdMembers(transaction, gifts))) return "member-refused";
+      const { numUpdatedRows } = await transaction
+        .updateTable("shares")
+        .set({ cursor, epoch: epoch + 1, cursor_check: cursorCheck({ cursor, epoch: epoch + 1 }) })
+        .where("share_id", "=", id)
+        .where("epoch", "=", epoch)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) return "refused";
+      const gone = [...dropped, ...gifts.map(({ position }) => position)];
+      await deleteEvents(transaction, { share: id, positions: gone });
+      for (const page of pagesOf(gifts.map((gift) => toRow(id, gift)))) {
+        await transaction.insertInto("share_events").values(page).execute();
+      }
+      return "taken";
+    });
+  }
+
+  async returnShared({ id, gifts }: Pick<ShareTake, "id" | "gifts">): Promise<void> {
+    await this.#database.relaxed.transaction().execute(async (transaction) => {
+      await transaction
+        .updateTable("shares")
+        .set(({ eb }) => ({ epoch: eb("epoch", "+", 1), cursor_check: checkAfter(sql`cursor`) }))
+        .where("share_id", "=", id)
+        .execute();
+      for (const { position, to } of gifts) {
+        await transaction
+          .updateTable("share_events")
+          .set({ session_epoch: noEpoch })
+          .where("share_id", "=", id)
+          .where("position", "=", position)
+          .where("session_id", "=", to.id)
+          .where("given_epoch", "=", to.epoch) // `session_epoch` may have changed since.
+          .execute();
+      }
+    });
+  }
+
+  /** Begins the shares of a session's new filters, if they do not exist. */
+  async join(transaction: Transaction<Schema>, groupId: string, filters: readonly StoredFilter[]): Promise<void> {
+    for (const { filter } of filters.filter(({ filter: text }) => isShared(text)).toSorted(byText)) {
+      await this.#begin(transaction, { groupId, filter });
+    }
+  }
+
+  /** Removes the shares of a session's former filters that have no member left. */
+  async leave(transaction: Transaction<Schema>, groupId: string, filters: readonly string[]): Promise<void> {
+    for (const filter of filters.filter(isShared).toSorted()) {
+      await this.#lock(transaction, groupId, filter);
+      const member = await transaction
+        .selectFrom("session_subscriptions")
+        .innerJoin("sessions", "sessions.session_id", "session_subscriptions.session_id")
+        .select("sessions.session_id")
+        .where("filter", "=", filter)
+        .where(ofShare)
+        .where("group_id", "=", groupId)
+        .limit(1)
+        .executeTakeFirst();
+      if (member !== undefined) continue;
+      const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
+      if (row !== undefined) await drop(transaction, row.share_id);
+    }
+  }
+
+  /** The filters of shares that a session is a member of. */
+  async filtersOf(transaction: Transaction<Schema>, id: SessionId): Promise<readonly string[]> {
+    const finding = transaction.selectFrom("session_subscriptions").select("filter").where("session_id", "=", id);
+    return (await finding.execute()).map(({ filter }) => filter).filter(isShared);
+  }
+
+  /** Locks the members' sessions, so that their epochs stay. Returns whether all have the given epochs. */
+  async #holdMembers(transaction: Transaction<Schema>, gifts: readonly ShareGift[]): Promise<boolean> {
+    const members = new Map(gifts.map(({ to }) => [to.id, to.epoch]));
+    if (members.size === 0) return true;
+    const finding = transaction
+      .selectFrom("sessions")
+      .select(["session_id", "epoch"])
+      .where("session_id", "in", this.#database.column([...members.keys()]))
+      .orderBy("session_id");
+    const rows = await this.#database.locking(finding).execute();
+    const intact = rows.filter(({ session_id, epoch }) => members.get(session_id as SessionId) === epoch);
+    return intact.length === members.size;
+  }
+
+  #lock(transaction: Transaction<Schema>, groupId: string, filter: string): Promise<void> {
+    return this.#database.lock(transaction, `share ${JSON.stringify([groupId, filter])}`);
+  }
+
+  /** Returns the share; begins it if its row is missing or damaged. Undefined if no session is a member. */
+  async #begin(transaction: Transaction<Schema>, { groupId, filter }: NamedShare): Promise<StoredShare | undefined> {
+    await this.#lock(transaction, groupId, filter);
+    const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
+    const share = row && fromShareRow(row);
+    if (share !== undefined) return share;
+    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // This reports it.
+    return beginShare(transaction, { groupId, filter }, row);
+  }
+}
+
+/** Deletes events that a session has settled. The transaction has checked the session's epoch. */
+export async function settle(
+  transaction: Transaction<Schema>,
+  id: SessionId,
+  settled: readonly SettledEvent[],
+): Promise<void> {
+  const byShare = new Map<ShareId, Position[]>();
+  for (const { share, position } of settled) byShare.set(share, [...(byShare.get(share) ?? []), position]);
+  for (const [share, positions] of byShare) await deleteEvents(transaction, { share, positions, holder: id });
+}
+
+/** Moves the events of sessions to their next epoch, so that they do not count as returned. */
+export async function keepShared(transaction: Transaction<Schema>, ids: readonly string[]): Promise<void> {
+  for (const page of pagesOf(ids)) {
+    await transaction
+      .updateTable("share_events")
+      .set(({ eb }) => ({ session_epoch: eb("session_epoch", "+", 1) }))
+      .where("session_id", "in", page)
+      .execute();
+  }
+}
+
+/** Moves the cursors of a group's shares beyond `end` back to it, deletes events after it, and gives every share a new epoch. */
+export async function cutBackShares(
+  transaction: Transaction<Schema>,
+  { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
+): Promise<void> {
+  const cursor = sql<number>`case when cursor > ${end} then ${end} else cursor end`;
+  await transaction
+    .updateTable("shares")
+    .set(({ eb }) => ({ cursor, cursor_check: checkAfter(cursor), epoch: eb("epoch", "+", 1) }))
+    .where("group_id", "=", groupId)
+    .execute();
+  const ids = transaction.selectFrom("shares").select("share_id").where("group_id", "=", groupId);
+  await transaction.deleteFrom("share_events").where("position", ">", end).where("share_id", "in", ids).execute();
+}
+
+/** The `cursor_check` of a share with its next epoch; -1 for a damaged row, so that it stays damaged. */
+function checkAfter(cursor: RawBuilder<number>): RawBuilder<number> {
+  const isIntact = sql`cursor_check = ${cursorCheckSql(sql`cursor`, sql`epoch`)}`;
+  return sql<number>`case when ${isIntact} then ${cursorCheckSql(cursor, sql`epoch + 1`)} else -1 end`;
+}
+
+/** Whether no session has the event any more: a session's epoch changes when its connection ends. */
+const isReturned = sql<boolean>`not exists (
+  select 1 from sessions
+  where sessions.session_id = share_events.session_id and sessions.epoch = share_events.session_epoch)`;
+
+/** See ShareStore.listReturned. */
+export function findReturned(database: Kysely<Schema>, id: ShareId, atMost: number) {
+  return database
+    .selectFrom("share_events")
+    .selectAll()
+    .where("share_id", "=", id)
+    .where(isReturned)
+    .orderBy("position")
+    .limit(atMost);
+}
+
+/** See ShareStore.findShareCursors. */
+export function findPlaces({ relaxed, column }: SqlDatabase, groupId: GroupId, filters: readonly TopicFilter[]) {
+  return relaxed
+    .selectFrom("shares")
+    .leftJoin("share_events", (join) =>
+      join.onRef("share_events.share_id", "=", "shares.share_id").on("share_events.position", "=", (builder) =>
+        builder
+          .selectFrom("share_events as oldest")
+          .whereRef("oldest.share_id", "=", "shares.share_id")
+          .select(({ fn }) => fn.min("oldest.position").as("position")),
+      ),
+    )
+    .selectAll("shares")
+    .select(["position as event_position", "topic as event_topic", "share_events.checksum as event_checksum"])
+    .where("group_id", "=", groupId)
+    .where("filter", "in", column(filters));
+}
+
+/** Ignores a damaged event; `listReturned` reports it. */
+function toPlace(row: PlaceRow): readonly (readonly [TopicFilter, Position])[] {
+  const share = fromShareRow(row);
+  if (share === undefined) return [];
+  const oldest = oldestOf(row);
+  const place = oldest === undefined ? share.cursor : minOf(share.cursor, before(oldest.position));
+  return [[row.filter as TopicFilter, place]]; // Unchanged since it was stored.
+}
+
+function oldestOf({ share_id, event_position: position, event_topic: topic, event_checksum: checksum }: PlaceRow) {
+  if (position === null || topic === null || checksum === null) return undefined;
+  return fromShareEventRow({ share_id, position, topic, checksum });
+}
+
+/** See ShareStore.findReturning. */
+export function findReturning(database: SqlDatabase, ids: readonly ShareId[]) {
+  return database.relaxed
+    .selectFrom("share_events")
+    .select("share_id")
+    .distinct()
+    .where("share_id", "in", database.column(ids))
+    .where(isReturned);
+}
+
+function rowOf(database: Kysely<Schema>, { groupId, filter }: { readonly groupId: string; readonly filter: string }) {
+  return database.selectFrom("shares").selectAll().where("group_id", "=", groupId).where("filter", "=", filter);
+}
+
+async function drop(transaction: Transaction<Schema>, id: string): Promise<void> {
+  await transaction.deleteFrom("share_events").where("share_id", "=", id).execute();
+  await transaction.deleteFrom("shares").where("share_id", "=", id).execute();
+}
+
+async function deleteEvents(
+  transaction: Transaction<Schema>,
+  { share, positions, holder }: { share: ShareId; positions: readonly Position[]; holder?: SessionId },
+): Promise<void> {
+  for (const page of pagesOf(positions)) {
+    const deleting = transaction.deleteFrom("share_events").where("share_id", "=", share).where("position", "in", page);
+    await (holder === undefined ? deleting : deleting.where("session_id", "=", holder)).execute();
+  }
+}
+
+function toRow(share: ShareId, { position, topic, to }: ShareGift) {
+  const place = { share_id: share, position, topic };
+  return toShareEventRow({ ...place, session_id: to.id, session_epoch: to.epoch, given_epoch: to.epoch });
+}
+
+function byText(left: StoredFilter, right: StoredFilter): number {
+  return left.filter < right.filter ? -1 : 1;
+}

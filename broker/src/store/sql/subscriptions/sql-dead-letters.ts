@@ -1,0 +1,116 @@
+import type { EventId } from "@stele/wire";
+import { sql, type Transaction } from "kysely";
+import type { DeadLetter } from "../../../domain/dead-letter.ts";
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { Position } from "../../../domain/position.ts";
+import type { SubscriptionId } from "../../../domain/subscription.ts";
+import type { DeadLetterPage, DeadLetters } from "../../../ports/dead-letters.ts";
+import { fromLetterRow, isIntactLetter, toLetterRow } from "./dead-letter-rows.ts";
+import type { DeadLetterTable } from "./dead-letter-table.ts";
+import type { Schema, SqlDatabase } from "../schema.ts";
+
+/** Reads and removes dead letters. `SqlDatabase.saveProgress` inserts them. */
+export class SqlDeadLetters implements DeadLetters {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  /** The default of `after` comes before every position. */
+  async list(id: SubscriptionId, { after = -1 as Position, limit }: DeadLetterPage): Promise<readonly DeadLetter[]> {
+    const rows = await this.#of(id).where("position", ">", after).orderBy("position").limit(limit).execute();
+    return rows.map((row) => this.#checked(row));
+  }
+
+  async find(id: SubscriptionId, eventId: EventId): Promise<DeadLetter | undefined> {
+    const row = await this.#of(id).where("event_id", "=", eventId).executeTakeFirst();
+    return row && this.#checked(row);
+  }
+
+  async count(id: SubscriptionId): Promise<number> {
+    const { count } = await this.#database.relaxed
+      .selectFrom("dead_letters")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("subscription_id", "=", id)
+      .executeTakeFirstOrThrow();
+    return count;
+  }
+
+  async remove(letters: readonly DeadLetter[]): Promise<number> {
+    return this.#database.durable.transaction().execute(async (transaction) => {
+      let count = 0;
+      for (const letter of letters) {
+        const { subscriptionId, position, eventId, attempts } = letter;
+        const { numDeletedRows } = await transaction
+          .deleteFrom("dead_letters")
+          .where("subscription_id", "=", subscriptionId)
+          .where("position", "=", position)
+          .where("event_id", "=", eventId)
+          .where("attempts", "=", attempts)
+          .executeTakeFirst();
+        count += Number(numDeletedRows);
+      }
+      return count;
+    });
+  }
+
+  async replace(letter: DeadLetter, next: Pick<DeadLetter, "attempts" | "reason" | "failedAt">): Promise<boolean> {
+    const { attempts, reason, failed_at, checksum } = toLetterRow({ ...letter, ...next });
+    const { numUpdatedRows } = await this.#database.durable
+      .updateTable("dead_letters")
+      .set({ attempts, reason, failed_at, checksum })
+      .where("subscription_id", "=", letter.subscriptionId)
+      .where("position", "=", letter.position)
+      .where("event_id", "=", letter.eventId)
+      .where("attempts", "=", letter.attempts)
+      .executeTakeFirst();
+    return numUpdatedRows === 1n;
+  }
+
+  #of(id: SubscriptionId) {
+    return this.#database.relaxed.selectFrom("dead_letters").selectAll().where("subscription_id", "=", id);
+  }
+
+  #checked(row: DeadLetterTable): DeadLetter {
+    if (!isIntactLetter(row))
+      throw this.#database.damaged("a row of the table dead_letters does not match its checksum");
+    return fromLetterRow(row);
+  }
+}
+
+/** Deletes a subscription's letters after a cursor that moved back. */
+export async function dropLettersAfter(
+  transaction: Transaction<Schema>,
+  id: SubscriptionId,
+  cursor: Position,
+): Promise<void> {
+  await transaction
+    .deleteFrom("dead_letters")
+    .where("subscription_id", "=", id)
+    .where("position", ">", cursor)
+    .execute();
+}
+
+/** Deletes a group's letters after `end`, to which a rollback moved the cursors back. */
+export async function cutBackLetters(
+  transaction: Transaction<Schema>,
+  { groupId, end }: { readonly groupId: GroupId; readonly end: Position },
+): Promise<void> {
+  await sql`
+    delete from dead_letters where position > ${end}
+      and exists (select 1 from subscriptions where subscriptions.id = subscription_id and group_id = ${groupId})`.execute(
+    transaction,
+  );
+}
+
+/** Passes calls on to the dead letters of a store that may be opened later, or again. */
+export function passOnLetters(letters: () => DeadLetters): DeadLetters {
+  return {
+    list: async (id, page) => letters().list(id, page),
+    find: async (id, eventId) => letters().find(id, eventId),
+    count: async (id) => letters().count(id),
+    remove: async (some) => letters().remove(some),
+    replace: async (letter, next) => letters().replace(letter, next),
+  };
+}
