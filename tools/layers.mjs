@@ -118,7 +118,7 @@ function engineOverrides() {
   return Object.entries(engineFolders).map(([folder, allowed]) => {
     const message = `broker/src/engine/${folder} may import only these folders of the engine: ${allowed.join(", ") || "none"}.`;
     const others = Object.keys(engineFolders).filter((other) => other !== folder && !allowed.includes(other));
-    const own = others.map((other) => restriction([`../${other}/**`], message));
+    const own = others.map((other) => restriction([`../${other}/**`, `../../${other}/**`], message));
     return override(
       [`broker/src/engine/${folder}/**/*.ts`],
       [...folderPatterns("engine", brokerFolders.engine), ...own],

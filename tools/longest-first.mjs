@@ -10,7 +10,7 @@ export const longest = [
   "broker/src/gateway/stomp/pressure.test.ts",
   "broker/src/sink/webhook/lookup/dns-resolver.test.ts",
   "broker/src/engine/reorganisation.prop.test.ts",
-  "broker/src/engine/session/share.cluster.prop.test.ts",
+  "broker/src/engine/session/shares/share.cluster.prop.test.ts",
   "broker/src/engine/retention/store-with-dropped.prop.test.ts",
   "broker/src/ledger/evm/evm-ledger.faults.embedded.test.ts",
   "checks/faults/cluster/chain-outage.test.ts",

@@ -42,7 +42,7 @@ import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import { nameOf } from "./session/filter-removal.ts";
 import type { Peer } from "./session/peer.ts";
 import type { Sessions } from "./session/sessions.ts";
-import type { Tails } from "./session/tails.ts";
+import type { Tails } from "./session/tails/tails.ts";
 import type { SubscriptionService } from "./subscribe/subscription-service.ts";
 import type { TopicService } from "./topics/topic-service.ts";
 import type { SubscribeCall } from "./subscribe-call.ts";

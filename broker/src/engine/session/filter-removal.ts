@@ -5,7 +5,7 @@ import type { SessionName, SessionStore, StoredFilter } from "../../ports/sessio
 import type { Removable } from "../access/access.ts";
 import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
-import type { SessionRoom } from "./session-room.ts";
+import type { SessionRoom } from "./stored/session-room.ts";
 
 export interface FilterRemovalParts {
   readonly store: {

@@ -6,7 +6,7 @@ import type { Feed } from "../dispatch/feed.ts";
 import { type Connection, hasRoom, inFlight, type Reading } from "./connection.ts";
 import type { Rejections } from "./rejections.ts";
 import type { Repeater } from "./repeater.ts";
-import type { Retained, RetainedEvents } from "./retained.ts";
+import type { Retained, RetainedEvents } from "./retained/retained.ts";
 import { stuck, type Waiting } from "./waiting.ts";
 
 export interface ReadingParts {

@@ -4,7 +4,7 @@ import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { type Connection, hasRoom } from "./connection.ts";
 import type { Giver } from "./giver.ts";
-import type { RetainedParts } from "./retained.ts";
+import type { RetainedParts } from "./retained/retained.ts";
 import { stuck, type Waiting } from "./waiting.ts";
 
 export interface RepeaterParts {

@@ -10,21 +10,21 @@ import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
-import type { Wills } from "./wills.ts";
+import type { Wills } from "./stored/wills.ts";
 import type { StoredFilter, SessionId } from "../../ports/session-store.ts";
 import type { Position } from "../../domain/position.ts";
 import type { StartPosition } from "../broker.ts";
 import type { Feed, FeedOrder } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
-import type { MembershipsParts } from "./memberships.ts";
-import type { RetainedParts } from "./retained.ts";
-import type { RetainedReadsParts } from "./retained-reads.ts";
-import type { UnderWay } from "./session-codec.ts";
-import type { Written } from "./session-writer.ts";
+import type { MembershipsParts } from "./shares/memberships.ts";
+import type { RetainedParts } from "./retained/retained.ts";
+import type { RetainedReadsParts } from "./retained/retained-reads.ts";
+import type { UnderWay } from "./stored/session-codec.ts";
+import type { Written } from "./stored/session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
 import type { WaitingParts } from "./waiting.ts";
-import type { SessionTimes } from "./session-times.ts";
+import type { SessionTimes } from "./stored/session-times.ts";
 
 export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
   readonly store: Pick<Store, "sessions">;

@@ -21,18 +21,18 @@ import {
 } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { Giver } from "./giver.ts";
-import { Memberships } from "./memberships.ts";
+import { Memberships } from "./shares/memberships.ts";
 import { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
 import { ReadingLoops, type ReadingParts } from "./reading-loops.ts";
 import { Rejections } from "./rejections.ts";
 import { Repeater } from "./repeater.ts";
-import { type Retained, RetainedEvents } from "./retained.ts";
-import { encodeUnderWay } from "./session-codec.ts";
+import { type Retained, RetainedEvents } from "./retained/retained.ts";
+import { encodeUnderWay } from "./stored/session-codec.ts";
 import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
-import type { Written } from "./session-writer.ts";
+import type { Written } from "./stored/session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
-import { SharedDeliveries } from "./shared-deliveries.ts";
+import { SharedDeliveries } from "./shares/shared-deliveries.ts";
 import { stuck, Waiting } from "./waiting.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Position } from "../../domain/position.ts";
 import type { Attachment, EventOrigin, OriginSource, TailStart } from "../../engine/broker.ts";
-import { placeIdOf } from "../../engine/session/tail-start.ts";
+import { placeIdOf } from "../../engine/session/tails/tail-start.ts";
 import type { Delivery, EndReason, Peer, TailSession } from "../../engine/session/peer.ts";
 import { closeGraceMs } from "../shared/connection/limits.ts";
 import type { UnreadBytes } from "../shared/connection/memory.ts";

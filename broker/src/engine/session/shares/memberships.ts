@@ -1,0 +1,114 @@
+import type { Event } from "../../../domain/event.ts";
+import type { SessionFilter } from "../../../domain/session-filter.ts";
+import { eventFilterOf } from "../../../domain/shared-filter.ts";
+import type { TopicFilter } from "../../../domain/topic-filter.ts";
+import type { Reservation, ShareMember } from "./share-member.ts";
+import type { Shares } from "./shares.ts";
+import { LazyMap, LazySet } from "../../../lib/lazy-collections.ts";
+
+export interface MembershipsParts {
+  readonly shares: Shares;
+  /** Whether all events that match a filter may reach the session's client. */
+  readonly mayReceiveAll: (filter: TopicFilter) => boolean;
+}
+
+/** What a session does for the shares that it is a member of. */
+export interface SharingSession {
+  /** Whether its client is connected and accepts another event. */
+  readonly hasRoom: () => boolean;
+  readonly reserve: (event: Event, order: SessionFilter) => Reservation;
+  readonly pass: (event: Event, order: SessionFilter) => void;
+}
+
+interface Membership {
+  order: SessionFilter;
+  readonly member: ShareMember;
+}
+
+/**
+ * The shares that one session is a member of, by the text of their filters. A session whose rights do not cover a share's filter takes none of its
+ * events: an event that it took and could not deliver would be lost for the members that may receive it.
+ */
+export class Memberships {
+  readonly #parts: MembershipsParts;
+  readonly #session: SharingSession;
+  readonly #memberships = new LazyMap<TopicFilter, Membership>();
+  /** Shares that offered an event to the session while its rights did not cover their filters. */
+  readonly #withoutRights = new LazySet<TopicFilter>();
+
+  constructor(parts: MembershipsParts, session: SharingSession) {
+    this.#parts = parts;
+    this.#session = session;
+  }
+
+  find(text: TopicFilter): SessionFilter | undefined {
+    return this.#memberships.get(text)?.order;
+  }
+
+  /** Joins a share, or changes the options of a membership. Returns whether it joined. */
+  join(order: SessionFilter): boolean {
+    const known = this.#memberships.get(order.filter);
+    if (known !== undefined) {
+      known.order = order;
+      return false;
+    }
+    const membership: Membership = { order, member: this.#createMember(order.filter, () => membership.order) };
+    this.#memberships.set(order.filter, membership);
+    this.#parts.shares.join(order.filter, membership.member);
+    return true;
+  }
+
+  /** Leaves a share. The session keeps its unacknowledged events until it disconnects. Returns whether it was a member. */
+  leave(text: TopicFilter): boolean {
+    const membership = this.#memberships.get(text);
+    if (membership === undefined) return false;
+    this.#memberships.delete(text);
+    this.#withoutRights.delete(text);
+    this.#parts.shares.leave(text, membership.member);
+    return true;
+  }
+
+  leaveAll(): void {
+    for (const text of this.#memberships.keys()) this.leave(text);
+  }
+
+  /** Call it when the session may have room again. */
+  wake(): void {
+    for (const text of this.#memberships.keys()) this.#parts.shares.wake(text);
+  }
+
+  /** Shares whose events wait because the session's rights do not cover their filters. */
+  get withoutRights(): Iterable<TopicFilter> {
+    return this.#withoutRights;
+  }
+
+  /** Call it when the session's rights may have changed. */
+  checkRights(): void {
+    for (const text of this.#withoutRights) {
+      if (!this.#isCovered(text)) continue;
+      this.#withoutRights.delete(text);
+      this.#parts.shares.wake(text);
+    }
+  }
+
+  #createMember(text: TopicFilter, order: () => SessionFilter): ShareMember {
+    const session = this.#session;
+    const lacksRights = (): boolean => this.#lacksRights(text);
+    return {
+      get hasRoom() {
+        return session.hasRoom() && !lacksRights();
+      },
+      reserve: (event) => session.reserve(event, order()),
+      pass: (event) => session.pass(event, order()),
+    };
+  }
+
+  #lacksRights(text: TopicFilter): boolean {
+    if (!this.#withoutRights.has(text) && !this.#isCovered(text)) this.#withoutRights.add(text);
+    return this.#withoutRights.has(text);
+  }
+
+  #isCovered(text: TopicFilter): boolean {
+    return this.#parts.mayReceiveAll(eventFilterOf(text));
+  }
+}

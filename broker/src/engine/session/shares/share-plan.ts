@@ -1,0 +1,101 @@
+import type { Event } from "../../../domain/event.ts";
+import type { Position } from "../../../domain/position.ts";
+import type { ShareTake, StoredShare } from "../../../ports/share-store.ts";
+import type { ShareId } from "../../../ports/session-store.ts";
+import type { Feed } from "../../dispatch/feed.ts";
+import type { Reservation, ShareMember } from "./share-member.ts";
+
+/** Most events that one transaction takes from a share. */
+const takenMax = 256;
+
+export interface SharePlanParts {
+  /** The share as it was read. */
+  readonly share: StoredShare;
+  /** The events after the share's cursor. */
+  readonly feed: Pick<Feed, "peek" | "advance">;
+  /** The member whose turn is next comes first. */
+  readonly members: Set<ShareMember>;
+}
+
+/** Plans which events of a share its members at this node get next. The plan holds as long as no other node takes events from the share. */
+export class SharePlan {
+  readonly #parts: SharePlanParts;
+  readonly id: ShareId;
+  #epoch: number;
+  #cursor: Position;
+  #returned: Event[] = [];
+  #dropped: Position[] = [];
+  #reserved: { readonly event: Event; readonly reservation: Reservation }[] = [];
+
+  constructor(parts: SharePlanParts) {
+    this.#parts = parts;
+    this.id = parts.share.id;
+    this.#epoch = parts.share.epoch;
+    this.#cursor = parts.share.cursor;
+  }
+
+  /** Whether the plan has no returned event, and a member has room for one. */
+  get wantsReturned(): boolean {
+    if (this.#returned.length > 0) return false;
+    for (const { hasRoom } of this.#parts.members) if (hasRoom) return true;
+    return false;
+  }
+
+  addReturned(event: Event): void {
+    this.#returned.push(event);
+  }
+
+  /** Drops a returned event that is no longer on the chain. */
+  drop(position: Position): void {
+    this.#dropped.push(position);
+  }
+
+  /** The events that members have room for; undefined if there are none. Call {@link give} or {@link cancel} afterwards. */
+  fill(): ShareTake | undefined {
+    this.#returned = this.#returned.filter((event) => !this.#reserve(event));
+    this.#fillFromFeed();
+    if (this.#reserved.length === 0 && this.#dropped.length === 0) return undefined;
+    const gifts = this.#reserved.flatMap(({ event: { topic, position }, reservation: { qos, to } }) => {
+      return qos === 0 ? [] : { topic, position, to };
+    });
+    return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, gifts, dropped: this.#dropped };
+  }
+
+  /** Delivers what {@link fill} returned, after the store has recorded it. */
+  give(): void {
+    const reserved = this.#reserved;
+    this.#epoch += 1;
+    this.#reserved = [];
+    this.#dropped = [];
+    for (const { reservation } of reserved) reservation.give(this.id);
+  }
+
+  /** Ends the plan: the store has not recorded it. */
+  cancel(): void {
+    for (const { reservation } of this.#reserved) reservation.cancel();
+    this.#reserved = [];
+  }
+
+  #fillFromFeed(): void {
+    const { feed } = this.#parts;
+    for (let event = feed.peek(); event !== undefined; event = feed.peek()) {
+      if (!this.#reserve(event)) return;
+      feed.advance();
+      this.#cursor = event.position;
+    }
+  }
+
+  /** Returns whether a member has room for the event. Otherwise the event waits: a member at another node, or a disconnected one, may get it. */
+  #reserve(event: Event): boolean {
+    const { members } = this.#parts;
+    if (this.#reserved.length >= takenMax) return false;
+    for (const member of members) {
+      if (!member.hasRoom) continue;
+      members.delete(member); // the others come first now
+      members.add(member);
+      this.#reserved.push({ event, reservation: member.reserve(event) });
+      return true;
+    }
+    return false;
+  }
+}

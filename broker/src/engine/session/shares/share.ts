@@ -1,0 +1,214 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { Interest } from "../../../domain/interest.ts";
+import type { Event } from "../../../domain/event.ts";
+import { eventFilterOf } from "../../../domain/shared-filter.ts";
+import { matchesFilter, type TopicFilter } from "../../../domain/topic-filter.ts";
+import type { TopicName } from "../../../domain/topic-name.ts";
+import { pause } from "../../../lib/pause.ts";
+import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
+import type { ShareId } from "../../../ports/session-store.ts";
+import type { Feed, FeedOrder } from "../../dispatch/feed.ts";
+import type { RetainedParts } from "../retained/retained.ts";
+import type { ShareMember } from "./share-member.ts";
+import { SharePlan } from "./share-plan.ts";
+import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
+
+export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
+  readonly store: { readonly sessions: ShareStore };
+  readonly createFeed: (order: FeedOrder) => Feed;
+}
+
+/** Most characters of a share's name that health and the log show. */
+const namedCharactersMax = 100;
+
+/** Most returned events per read of the store. */
+const returnedReadMax = 64;
+
+/**
+ * The part of a share that delivers events to its members at this node. A transaction of the store assigns each event to one member, in turn, before it is
+ * delivered. Other nodes do the same: if one of them was faster, this one continues from the share's new cursor.
+ */
+export class Share implements Interest {
+  readonly #groupId: GroupId;
+  readonly #text: TopicFilter;
+  readonly #filter: TopicFilter;
+  readonly #parts: ShareParts;
+  readonly #waiting: Waiting;
+  /** The member whose turn is next comes first. */
+  readonly #members = new Set<ShareMember>();
+  /** Takes that failed; the store may have recorded them. */
+  #unknown: ShareTake[] = [];
+  #mayHaveReturned = true;
+  #id: ShareId | undefined;
+  #reading: { readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
+
+  constructor(groupId: GroupId, text: TopicFilter, parts: ShareParts) {
+    this.#groupId = groupId;
+    this.#text = text;
+    this.#filter = eventFilterOf(text);
+    this.#parts = parts;
+    this.#waiting = new Waiting(parts, `share ${text.slice(0, namedCharactersMax)}`);
+  }
+
+  readonly only = undefined;
+
+  includes(topic: TopicName): boolean {
+    return matchesFilter(this.#filter, topic);
+  }
+
+  /** Undefined until the share was read. */
+  get id(): ShareId | undefined {
+    return this.#id;
+  }
+
+  get isEmpty(): boolean {
+    return this.#members.size === 0;
+  }
+
+  add(member: ShareMember): void {
+    this.#members.add(member);
+    this.wake();
+  }
+
+  delete(member: ShareMember): void {
+    this.#members.delete(member);
+    this.wake();
+  }
+
+  /** Call it when a member may have room, or the members have changed. */
+  wake(): void {
+    this.#waiting.wake();
+  }
+
+  /** Call it when any node may have returned events. */
+  lookForReturned(): void {
+    this.#mayHaveReturned = true;
+    this.wake();
+  }
+
+  /** Starts, or restarts after {@link stop}. The index must contain nothing after the group's progress. */
+  start(): void {
+    const ending = new AbortController();
+    this.#mayHaveReturned = true;
+    this.#reading = { ending, ended: this.#run(ending.signal) };
+  }
+
+  /** Ends deliveries until {@link start}. Call it also when no member is left. Never rejects. */
+  async stop(): Promise<void> {
+    const reading = this.#reading;
+    if (reading === undefined) return;
+    this.#reading = undefined;
+    reading.ending.abort();
+    this.wake();
+    await reading.ended;
+  }
+
+  /** Never rejects. */
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) await this.#waiting.untilDone({ what: stuck.live, signal }, () => this.#serve(signal));
+  }
+
+  /** Delivers events from the share's cursor on, until another node has changed the share. */
+  async #serve(stopped: AbortSignal): Promise<void> {
+    const { store, createFeed } = this.#parts;
+    await this.#returnUnknown();
+    const share = await store.sessions.findShare(this.#groupId, this.#text);
+    this.#mayHaveReturned = true;
+    this.#id = share?.id;
+    this.#waiting.recovered(stuck.live);
+    if (stopped.aborted) return;
+    if (share === undefined) {
+      await this.#waiting.woken(); // its last member has left
+      return;
+    }
+    const ending = new AbortController();
+    const signal = AbortSignal.any([stopped, ending.signal]);
+    const feed = createFeed({
+      filters: [this.#filter],
+      interest: this,
+      after: share.cursor,
+      onPassed: (event) => this.#pass(event),
+    });
+    const read = this.#read(feed, signal);
+    const plan = new SharePlan({ share, feed, members: this.#members });
+    try {
+      while (!signal.aborted && (await this.#giveNext(plan, signal))) await this.#parts.slices.pause();
+    } finally {
+      plan.cancel();
+      ending.abort();
+      feed.close();
+      this.wake();
+      await read;
+    }
+  }
+
+  /** Passes an event, which is never committed, to the next member that has room. */
+  #pass(event: Event): void {
+    const member = [...this.#members].find(({ hasRoom }) => hasRoom);
+    if (member === undefined) return;
+    this.#members.delete(member);
+    this.#members.add(member);
+    member.pass(event);
+  }
+
+  /** Keeps events in the feed. Never rejects. */
+  async #read(feed: Feed, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
+      this.wake();
+      while (!signal.aborted && feed.peek() !== undefined) await this.#waiting.woken();
+    }
+  }
+
+  /** Returns whether the plan still holds. */
+  async #giveNext(plan: SharePlan, signal: AbortSignal): Promise<boolean> {
+    if (this.#mayHaveReturned && plan.wantsReturned) await this.#readReturned(plan, signal);
+    if (signal.aborted) return false;
+    const take = plan.fill();
+    this.wake(); // the feed may be empty now
+    if (take === undefined) {
+      await this.#waiting.woken();
+      return true;
+    }
+    const outcome = await this.#take(take);
+    if (outcome === "taken") {
+      plan.give();
+      return true;
+    }
+    const { clock, limits } = this.#parts;
+    // This node will soon know the member's new epoch, or that its session is gone.
+    if (outcome === "member-refused") await pause(clock, limits.retryDelayMsMin, signal);
+    return false;
+  }
+
+  async #take(take: ShareTake) {
+    try {
+      return await this.#parts.store.sessions.takeShared(take);
+    } catch (error) {
+      this.#unknown.push(take);
+      throw error;
+    }
+  }
+
+  /** Returns the events of failed takes to the share, as no client got them. @throws what the store throws. */
+  async #returnUnknown(): Promise<void> {
+    for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
+      await this.#parts.store.sessions.returnShared(take);
+      this.#unknown.shift();
+      this.#mayHaveReturned = true;
+    }
+  }
+
+  async #readReturned(plan: SharePlan, signal: AbortSignal): Promise<void> {
+    this.#mayHaveReturned = false;
+    const places = await this.#parts.store.sessions.listReturned(plan.id, returnedReadMax);
+    if (places.length === returnedReadMax) this.#mayHaveReturned = true;
+    for (const place of places) {
+      const find = (): Promise<Event | undefined> => this.#parts.retainedReads.find(this.#parts, place, signal);
+      const event = await this.#waiting.untilDone({ what: stuck.handedBack, signal }, find);
+      if (signal.aborted) return;
+      if (event === undefined) plan.drop(place.position);
+      else plan.addReturned(event);
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import type { Ticket } from "../../../domain/delivery-window.ts";
+import type { Event } from "../../../domain/event.ts";
+import type { Position } from "../../../domain/position.ts";
+import type { QoS, SessionFilter } from "../../../domain/session-filter.ts";
+import type { TopicFilter } from "../../../domain/topic-filter.ts";
+import type { SessionKey, SettledEvent } from "../../../ports/session-store.ts";
+import type { Reservation } from "./share-member.ts";
+import { LazyMap } from "../../../lib/lazy-collections.ts";
+
+interface HowShared {
+  readonly filters: readonly SessionFilter[];
+  readonly share: TopicFilter;
+  readonly onGiven: (ticket: Ticket, qos: QoS) => void;
+}
+
+export interface SharedDeliveriesParts {
+  readonly key: () => SessionKey;
+  readonly qosOf: (event: Event, order: SessionFilter) => QoS;
+  /** Does nothing if the connection has ended: then the event was returned. */
+  readonly give: (event: Event, how: HowShared) => void;
+}
+
+/** One session's deliveries from shares: reserved room, events that its client has, and settled events that the store must record. */
+export class SharedDeliveries {
+  readonly #parts: SharedDeliveriesParts;
+  readonly #held = new LazyMap<Ticket, SettledEvent>();
+  #settled: readonly SettledEvent[] = [];
+  #reserved = 0;
+
+  constructor(parts: SharedDeliveriesParts) {
+    this.#parts = parts;
+  }
+
+  /** Number of events for which room is reserved. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** The settled events that the next write of the session must name. */
+  get settled(): readonly SettledEvent[] {
+    return this.#settled;
+  }
+
+  reserve(event: Event, order: SessionFilter): Reservation {
+    const { key, qosOf, give } = this.#parts;
+    this.#reserved += 1;
+    return {
+      to: key(),
+      qos: qosOf(event, order),
+      cancel: () => void (this.#reserved -= 1),
+      give: (share) => {
+        this.#reserved -= 1;
+        const place = { share, position: event.position };
+        const onGiven = (ticket: Ticket, qos: QoS): void => this.#given(ticket, place, qos);
+        give(event, { filters: [order], share: order.filter, onGiven });
+      },
+    };
+  }
+
+  /** An event of QoS 2 now belongs to the session: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). One write stores this and the ticket. */
+  #given(ticket: Ticket, place: SettledEvent, qos: QoS): void {
+    if (qos === 2) this.#settled = [...this.#settled, place];
+    else this.#held.set(ticket, place);
+  }
+
+  acknowledged(ticket: Ticket): void {
+    const place = this.#held.get(ticket);
+    if (place === undefined) return;
+    this.#held.delete(ticket);
+    this.#settled = [...this.#settled, place];
+  }
+
+  /** Call it when the store has recorded these. */
+  written(settled: readonly SettledEvent[]): void {
+    const known = new Set(settled);
+    this.#settled = this.#settled.filter((place) => !known.has(place));
+  }
+
+  /** Forgets the events after `to`, which a reorg removed. */
+  rollBack(to: Position): void {
+    for (const [ticket, { position }] of this.#held) if (position > to) this.#held.delete(ticket);
+    this.#settled = this.#settled.filter(({ position }) => position <= to);
+  }
+}

@@ -1,0 +1,103 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { TopicFilter } from "../../../domain/topic-filter.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { pause } from "../../../lib/pause.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { ShareStore } from "../../../ports/share-store.ts";
+import { Share, type ShareParts } from "./share.ts";
+import type { ShareMember } from "./share-member.ts";
+
+export interface SharesParts {
+  readonly store: { readonly sessions: Pick<ShareStore, "findReturning"> };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly toShareParts: (groupId: GroupId) => ShareParts;
+  /** Aborts when the process ends. */
+  readonly signal: AbortSignal;
+}
+
+/** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
+const lookEveryMs = 1_000;
+
+/** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
+export class Shares {
+  readonly #groupId: GroupId;
+  readonly #parts: SharesParts;
+  readonly #shares = new Map<TopicFilter, Share>();
+  readonly #trouble: ReportedTrouble;
+  #isLooking = false;
+  #isStopped = false;
+
+  constructor(groupId: GroupId, parts: SharesParts) {
+    this.#groupId = groupId;
+    this.#parts = parts;
+    this.#trouble = new ReportedTrouble(
+      parts.logger,
+      "returned events of shares not looked for",
+      "returned events of shares looked for again",
+    );
+  }
+
+  /** Call it once the store has the filter. */
+  join(text: TopicFilter, member: ShareMember): void {
+    const share = this.#shares.get(text) ?? this.#create(text);
+    share.add(member);
+    if (!this.#isLooking) void this.#lookOften();
+  }
+
+  leave(text: TopicFilter, member: ShareMember): void {
+    const share = this.#shares.get(text);
+    share?.delete(member);
+    if (share?.isEmpty !== true) return;
+    this.#shares.delete(text);
+    void share.stop();
+  }
+
+  /** See {@link Share.wake}. */
+  wake(text: TopicFilter): void {
+    this.#shares.get(text)?.wake();
+  }
+
+  /** Call it when the connection of a session has ended, as events may have been returned. */
+  lookForReturned(): void {
+    for (const share of this.#shares.values()) share.lookForReturned();
+  }
+
+  /** See {@link Readers.stop}. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#shares.values()].map(async (share) => share.stop()));
+  }
+
+  /** See {@link Readers.restart}. */
+  restart(): void {
+    this.#isStopped = false;
+    for (const share of this.#shares.values()) share.start();
+  }
+
+  #create(text: TopicFilter): Share {
+    const share = new Share(this.#groupId, text, this.#parts.toShareParts(this.#groupId));
+    this.#shares.set(text, share);
+    if (!this.#isStopped) share.start();
+    return share;
+  }
+
+  /** Never rejects. */
+  async #lookOften(): Promise<void> {
+    const { store, clock, signal } = this.#parts;
+    this.#isLooking = true;
+    while (this.#shares.size > 0 && !signal.aborted) {
+      await pause(clock, lookEveryMs, signal);
+      const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
+      const ids = [...byId.keys()].filter((id) => id !== undefined);
+      try {
+        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.lookForReturned();
+        this.#trouble.done();
+      } catch (error) {
+        this.#trouble.failed(error);
+      }
+    }
+    this.#isLooking = false;
+  }
+}

@@ -1,0 +1,105 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { pause } from "../../../lib/pause.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { SessionStore } from "../../../ports/session-store.ts";
+import type { WillOrder } from "../../broker.ts";
+import type { EngineLimits } from "../../limits.ts";
+import type { Connected } from "../connected.ts";
+import { encodeWill } from "./session-codec.ts";
+import type { SessionRoom } from "./session-room.ts";
+import type { SessionSweeper } from "./session-sweeper.ts";
+import type { SessionTimes } from "./session-times.ts";
+import type { SessionWriter } from "./session-writer.ts";
+
+export interface LeftConnectionsParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "detachSession"> };
+  readonly clock: Clock;
+  readonly limits: Pick<EngineLimits, "retryDelayMsMin">;
+  readonly logger: Logger;
+  /** Runs one task at a time for each session name. */
+  readonly turns: KeyedMutex<string>;
+  readonly times: SessionTimes;
+  readonly room: SessionRoom;
+  readonly sweeper: SessionSweeper;
+  readonly writer: SessionWriter;
+  readonly signal: AbortSignal;
+  /** Called when a member has left the shares of the group. */
+  readonly lookForReturned: (groupId: GroupId) => void;
+}
+
+/** What a connection leaves behind. */
+export interface ConnectionEnd {
+  readonly will: WillOrder | undefined;
+  readonly expiryMs: number;
+}
+
+/** Connections that have left and whose ends are not yet in the store. */
+export class LeftConnections {
+  readonly #parts: LeftConnectionsParts;
+  readonly #all = new Set<Connected>();
+  /** The writes to do, by session name. */
+  readonly #pending = new Map<string, () => Promise<void>>();
+  readonly #turnsAsked = new Set<Promise<void>>();
+
+  constructor(parts: LeftConnectionsParts) {
+    this.#parts = parts;
+  }
+
+  get all(): Iterable<Connected> {
+    return this.#all;
+  }
+
+  /** Writes the end in the next turn of the name, or earlier if {@link write} is called. */
+  add(left: Connected, end: ConnectionEnd): void {
+    const { name } = left;
+    this.#all.add(left);
+    this.#pending.set(name, () => this.detach(left, end));
+    const turn = this.#parts.turns.run(name, () => this.write(name));
+    this.#turnsAsked.add(turn);
+    void turn.finally(() => this.#turnsAsked.delete(turn));
+  }
+
+  has(name: string): boolean {
+    return this.#pending.has(name);
+  }
+
+  /** Writes the end of the connection that left, if there is one. Call it in a turn of the name. */
+  async write(name: string): Promise<void> {
+    const write = this.#pending.get(name);
+    this.#pending.delete(name);
+    await write?.();
+  }
+
+  /** Resolves when every pending end has been written, or given up because the broker stops. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#turnsAsked);
+  }
+
+  /** Retries until the end is written or the broker stops. Never rejects. */
+  async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
+    const { group, session, lingering } = left;
+    const { store, clock, limits, logger, signal, sweeper, room, times, writer, lookForReturned } = this.#parts;
+    const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
+    await lingering.ended();
+    while (!signal.aborted) {
+      try {
+        await group.changes.shared(async () => {
+          await times.advance(group.id);
+          if (!session.isStopped) await writer.writeLast(session);
+          if (await store.sessions.detachSession(session, end)) room.added(group.id, 1);
+        });
+        break;
+      } catch (error) {
+        logger.warn("end of a connection not written", { sessionId: session.id, error });
+        await pause(clock, limits.retryDelayMsMin, signal);
+      }
+    }
+    this.#all.delete(left);
+    lookForReturned(group.id);
+    const key = { id: session.id, epoch: session.epoch + 1 };
+    const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
+    sweeper.lookAfter(group.id, { key, delayMs });
+  }
+}

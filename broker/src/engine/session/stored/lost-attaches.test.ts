@@ -1,0 +1,63 @@
+import { afterEach, expect, it } from "vitest";
+import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import type { Attachment, WillOrder } from "../../broker.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestEngine } from "../../testing/test-engine.ts";
+import { withSessions } from "../../testing/with-sessions.ts";
+
+const memory = createMemoryStore();
+/** Whether the store carries out a claim but its answer is lost. */
+let losesClaims = false;
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+async function start(): Promise<void> {
+  losesClaims = false;
+  const store = withSessions(memory, {
+    claimSession: async (claim) => {
+      const claimed = await memory.sessions.claimSession(claim);
+      if (losesClaims) throw new Error("the answer is lost");
+      return claimed;
+    },
+  });
+  engine = await TestEngine.start({ store });
+  await engine.clock.advance(1_500);
+}
+
+async function attach(will?: WillOrder): Promise<Attachment> {
+  const order = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, windowMax: 10, will };
+  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return attachment;
+}
+
+const rows = () => memory.sessions.listSessions({ after: undefined, limit: 9 });
+
+it("ends the connection of a session whose attach failed after the store had recorded it, and drops its will", async () => {
+  await start();
+  losesClaims = true;
+  const will: WillOrder = {
+    delayMs: 0,
+    call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
+    opensTopic: true,
+    expiresAfterMs: undefined,
+  };
+  await expect(attach(will)).rejects.toThrow("the answer is lost");
+  expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([undefined]);
+  await engine.clock.advance(5_000);
+  expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([expect.any(Number)]);
+  await engine.clock.advance(70_000);
+  expect(await rows()).toEqual([]);
+  expect(await engine.broker.exist({ topic: "will", groupId: undefined })).toBe(false);
+});
+
+it("leaves the session connected if the client attaches again meanwhile", async () => {
+  await start();
+  losesClaims = true;
+  await expect(attach()).rejects.toThrow("the answer is lost");
+  losesClaims = false;
+  const attachment = await attach();
+  await engine.clock.advance(70_000);
+  expect((await rows()).map(({ session }) => session.detachedAt)).toEqual([undefined]);
+  attachment.detach({ expiryMs: 0, isRegular: true });
+});

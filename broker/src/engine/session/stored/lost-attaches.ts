@@ -1,0 +1,90 @@
+import type { NodeId } from "../../../domain/node.ts";
+import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { pause } from "../../../lib/pause.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { SessionId, SessionStore, StoredSession } from "../../../ports/session-store.ts";
+import type { EngineLimits } from "../../limits.ts";
+import type { Connected } from "../connected.ts";
+import { nameOf } from "../filter-removal.ts";
+
+/** Sessions per read of the store. */
+const pageMax = 100;
+
+export interface LostAttachesParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "listSessions" | "detachSession"> };
+  /** Sessions that are connected to this node, by name. */
+  readonly connected: ReadonlyMap<string, Connected>;
+  /** Runs one task at a time for each session name. */
+  readonly turns: KeyedMutex<string>;
+  readonly nodeId: () => NodeId | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Ends the connections of failed attaches. An attach can fail after the store recorded it: then the row says that the session is connected, but it is not.
+ * Searches all sessions of this node for such rows, since the lost answer would have named the row.
+ */
+export class LostAttaches {
+  readonly #parts: LostAttachesParts;
+  readonly #trouble: ReportedTrouble;
+  #isWanted = false;
+  #isRunning = false;
+
+  constructor(parts: LostAttachesParts) {
+    this.#parts = parts;
+    this.#trouble = new ReportedTrouble(parts.logger, "sessions of failed connections not ended, trying again");
+  }
+
+  /** Call it when an attach has failed. */
+  begin(): void {
+    this.#isWanted = true;
+    if (!this.#isRunning) void this.#run();
+  }
+
+  /** Never rejects. One search serves all attaches that failed before it began. */
+  async #run(): Promise<void> {
+    const { clock, limits, signal } = this.#parts;
+    this.#isRunning = true;
+    while (this.#isWanted && !signal.aborted) {
+      await pause(clock, limits.retryDelayMsMin, signal);
+      this.#isWanted = false;
+      try {
+        await this.#endAll();
+        this.#trouble.done();
+      } catch (error) {
+        this.#isWanted = true;
+        this.#trouble.failed(error);
+      }
+    }
+    this.#isRunning = false;
+  }
+
+  async #endAll(): Promise<void> {
+    const { store, signal } = this.#parts;
+    const owner = this.#parts.nodeId();
+    for (let after: SessionId | undefined; !signal.aborted; ) {
+      const page = await store.sessions.listSessions({ after, limit: pageMax });
+      for (const { session } of page) {
+        if (session.detachedAt === undefined && session.owner === owner) await this.#end(session);
+      }
+      after = page.at(-1)?.session.id;
+      if (page.length < pageMax) return;
+    }
+  }
+
+  /** Keeps other connections of this node from the session meanwhile. The client was never accepted, so its will is not published. */
+  async #end(session: StoredSession): Promise<void> {
+    const { connected, turns, store } = this.#parts;
+    const name = nameOf(session);
+    if (connected.has(name)) return;
+    await turns.run(name, async () => {
+      if (connected.has(name)) return;
+      await store.sessions.detachSession(session, { will: undefined, willDelayMs: 0, expiryMs: session.expiryMs });
+    });
+  }
+}

@@ -1,0 +1,107 @@
+import { BrokerError } from "@stele/wire";
+import type { NodeId } from "../../../domain/node.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Randomness } from "../../../ports/randomness.ts";
+import type { SessionClaim, SessionGranted, SessionId, SessionStore } from "../../../ports/session-store.ts";
+import type { Access } from "../../access/access.ts";
+import { overStoredQuota } from "../../access/quotas.ts";
+import { type Caller, ownerOf } from "../../access/caller.ts";
+import type { AttachOrder } from "../../broker.ts";
+import type { Attaching, Connected } from "../connected.ts";
+import { encodeWill } from "./session-codec.ts";
+import type { SessionRoom } from "./session-room.ts";
+import type { SessionTimes } from "./session-times.ts";
+import type { Streams } from "../streams.ts";
+
+/** Most tries of a claim while the index rolls back. */
+const claimsMax = 10;
+
+/** First epochs are random below this, so that a stale node cannot match a recreated session. */
+const firstEpochMax = 2 ** 40;
+
+export interface SessionClaimsParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "claimSession"> };
+  readonly times: SessionTimes;
+  readonly streams: Streams;
+  readonly room: SessionRoom;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly nodeId: () => NodeId | undefined;
+  readonly access: Pick<Access, "storedQuotas">;
+  readonly isShared: boolean;
+}
+
+type ClaimingParts = Pick<Attaching, "group" | "stream"> & { readonly caller: Pick<Caller, "principal"> };
+type ClaimOrder = Pick<AttachOrder, "protocol" | "key" | "will" | "expiryMs" | "isClean">;
+
+/** Claims sessions in the store for connections. */
+export class SessionClaims {
+  readonly #parts: SessionClaimsParts;
+
+  constructor(parts: SessionClaimsParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the store throws. */
+  async claim(
+    attaching: Attaching,
+    order: AttachOrder,
+  ): Promise<{ readonly claimed: SessionGranted; readonly claim: SessionClaim }> {
+    await this.#parts.times.advance(attaching.group.id);
+    for (let tries = 0; tries < claimsMax; tries += 1) {
+      const claim = await this.#toClaim(attaching, order);
+      const claimed = await this.#parts.store.sessions.claimSession(claim);
+      if (claimed.status === "full") {
+        throw new BrokerError("busy", {
+          details: "too many sessions wait for their clients; the oldest ones are removed",
+        });
+      }
+      if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
+      if (claimed.status === "damaged") this.#logDamaged(order);
+      else if (claimed.status !== "rolled-back") return { claimed, claim };
+    }
+    throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  /** Creates the row of a session that lived only in memory. @throws BrokerError 200301, 200300 if the index rolls back; and what the store throws. */
+  async begin({ group, session, principal, ...order }: Connected): Promise<void> {
+    const { id: newId, epoch: newEpoch, taken: position } = session.state;
+    const attaching = { group, caller: { principal }, stream: undefined };
+    const claim = await this.#toClaim(attaching, { ...order, isClean: true });
+    const own = { newId, newEpoch, position, isStored: true, mayBegin: true };
+    const claimed = await this.#parts.store.sessions.claimSession({ ...claim, ...own });
+    if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
+    if (claimed.status !== "begun") throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  async #toClaim({ group, caller, stream }: ClaimingParts, order: ClaimOrder): Promise<SessionClaim> {
+    const { randomness, nodeId, clock, isShared, room, streams } = this.#parts;
+    const { protocol, key, will, expiryMs, isClean } = order;
+    const principal = stream?.ownedBy ?? ownerOf(caller.principal);
+    return {
+      groupId: group.id,
+      protocol,
+      key,
+      principal,
+      will: will && encodeWill(will),
+      willDelayMs: will?.delayMs ?? 0,
+      expiryMs,
+      newId: randomness.uuid() as SessionId, // Any UUID is a session's identifier.
+      newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,
+      ...(await streams.startOf(group, stream)),
+      owner: nodeId(),
+      now: clock.now(),
+      isClean,
+      isStored: isShared || expiryMs > 0,
+      mayBegin: room.mayBegin(group.id),
+      quotas: this.#parts.access.storedQuotas(principal, ["sessions"]),
+    };
+  }
+
+  #logDamaged({ key }: AttachOrder): void {
+    const remedy = "its client subscribes again";
+    this.#parts.logger.error("session dropped: its row in the store is damaged", { key, remedy });
+  }
+}

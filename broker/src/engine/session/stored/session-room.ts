@@ -1,0 +1,60 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
+import type { EngineLimits } from "../../limits.ts";
+
+/** Most sessions that one sweep ends to make room. If this many sessions are above the limit, no new one begins. */
+const endedPerSweepMax = 100;
+
+/** Wait between two counts in the store, in milliseconds. Counting reads an index entry of each session. */
+const countEveryMs = 60_000;
+
+export interface SessionRoomParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "listDetached" | "countDetached"> };
+  readonly clock: Clock;
+  readonly limits: Pick<EngineLimits, "sessionsMax">;
+}
+
+/**
+ * Keeps the sessions without a connection of each group below their limit: the sweep ends those that have been disconnected longest. A client that
+ * connects does not wait for that. If clients are faster than the sweep, no new session begins.
+ */
+export class SessionRoom {
+  readonly #parts: SessionRoomParts;
+  /** This node's estimate between two counts in the store. */
+  readonly #counts = new Map<GroupId, number>();
+  readonly #countedAt = new Map<GroupId, number>();
+
+  constructor(parts: SessionRoomParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether a session may begin. */
+  mayBegin(groupId: GroupId): boolean {
+    return this.#excessOf(groupId) < endedPerSweepMax;
+  }
+
+  /** Adds sessions that lost their connections; a negative count is of sessions that got a connection or ended. */
+  added(groupId: GroupId, count: number): void {
+    this.#counts.set(groupId, (this.#counts.get(groupId) ?? 0) + count);
+  }
+
+  /** Sessions to end, at most {@link endedPerSweepMax}. @throws what the store throws. */
+  async findExcess(groupId: GroupId): Promise<readonly SessionKey[]> {
+    await this.#count(groupId);
+    const excess = Math.min(this.#excessOf(groupId), endedPerSweepMax);
+    return excess <= 0 ? [] : this.#parts.store.sessions.listDetached(groupId, excess);
+  }
+
+  #excessOf(groupId: GroupId): number {
+    return (this.#counts.get(groupId) ?? 0) - this.#parts.limits.sessionsMax;
+  }
+
+  async #count(groupId: GroupId): Promise<void> {
+    const { store, clock } = this.#parts;
+    const now = clock.monotonic();
+    if (now - (this.#countedAt.get(groupId) ?? Number.NEGATIVE_INFINITY) < countEveryMs) return;
+    this.#counts.set(groupId, await store.sessions.countDetached(groupId));
+    this.#countedAt.set(groupId, now);
+  }
+}

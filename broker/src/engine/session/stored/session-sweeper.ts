@@ -1,0 +1,188 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { NodeId } from "../../../domain/node.ts";
+import type { Access } from "../../access/access.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import { pause } from "../../../lib/pause.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../../ports/session-store.ts";
+import type { Store } from "../../../ports/store.ts";
+import { decodeWill } from "./session-codec.ts";
+import type { SessionRoom } from "./session-room.ts";
+import type { SessionTimes } from "./session-times.ts";
+import type { WillName, Wills } from "./wills.ts";
+
+export interface SessionSweeperParts {
+  readonly store: Pick<Store, "sessions">;
+  readonly times: SessionTimes;
+  readonly room: SessionRoom;
+  readonly wills: Wills;
+  readonly access: Access;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly nodeId: () => NodeId | undefined;
+  readonly signal: AbortSignal;
+  /** Called when a session has ended. */
+  readonly onEnded: (groupId: GroupId, id: SessionId) => void;
+}
+
+/** Time between two sweeps, in milliseconds. Timers check the sessions of clients that have just left this node. */
+const sweepEveryMs = 1_000;
+
+/** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
+const timerMsMax = 10_000;
+
+/** Publishes the wills of sessions without a connection, and ends those that have expired. */
+export class SessionSweeper {
+  readonly #parts: SessionSweeperParts;
+  readonly #running = new Map<GroupId, Promise<void>>();
+  readonly #first = new Map<GroupId, Promise<void>>();
+
+  constructor(parts: SessionSweeperParts) {
+    this.#parts = parts;
+  }
+
+  begin(groupId: GroupId): void {
+    if (!this.#running.has(groupId)) this.#running.set(groupId, this.#run(groupId));
+  }
+
+  /** Resolves when the store shows the connections of an earlier process as ended. @throws what the store throws. */
+  async ready(groupId: GroupId): Promise<void> {
+    const known = this.#first.get(groupId);
+    if (known !== undefined) return known;
+    const first = this.#parts.store.sessions.detachLost(groupId);
+    this.#first.set(groupId, first);
+    first.catch(() => this.#first.delete(groupId));
+    return first;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  /** Checks a session that has just lost its connection, after `delayMs`. */
+  lookAfter(groupId: GroupId, { key, delayMs }: { readonly key: SessionKey; readonly delayMs: number }): void {
+    const { clock, signal, logger } = this.#parts;
+    if (delayMs > timerMsMax || signal.aborted) return; // the sweep finds it
+    const see = (): void => {
+      this.#see(groupId, key).catch((error: unknown) => logger.debug("detached session not checked", { error }));
+    };
+    if (delayMs <= 0) {
+      see();
+      return;
+    }
+    const cancel = clock.after(delayMs, () => {
+      signal.removeEventListener("abort", cancel);
+      see();
+    });
+    signal.addEventListener("abort", cancel, { once: true });
+  }
+
+  /** Publishes a will in the background. */
+  beginWill(former: StoredSession): void {
+    void this.publishWill(former);
+  }
+
+  /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
+  async publishWill(session: StoredSession): Promise<boolean> {
+    const { access, wills, logger } = this.#parts;
+    const { will, principal } = session;
+    if (will === undefined) return true;
+    try {
+      return await wills.publish(decodeWill(will), access.recall(principal), nameOfWill(session));
+    } catch (error) {
+      logger.error("will not published", { error });
+      return true;
+    }
+  }
+
+  async #run(groupId: GroupId): Promise<void> {
+    const { signal, clock, logger, times } = this.#parts;
+    const trouble = new ReportedTrouble(logger, "sessions not swept", "sessions swept again");
+    while (!signal.aborted) {
+      let restMs = sweepEveryMs;
+      try {
+        await this.ready(groupId);
+        const due = await times.findDue(groupId);
+        await allSettled(due.map((key) => this.#see(groupId, key)));
+        if (await this.#makeRoom(groupId)) restMs = 0;
+        trouble.done();
+      } catch (error) {
+        trouble.failed(error);
+      }
+      await pause(clock, restMs, signal);
+    }
+  }
+
+  /** Returns whether it ended sessions; then there may be more to end. */
+  async #makeRoom(groupId: GroupId): Promise<boolean> {
+    const { times, room, logger } = this.#parts;
+    const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
+    if (keys.length === 0) return false;
+    logger.warn("too many sessions without connection, ending the oldest", { count: keys.length });
+    await allSettled(keys.map((key) => this.#end(groupId, key)));
+    return true;
+  }
+
+  async #see(groupId: GroupId, key: SessionKey): Promise<void> {
+    const { store, times } = this.#parts;
+    await times.advance(groupId);
+    const found = (await store.sessions.findSession(key.id))?.session;
+    if (found === undefined) return this.#drop(groupId, key);
+    if (found.epoch !== key.epoch || found.detachedAt === undefined) return;
+    const time = await store.sessions.findSessionTime(groupId);
+    if ((endsAt(found) ?? time) <= time) await this.#end(groupId, key);
+    else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(key);
+    else
+      this.lookAfter(groupId, {
+        key,
+        delayMs: Math.min(found.willDueAt ?? endsAt(found) ?? 0, endsAt(found) ?? 0) - time,
+      });
+  }
+
+  async #settleWill(key: SessionKey): Promise<void> {
+    const taken = await this.#takeWithoutWill(key);
+    if (taken !== undefined) await this.#parts.store.sessions.settleWill(taken);
+  }
+
+  /** Takes a session and publishes its will. Undefined if another node has it, or if the will's fate is unknown: then a later sweep finds out. */
+  async #takeWithoutWill(key: SessionKey): Promise<StoredSession | undefined> {
+    const { store, nodeId } = this.#parts;
+    const taken = await store.sessions.takeDueSession(key, nodeId());
+    if (taken === undefined || (await this.publishWill(taken))) return taken;
+    await store.sessions.takeDueSession(taken, undefined);
+    return undefined;
+  }
+
+  async #end(groupId: GroupId, key: SessionKey): Promise<void> {
+    const taken = await this.#takeWithoutWill(key);
+    if (taken !== undefined) await this.#remove(groupId, taken);
+  }
+
+  /** Removes the row of a session that cannot be read. Such a row is damaged, and would be due for ever, before all others. */
+  async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
+    if (!(await this.#remove(groupId, key))) return;
+    const remedy = "its client subscribes again; its will, if it had one, is lost";
+    this.#parts.logger.error("session dropped: its row in the store is damaged", { sessionId: key.id, remedy });
+  }
+
+  async #remove(groupId: GroupId, key: SessionKey): Promise<boolean> {
+    const { store, room, onEnded } = this.#parts;
+    if (!(await store.sessions.removeSession(key))) return false;
+    room.added(groupId, -1);
+    onEnded(groupId, key.id);
+    return true;
+  }
+}
+
+/** Waits for tasks that run at once: each will waits for its transaction, and many are due after a kill. @throws what a task throws, after all have ended. */
+async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
+  const ended = await Promise.allSettled(tasks);
+  const failed = ended.find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** The same name for each attempt, since the node that publishes a will may time out, or be killed before it notes the success. */
+function nameOfWill({ id, epoch, detachedAt }: StoredSession): WillName {
+  return { session: { id }, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
+}

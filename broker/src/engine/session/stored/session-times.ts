@@ -1,0 +1,77 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
+
+export interface SessionTimesParts {
+  readonly store: {
+    readonly sessions: Pick<
+      SessionStore,
+      "findSessionTime" | "advanceSessionTime" | "detachLost" | "listDueSessions" | "listDetached"
+    >;
+  };
+  readonly clock: Clock;
+  /** Whether this node keeps the time of a group: the one that writes its index. */
+  readonly isKeeper: (groupId: GroupId) => boolean;
+  /** Whether other nodes may own sessions. Without them, the connected sessions have no owner and are this node's. */
+  readonly isShared: boolean;
+  /** Whether publish keys of a group are kept, which expire by its session time too. */
+  readonly hasKeys: (groupId: GroupId) => boolean;
+}
+
+/** Most due sessions per read. */
+const pageMax = 100;
+
+/**
+ * Advances the session time of groups by the monotonic clock, which nobody can set. The time passes while a session has no connection or a publish key is
+ * kept. Otherwise it stops, so that an idle broker without them writes nothing.
+ */
+export class SessionTimes {
+  readonly #parts: SessionTimesParts;
+  /** When the time of each group was last written to the store, by the monotonic clock. */
+  readonly #writtenAt = new Map<GroupId, number>();
+
+  constructor(parts: SessionTimesParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether this node keeps the time of a group, and so sweeps its sessions without a connection. */
+  isKeeper(groupId: GroupId): boolean {
+    return this.#parts.isKeeper(groupId);
+  }
+
+  /** The group's time, as of its last advance. */
+  find(groupId: GroupId): Promise<number> {
+    return this.#parts.store.sessions.findSessionTime(groupId);
+  }
+
+  /** Brings the group's time up to now, if this node keeps it. */
+  async advance(groupId: GroupId): Promise<void> {
+    const { store, clock, isKeeper } = this.#parts;
+    const now = clock.monotonic();
+    if (!isKeeper(groupId)) {
+      this.#writtenAt.delete(groupId);
+      return;
+    }
+    const writtenAt = this.#writtenAt.get(groupId);
+    this.#writtenAt.set(groupId, now);
+    const elapsedMs = Math.floor(now - (writtenAt ?? now));
+    if (elapsedMs === 0) {
+      this.#writtenAt.set(groupId, writtenAt ?? now);
+      return;
+    }
+    await store.sessions.advanceSessionTime(groupId, elapsedMs);
+  }
+
+  /** Sessions whose end or will is due; none if another node sweeps them. */
+  async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
+    const { store, clock, isKeeper, isShared, hasKeys } = this.#parts;
+    if (!isKeeper(groupId)) return [];
+    if (isShared) await store.sessions.detachLost(groupId);
+    if ((await store.sessions.listDetached(groupId, 1)).length === 0) {
+      if (!hasKeys(groupId)) this.#writtenAt.set(groupId, clock.monotonic());
+      return [];
+    }
+    await this.advance(groupId);
+    return store.sessions.listDueSessions(groupId, pageMax);
+  }
+}

@@ -1,0 +1,112 @@
+import { expect, it } from "vitest";
+import { positionZero } from "../../../domain/position.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { TimeSlices } from "../../../lib/time-slices.ts";
+import type { SessionId, SessionState } from "../../../ports/session-store.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { defaultEngineLimits } from "../../limits.ts";
+import { SessionWriter } from "./session-writer.ts";
+
+it("resolves the wait for a session that the store refused once the session is written under its new epoch", async () => {
+  const clock = new VirtualClock();
+  const session = { state: stateOf(1), written: () => undefined };
+  const writer = new SessionWriter({
+    store: { sessions: { saveSessions: async (rows) => rows.filter(({ epoch }) => epoch === 1).map(({ id }) => id) } },
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    slices: new TimeSlices(clock),
+    onRefused: () => {},
+  });
+  let isWritten = false;
+  void writer.written(session).then(() => (isWritten = true));
+  await clock.advance(100);
+  expect(isWritten).toBe(false);
+  session.state = stateOf(2);
+  writer.note(session);
+  await clock.advance(100);
+  expect(isWritten).toBe(true);
+});
+
+it("encodes many sessions in slices, and writes at most 500 of them in one transaction", async () => {
+  const clock = new VirtualClock();
+  /** A simulated event loop: encoding takes a millisecond, and other work comes between two turns. */
+  const turns = { now: 0, encoded: 0, most: 0 };
+  const endTurn = (): void => {
+    turns.most = Math.max(turns.most, turns.encoded);
+    turns.encoded = 0;
+  };
+  const soon = (action: () => void): void => {
+    clock.soon(() => {
+      endTurn();
+      action();
+    });
+  };
+  const slices = new TimeSlices({ monotonic: () => turns.now, soon });
+  const written: number[] = [];
+  const saveSessions = async (rows: readonly SessionState[]) => {
+    endTurn();
+    written.push(rows.length);
+    return [];
+  };
+  const writer = new SessionWriter({
+    store: { sessions: { saveSessions } },
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    slices,
+    onRefused: () => {},
+  });
+  for (let number = 0; number < 1_200; number += 1) {
+    writer.note({
+      written: () => undefined,
+      get state() {
+        turns.now += 1;
+        turns.encoded += 1;
+        return stateOf(1, number);
+      },
+    });
+  }
+  await clock.advance(5_000);
+  expect(written.reduce((sum, count) => sum + count, 0)).toBe(1_200);
+  expect(Math.max(...written)).toBeLessThanOrEqual(500);
+  expect(turns.most).toBeLessThanOrEqual(10);
+});
+
+it("writes no older state of a session after its last one", async () => {
+  const clock = new VirtualClock();
+  const saves: (readonly string[])[] = [];
+  const saveSessions = async (rows: readonly SessionState[]) => {
+    saves.push(rows.map(({ id, epoch }) => `${id.at(-1)} of epoch ${epoch}`));
+    await clock.settle();
+    return [];
+  };
+  const writer = new SessionWriter({
+    store: { sessions: { saveSessions } },
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    slices: new TimeSlices(clock),
+    onRefused: () => {},
+  });
+  const first = { state: stateOf(1, 1), written };
+  const second = {
+    get state() {
+      first.state = stateOf(2, 1);
+      void writer.writeLast(first);
+      return stateOf(1, 2);
+    },
+    written,
+  };
+  writer.note(first);
+  writer.note(second);
+  await clock.advance(100);
+  expect(saves).toEqual([["1 of epoch 2"], ["2 of epoch 1"]]);
+});
+
+function stateOf(epoch: number, number = 1): SessionState {
+  const id = `00000000-0000-4000-8000-${String(number).padStart(12, "0")}` as SessionId; // Any UUID is a session's identifier.
+  return { id, epoch, cursor: positionZero, taken: positionZero, inFlight: new Uint8Array() };
+}
+
+function written(): void {}

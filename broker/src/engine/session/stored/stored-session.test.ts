@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
+import type { Attachment, WillOrder } from "../../broker.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestEngine } from "../../testing/test-engine.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+/** Attaches to a session that outlasts its connection, and subscribes to the topic `a`. */
+async function attach(
+  key: string,
+  peer: RecordingPeer,
+  { qos, will }: { readonly qos: 1 | 2; readonly will?: WillOrder },
+): Promise<Attachment> {
+  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will } as const;
+  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  const how = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
+  await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
+  return attachment;
+}
+
+function willTo(topic: string): WillOrder {
+  const call = { topic, groupId: undefined, content: new Uint8Array(), extensions: [], mayBeEmpty: true };
+  return { delayMs: 0, call, opensTopic: true, expiresAfterMs: undefined };
+}
+
+async function publish(qos: 1 | 2): Promise<void> {
+  const call = { topic: "a", groupId: undefined, content: new Uint8Array([1]) };
+  engine.broker.submit({ ...call, extensions: [["svc-qos", String(qos)]] }, () => {});
+  await engine.clock.settle();
+}
+
+it("delivers QoS 2 after another session disconnected before its last change was written", async () => {
+  const leaving = new RecordingPeer();
+  const attachment = await attach("leaving", leaving, { qos: 1 });
+  await publish(1);
+  attachment.session.acknowledge(leaving.ticketOf(1));
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(1_000);
+  const peer = new RecordingPeer();
+  await attach("staying", peer, { qos: 2 });
+  await publish(2);
+  await engine.clock.advance(1_000);
+  expect(peer.sequences).toEqual([2]);
+});
+
+it("a connected session survives sweeps, and keeps acknowledgements that come after them", async () => {
+  const first = new RecordingPeer();
+  const attachment = await attach("long", first, { qos: 1 });
+  await engine.clock.advance(3_000);
+  await publish(1);
+  attachment.session.acknowledge(first.ticketOf(1));
+  await engine.clock.advance(3_000);
+  expect(first).toMatchObject({ endedBecause: undefined, sequences: [1] });
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  const second = new RecordingPeer();
+  await attach("long", second, { qos: 1 });
+  await engine.clock.advance(1_000);
+  expect(second.sequences).toEqual([]);
+});
+
+it("publishes the will of a session once when another connection takes the session over during a rollback", async () => {
+  await engine.stop();
+  engine = await TestEngine.start({ confirmations: 0 });
+  const will = { topic: "will", groupId: undefined };
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  await engine.broker.open(will);
+  await attach("c", new RecordingPeer(), { qos: 1, will: willTo("will") });
+  await engine.clock.advance(1_000);
+  const cut = engine.chain.head;
+  await publish(1);
+  const [begun, mayEnd] = [createDeferred<void>(), createDeferred<void>()];
+  const rollBack = engine.store.rollBack.bind(engine.store);
+  engine.store.rollBack = async (...call) => {
+    begun.resolve();
+    await mayEnd.promise;
+    return rollBack(...call);
+  };
+  engine.chain.cutBack(cut);
+  for (let blocks = 0; blocks < 2; blocks += 1) engine.chain.sealEmpty();
+  await Promise.all([begun.promise, engine.clock.advance(1_000)]);
+  const attached = attach("c", new RecordingPeer(), { qos: 1 });
+  await engine.clock.settle();
+  mayEnd.resolve();
+  await Promise.all([attached, engine.clock.advance(1_000)]);
+  expect((await engine.broker.state(will)).sequence).toBe(1);
+});

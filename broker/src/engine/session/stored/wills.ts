@@ -1,0 +1,90 @@
+import type { Extensions } from "../../../domain/event.ts";
+import { sessionMarks } from "../../../domain/session-filter.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Access } from "../../access/access.ts";
+import type { Caller, Principal } from "../../access/caller.ts";
+import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
+import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../../broker.ts";
+import type { Groups } from "../../group.ts";
+
+export interface WillsParts {
+  readonly access: Access;
+  readonly topicQuota: Pick<TopicQuota, "reserve">;
+  readonly groups: Pick<Groups, "get">;
+  readonly inlet: {
+    submit(
+      call: PublishCall,
+      onSettled: OnSettled,
+      options: { readonly mayOpen: (() => Promise<void>) | undefined },
+    ): void;
+  };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly extensionPrefix: string;
+}
+
+/** Names the publish of a will, which may time out and be repeated. */
+export type WillName = Required<Pick<PublishCall, "key" | "session">>;
+
+/** Most characters of a client's topic in a log line. */
+const loggedTopicCharactersMax = 100;
+
+/** Publishes wills, with the rights of their clients. Failures go to the log, since the clients are gone. */
+export class Wills {
+  readonly #parts: WillsParts;
+
+  constructor(parts: WillsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Returns whether the will is settled: published, or refused for good. Never rejects. A will with a name is published once, however often and at
+   * whichever node this is called.
+   */
+  async publish(will: WillOrder, principal: Principal, name?: WillName): Promise<boolean> {
+    const { access, logger } = this.#parts;
+    const caller: Caller = { principal, address: undefined, protocol: "MQTT", signal: neverAborted };
+    const { call } = will;
+    try {
+      access.authorize(caller, "publish", call);
+      const named = { ...call, ...name, extensions: this.#extensionsOf(will) };
+      const outcome = await this.#submit(named, will.opensTopic ? caller : undefined);
+      if (outcome.status === "REFUSED") throw outcome.error;
+      return outcome.status === "SUCCESS";
+    } catch (error) {
+      logger.warn("will not published", { topic: call.topic.slice(0, loggedTopicCharactersMax), error });
+      return true;
+    }
+  }
+
+  /** Publishes, and opens a missing topic for `opener`. */
+  #submit(call: PublishCall, opener: Caller | undefined): Promise<PublishOutcome> {
+    const opening = new CountedOpening();
+    const mayOpen = opener && (() => this.#mayOpen(opener, call, opening));
+    return new Promise((resolve) => {
+      const settled: OnSettled = (outcome) => {
+        opening.settled(outcome);
+        resolve(outcome);
+      };
+      this.#parts.inlet.submit(call, settled, { mayOpen });
+    });
+  }
+
+  /** @throws BrokerError 100702, 200301. */
+  async #mayOpen(opener: Caller, call: PublishCall, opening: CountedOpening): Promise<void> {
+    const { access, groups, topicQuota } = this.#parts;
+    access.authorize(opener, "open", call);
+    const { id: groupId } = groups.get(call.groupId);
+    await opening.begin(topicQuota.reserve(opener, { groupId, name: call.topic }));
+  }
+
+  /** The extensions with the time at which the will expires, counted from now. */
+  #extensionsOf({ call, expiresAfterMs }: WillOrder): Extensions {
+    if (expiresAfterMs === undefined) return call.extensions;
+    const { clock, extensionPrefix } = this.#parts;
+    return [...call.extensions, [extensionPrefix + sessionMarks.expiresAt, String(clock.now() + expiresAfterMs)]];
+  }
+}
+
+const neverAborted = new AbortController().signal;

@@ -1,0 +1,105 @@
+import { BrokerError, isBrokerError, parseEventId, parseTime, quote } from "@stele/wire";
+import { blockOf, endOfBlock, type Position, positionZero } from "../../../domain/position.ts";
+import type { TopicName } from "../../../domain/topic-name.ts";
+import { reorganisationBlocksMax } from "../../../ports/store.ts";
+import type { StartPosition, TailOrder, TailStart } from "../../broker.ts";
+import type { Group } from "../../group.ts";
+import type { FindStart } from "../session-parts.ts";
+
+export interface TailStartParts {
+  readonly findStart: FindStart;
+}
+
+type Named = Pick<TailOrder, "after" | "lastEventId">;
+
+interface Asked extends Named {
+  /** Whether an event of a topic may be named. */
+  readonly mayFind: (topic: TopicName) => boolean;
+}
+
+type Start = TailStart & StartPosition;
+
+const first = "OFFSET_FIRST";
+const last = "OFFSET_LAST";
+/** `@<block>`: the end of a block. */
+const blockPlace = /^@(0|[1-9]\d{0,9})$/;
+
+/**
+ * Replaces a time by its place, for which it asks the chain; that may take long, or never end. Returns any other order as it is.
+ * @throws BrokerError 200001, 200205.
+ */
+export async function withPlace<Order extends Named>(group: Group, order: Order, signal: AbortSignal): Promise<Order> {
+  const { after, lastEventId } = order;
+  if (!isBlank(lastEventId) || isBlank(after)) return order;
+  const time = parseTime(after);
+  if (Number.isNaN(time)) throw new BrokerError("parameterInvalid", { details: `${quote(after)} is not a valid time` });
+  return time === undefined ? order : { ...order, after: await findTime(group, time, signal) };
+}
+
+/**
+ * Finds where a tail begins. Refuses an `after` that names no place, but accepts any well-formed `lastEventId`: a client that comes back can do no better
+ * than to begin where the chain may have changed. A time must have been replaced by {@link withPlace}.
+ * @throws BrokerError 100300 to 100304, 200205.
+ */
+export async function findTailStart(parts: TailStartParts, group: Group, asked: Asked): Promise<Start> {
+  const { after, lastEventId } = asked;
+  const find: Find = (offset) => parts.findStart(group, offset, asked.mayFind);
+  if (!isBlank(lastEventId)) return resume(find, group, lastEventId);
+  if (isBlank(after)) return begin(find, last);
+  return blockPlace.test(after) ? resume(find, group, after) : begin(find, after);
+}
+
+/** Names the last place up to which a reader at the position has every event. */
+export function placeIdOf(position: Position): string {
+  const block = blockOf(position);
+  if (position === endOfBlock(block)) return `@${block}`;
+  return block === 0 ? first : `@${block - 1}`;
+}
+
+type Find = (offset: string) => Promise<StartPosition>;
+
+async function begin(find: Find, offset: string): Promise<Start> {
+  const found = await find(offset);
+  const isOffset = offset === first || offset === last;
+  return { ...found, id: isOffset ? placeIdOf(found.position) : offset, isRolledBack: false };
+}
+
+async function resume(find: Find, group: Group, id: string): Promise<Start> {
+  const block = blockPlace.exec(id)?.[1];
+  if (block !== undefined) return afterBlock(group, Number(block));
+  try {
+    return await begin(find, id);
+  } catch (error) {
+    if (!isBrokerError(error, "eventNotExist") && !isBrokerError(error, "eventBeyondHead")) throw error;
+    return takenBack(group, parseEventId(id).blockNumber);
+  }
+}
+
+async function afterBlock(group: Group, block: number): Promise<Start> {
+  const head = await group.findHead();
+  if (block > (head?.blockNumber ?? 0)) return takenBack(group, block);
+  return startAt({ position: endOfBlock(block), generation: head?.generation ?? 0 });
+}
+
+/** Begins below any rollback that can have removed the block of an event that was final: all events before that are still on the chain. */
+async function takenBack(group: Group, block: number): Promise<Start> {
+  const head = await group.findHead();
+  const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;
+  const position = lowest < 0 ? positionZero : endOfBlock(lowest);
+  return { ...startAt({ position, generation: head?.generation ?? 0 }), isRolledBack: true };
+}
+
+/** The place before the first block made in the second of `timeMs` or later. */
+async function findTime(group: Group, timeMs: number, signal: AbortSignal): Promise<string> {
+  const newest = (await group.findHead())?.blockNumber ?? 0;
+  const block = await group.times.findBlockAt(Math.floor(timeMs / 1000) * 1000, newest, signal);
+  return placeIdOf(block === 0 ? positionZero : endOfBlock(block - 1));
+}
+
+function startAt(found: StartPosition): Start {
+  return { ...found, id: placeIdOf(found.position), isRolledBack: false };
+}
+
+function isBlank(text: string | undefined): text is undefined | "" {
+  return text === undefined || text.trim() === "";
+}
