@@ -16,7 +16,7 @@ function connect(url: string) {
   return createPublicClient({ transport: http(`${url}/chain`, { retryCount: 0 }), cacheTime: 0 });
 }
 
-describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
+describe("the embedded chain over HTTP, read with viem", () => {
   const running = useWorld(embeddedWorld);
 
   /** Opens a topic and publishes one event. Returns a viem client, and what the chain knows of the topic. */

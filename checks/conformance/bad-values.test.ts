@@ -6,7 +6,7 @@ import { badCalls } from "./bad-values.ts";
 import { expectUnchanged } from "./unchanged.ts";
 
 describe.each(doorNames)(
-  "by %s, a bad value gets its code from the catalogue and changes nothing (DESIGN 8):",
+  "a bad value sent by %s is refused with its documented code and changes nothing:",
   (doorName) => {
     const running = useWorld(embeddedWorld);
     let eventId = "";
@@ -32,7 +32,7 @@ describe.each(doorNames)(
           expect(outcome).toMatchObject({ isGood: false, code: call.code });
           if (!outcome.isGood) {
             expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
-            // Malformed parameters have JSON-RPC's own code, everything else the broker's (DESIGN 7, JSON-RPC errors).
+            // Malformed parameters have JSON-RPC's own code, everything else the broker's.
             if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
           }
         });

@@ -152,7 +152,7 @@ describe("a start that fails", () => {
     expect(run.stderr).toMatch(/^stele: The data folder .*chain\.sqlite belongs to user 0 .* runs as user 65534/m);
   });
 
-  it("on a data folder that is a file, or is inside one, names its path", async () => {
+  it("names the data folder if its path is a file or lies below a file", async () => {
     using folder = createTempFolder();
     const file = join(folder.path, "file");
     writeFileSync(file, "");

@@ -200,7 +200,7 @@ describe("a foreign web page", () => {
   });
 });
 
-describe("everyone else", () => {
+describe("a request that no foreign web page makes", () => {
   const running = useWorld(embeddedWorld, {
     env: {
       STELE_ADVERTISED_ADDRESS: "node-1.internal:8080",

@@ -40,7 +40,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
     }
   });
 
-  it("accepts orders at any node, and every node shows the same state of the subscription", async () => {
+  it("an operator pauses and replays a subscription at one node and resumes it at another, which shows that it is paused", async () => {
     const receiver = await newReceiver();
     const id = await cluster.client.subscribe({ topic: "flow/#", url: receiver.url });
     const [one, other] = await Promise.all([0, 1].map((index) => openAt(index, `subscriptions/${id}`)));

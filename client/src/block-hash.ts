@@ -1,4 +1,4 @@
-/** Longest answer of a chain node to this call; a longer one counts as no answer. */
+/** Longest answer to eth_getBlockByNumber that is read; a longer one counts as one without a hash. */
 const answerCharactersMax = 65_536;
 const timeoutMs = 10_000;
 
@@ -8,7 +8,7 @@ export interface BlockHashOptions {
 
 /**
  * Reads the hash of a block from a chain node by JSON-RPC. A proof that is verified against this hash is only as trustworthy as the node.
- * @throws Error if the node does not answer within 10 s or gives no hash; the reason of the signal.
+ * @throws Error if the node does not answer within 10 s or gives no hash. If `signal` aborts, throws its reason.
  */
 export async function readBlockHash(
   nodeUrl: string,

@@ -47,7 +47,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(await door.call("exist", { topic: named("not there") })).toEqual(no);
   });
 
-  it("close returns true, also when repeated (DESIGN 7, close)", async () => {
+  it("close returns true, also when repeated", async () => {
     await door.call("open", { topic: named("closing") });
     expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
     expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
@@ -144,7 +144,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(take("subscribe", again)).toBe(subscriptionId);
   });
 
-  it.each(["1", "", " "])("groupId %j is the default group (DESIGN 7, default group)", async (groupId) => {
+  it.each(["1", "", " "])("groupId %j is the default group", async (groupId) => {
     const topic = named("grouped");
     expect(await door.call("open", { topic, groupId })).toEqual(yes());
     expect(await door.call("exist", { topic })).toEqual(yes());

@@ -13,7 +13,7 @@ const env = {
   STELE_EXTENSIONS_BYTES_MAX: "16",
 };
 
-/** Settings that change the interface (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
+/** Settings that change the interface. */
 export function describeSettings(world: World): void {
   describe("all settings of the interface at once", () => {
     const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });

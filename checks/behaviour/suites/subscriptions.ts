@@ -84,7 +84,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
   });
 
   describe(`where a subscription starts on the ${world.name}`, () => {
-    test("without an offset, and with OFFSET_LAST, a subscription starts after the newest event (DESIGN 7)", async () => {
+    test("without an offset, and with OFFSET_LAST, a subscription starts after the newest event", async () => {
       const { client } = running();
       await publishMany(client, "start/1", 3);
       const receivers = [await receive(), await receive()];
@@ -153,7 +153,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(receiver.attempts.every(({ subscriptionId }) => subscriptionId === id)).toBe(true);
     });
 
-    test("returns its identifier and continues from its cursor, at a new url (DESIGN 7)", async () => {
+    test("returns its identifier and continues from its cursor, at a new url", async () => {
       const { client } = running();
       const [before, after] = [await receive(), await receive()];
       await client.open("continued/2");
@@ -186,7 +186,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(again).toBe(subscriptionId);
     });
 
-    test("with another topic returns 100108 and changes nothing (DESIGN 7)", async () => {
+    test("with another topic returns 100108 and changes nothing", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/4");
@@ -220,7 +220,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       });
     });
 
-    it("after a 410, which suspended it, continues from its cursor, also after a restart (DESIGN 7)", async () => {
+    it("after a 410, which suspended it, continues from its cursor, also after a restart", async () => {
       const world = running();
       const receiver = await receive();
       await world.client.open("gone");
@@ -245,7 +245,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
   });
 
   describe(`callbacks on the ${world.name}`, () => {
-    test("a RESTful callback is a POST of exactly {subscriptionId, event} (DESIGN 7)", async () => {
+    test("a RESTful callback is a POST of exactly {subscriptionId, event}", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("callback/1");
@@ -264,7 +264,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(attempt?.headers["webhook-signature"]).toBeUndefined();
     });
 
-    test("a JsonRPC callback is a JSON-RPC 2.0 request with the method onEvent (DESIGN 7)", async () => {
+    test("a JsonRPC callback is a JSON-RPC 2.0 request with the method onEvent", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("callback/2");
@@ -278,7 +278,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(await client.findSubscription(subscriptionId)).toMatchObject({ interfaceType: "JsonRPC" });
     });
 
-    test("a JsonRPC callback is retried after an error, or an answer that is not a response (DESIGN 7)", async () => {
+    test("a JsonRPC callback is retried after an error, or an answer that is not a response", async () => {
       const { client } = running();
       const bodies = ['{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', "ok", ""];
       const receiver = await receive((attempt, response) => {
@@ -330,7 +330,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       for (const broker of brokers) expect(broker.stderr() + broker.stdout()).not.toContain(secret);
     });
 
-    test("Retry-After is honoured, and a repeat has the same eventId (DESIGN 7)", async () => {
+    test("Retry-After is honoured, and a repeat has the same eventId", async () => {
       const { client } = running();
       const times: number[] = [];
       const lastWait = (): number => (times.at(-1) ?? 0) - (times.at(-2) ?? 0);

@@ -4,7 +4,7 @@ import { doorNames, openDoor } from "../../harness/doors.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-/** Pages of list, and the effect of close (INTERFACE.md, TopicPage, Limits, States; DESIGN 7, close, pageSize, far page). */
+/** Pages of list, and the effect of close (INTERFACE.md, TopicPage, Limits, States). */
 export function describeTopics(world: World, running: () => RunningWorld): void {
   // This block runs first, while the broker has no topics.
   describe(`list on the ${world.name}`, () => {
@@ -26,7 +26,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect(seen).toEqual(names);
     });
 
-    it("a page beyond the last is empty, with the true total (DESIGN 7)", async () => {
+    it("a page beyond the last is empty, with the true total", async () => {
       const page = { total: 23, pageIndex: 5, pageSize: 5, topicInfoList: [] };
       expect(await running().client.list(5, 5)).toEqual(page);
       expect(await running().client.list(1_000_000, 5)).toEqual({ ...page, pageIndex: 1_000_000 });
@@ -60,7 +60,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
     const receive = useReceivers();
     const test = world.isSlow ? it.concurrent : it;
 
-    test("a closed topic still exists: exist, state, list and getEvent work as before (DESIGN 7, close)", async () => {
+    test("a closed topic still exists: exist, state, list and getEvent work as before", async () => {
       const { client } = running();
       const eventId = await openWithEvent(client, "closed/1");
       const state = await client.state("closed/1");

@@ -52,7 +52,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     expectException(await send({ method: "GET", path: "/rest/state?topic=none" }), 100101);
   });
 
-  it("unknown paths and other methods under /rest return 200001 as a BrokerException (DESIGN 7)", async () => {
+  it("unknown paths and other methods under /rest return 200001 as a BrokerException", async () => {
     await expectRefused({ method: "GET", path: "/rest/nothing" });
     await expectRefused({ method: "GET", path: "/rest/Open?topic=x" });
     await expectRefused({ method: "GET", path: "/rest/" });
@@ -119,7 +119,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     expect((await running().client.getEvent(eventId)).extensions).toEqual({ "svc-a": "b" });
   });
 
-  it("unknown parameters are ignored in a query and a form (DESIGN 7)", async () => {
+  it("unknown parameters are ignored in a query and a form", async () => {
     const request = { method: "POST", path: "/rest/exist?x=1", headers: form, body: "topic=rest&y=2" } as const;
     expect((await send(request)).text).toBe("true");
   });
@@ -150,7 +150,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
   });
 });
 
-describe("bodies of POST (DESIGN 7, REST parameters)", () => {
+describe("bodies of POST", () => {
   it.each([
     ["not JSON", "{"],
     ["nothing but a byte order mark", "\ufeff"],
@@ -225,7 +225,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
 describe("INTERFACE.md, REST operations", () => {
   const subscribe = "/rest/subscribe?topic=rest&url=http%3A%2F%2F127.0.0.1%3A65535%2F";
 
-  it("subscribe returns a JSON string; with Accept: text/plain the bare identifier (DESIGN 7)", async () => {
+  it("subscribe returns a JSON string; with Accept: text/plain the bare identifier", async () => {
     const asJson = await send({ method: "GET", path: subscribe });
     expect(asJson.text).toMatch(/^"[0-9a-f-]{36}"$/);
     const asText = await send({ method: "GET", path: subscribe, headers: { accept: "text/plain" } });

@@ -29,7 +29,7 @@ const quick = {
 };
 const quickGroup = { pollMs: 100, publishTimeoutMs: 20_000 };
 const recoverMs = 60_000;
-/** The test records callbacks a moment after they were sent, so a fault ends this much later. */
+/** Added to the recorded end of a fault: the test records a callback a moment after the broker sent it. */
 const slackMs = 500;
 const problemsShown = 10;
 
@@ -161,7 +161,7 @@ export class ClusterScenario implements AsyncDisposable {
     ).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Checks that no second try on another node has failed since the last call of `forgiveFailures`. */
+  /** Checks that since the last `forgiveFailures`, no publish that failed at one node failed at a second node too. */
   expectNoFailure(): void {
     expect(this.load.failures.slice(this.#checkedFailures)).toEqual([]);
   }
@@ -172,9 +172,13 @@ export class ClusterScenario implements AsyncDisposable {
   }
 
   /**
-   * Checks that every acknowledged event exists. Each subscription received all events in order, with repeats only where a node could not write the
-   * acknowledgement. No cursor went back. No write, and at most `strayMax` attempts, came from a node that had lost the subscription. Returns
-   * the number of repeats since the last call.
+   * Checks that
+   * - every acknowledged event exists;
+   * - each subscription received all events in order, with repeats only during faults;
+   * - no cursor went back, and no node wrote the cursor of a subscription that it had lost;
+   * - nodes made at most `strayMax` attempts, all together, for subscriptions that they had lost.
+   *
+   * Returns the number of repeats since the last call.
    */
   async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<number> {
     await this.untilNotifiedOfMore();
@@ -202,7 +206,7 @@ export class ClusterScenario implements AsyncDisposable {
     process.stdout.write(
       `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} tried twice, ` +
         `${failures.length} of these failed; ${attempts.length} callbacks, ${repeated} of them repeats` +
-        `${canFindSocketOwner ? "" : "; their nodes are not checked: this system does not show the owner of a socket"}\n`,
+        `${canFindSocketOwner ? "" : "; the nodes of the callbacks are not checked: this system does not show the owner of a socket"}\n`,
     );
     this.#isVerified = true;
     return repeated;

@@ -27,7 +27,7 @@ export interface Fault {
   readonly to: number;
 }
 
-/** Two groups of cursors of 100 events each: one in a write, one collected meanwhile (DESIGN section 6). */
+/** Two groups of cursors of 100 events each: one in a write, one collected meanwhile. */
 const repeatedEventsMax = 200;
 /** The broker writes a cursor within 50 ms of the event; a busy machine takes longer. */
 const repeatedMsMax = 2000;

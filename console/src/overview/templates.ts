@@ -21,12 +21,12 @@ export const templates: readonly Template[] = [
   },
 ];
 
-/** A draft as a URL fragment, which a browser sends to no server. A bookmark of the URL is a template. */
+/** The fields of the publish form as a URL fragment, which a browser sends to no server. To keep them as a template, a person bookmarks the URL. */
 export function toFragment({ topic, content, isJson }: Draft): string {
   return `#${new URLSearchParams({ topic, content, ...(isJson ? { json: "true" } : {}) }).toString()}`;
 }
 
-/** The draft in a URL fragment, or undefined. It only fills the form: a person still has to press the button. */
+/** The fields in a URL fragment, or undefined. They only fill the form: a person still has to press the button. */
 export function readFragment(fragment: string): Draft | undefined {
   const values = new URLSearchParams(fragment.slice(1));
   const topic = values.get("topic");

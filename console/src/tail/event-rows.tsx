@@ -20,7 +20,7 @@ export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNo
   const scroller = useRef<HTMLDivElement>(null);
   const [isFollowing, setFollowing] = useState(true);
   const { events } = tail;
-  // oxlint-disable-next-line react/incompatible-library -- No compiler memoizes the virtualizer's results.
+  // oxlint-disable-next-line react/incompatible-library -- The console is built without the React Compiler, so nothing memoizes the virtualizer's results.
   const virtualizer = useVirtualizer({
     count: events.length,
     getScrollElement: () => scroller.current,
@@ -80,8 +80,8 @@ function useStillRows(
     readonly count: number;
     readonly isFollowing: boolean;
   }>(undefined);
-  // Has no dependency list: React may render this component, discard the result because no state has changed, and still keep the dependencies of that render.
-  // They may be newer than the rows on the screen, since events arrive in between.
+  // Has no dependency list, because React could then skip the effect: it may discard a render but keep that render's dependencies. Events arrive at any
+  // time, so these may already equal the dependencies of the next render, the one that reaches the screen.
   useLayoutEffect(() => {
     const before = previous.current;
     previous.current = { first, count, isFollowing };
