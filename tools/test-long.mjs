@@ -14,6 +14,7 @@ const histories = [
   "checks/faults/kill-publish-once.test.ts",
   "checks/faults/damage",
   "checks/faults/power",
+  "checks/faults/retention.test.ts",
   "broker/src/engine/cluster/clock-steps.prop.test.ts",
   "checks/conformance/broken-bytes.test.ts",
   "broker/src/engine/session/session.cluster.prop.test.ts",
@@ -24,8 +25,8 @@ const histories = [
   "checks/faults/cluster/client-subscription.test.ts",
   "checks/journeys/console-speed.test.ts",
 ];
-/** Durations of the tests that have no rounds. */
-const lengths = { CHECKS_SUBSCRIPTION_MINUTES: "60", CHECKS_CONSOLE_SECONDS: "600" };
+/** Kills within a round, and durations of the tests that have no rounds. */
+const lengths = { CHECKS_KILL_ROUNDS: "8", CHECKS_SUBSCRIPTION_MINUTES: "60", CHECKS_CONSOLE_SECONDS: "600" };
 
 console.log(`${rounds} rounds from seed ${seed}; the same again: npm run test:long -- ${rounds} ${seed}`);
 const env = { ...lengths, ...process.env, CHECKS_ROUNDS: rounds, CHECKS_SEED: seed };

@@ -3,6 +3,7 @@ import { useWorld } from "../../harness/use.ts";
 import type { World } from "../../harness/world.ts";
 import { describeNamesAndContent } from "./names-and-content.ts";
 import { describeOperations } from "./operations.ts";
+import { describeRestart } from "./restart.ts";
 import { describeSettings } from "./settings.ts";
 import { describeSubscriptions } from "./subscriptions.ts";
 import { describeTopics } from "./topics.ts";
@@ -18,6 +19,7 @@ const onOneBroker = [
   describeOperations,
   describeSubscriptions,
   describeWildcards,
+  describeRestart,
 ];
 
 /** Runs every suite on a world. Suites without special settings share one broker, since its start takes longest. */

@@ -1,17 +1,16 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { answerStatus } from "../../harness/behaviours.ts";
-import { type Client, codeOf, type SendResult } from "../../harness/client.ts";
+import { codeOf, type SendResult } from "../../harness/client.ts";
 import { accept } from "../../harness/receiver.ts";
 import { until, untilHolds } from "../../harness/until.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
+import { idsOf, publishMany } from "./publishes.ts";
 
 /** Which events a subscription receives, where it starts, and how it resumes (INTERFACE.md, States, Events, SubscriptionListing). */
 export function describeSubscriptions(world: World, running: () => RunningWorld): void {
   const test = world.isSlow ? it.concurrent : it;
-  // In a cluster, the counts of another node's subscriptions lag in the listing.
-  const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
   const receive = useReceivers();
 
   describe(`the admin listing on the ${world.name}`, () => {
@@ -42,33 +41,6 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       const stamp = Date.parse(`${entries[0]?.[1].notifyTimeStamp.replace(" ", "T")}Z`);
       expect(stamp).toBeGreaterThan(before - 1001);
       expect(stamp).toBeLessThan(Date.now() + 1);
-    });
-
-    it("counts pending and notified events, before and after a restart", async () => {
-      const world = running();
-      const receiver = await receive();
-      await world.client.open("counted/a");
-      await world.client.open("counted/b");
-      const byName = await world.client.subscribe({ topic: "counted/a", url: receiver.url });
-      const byPattern = await world.client.subscribe({ topic: "counted/+", url: receiver.url });
-      await publishMany(world.client, "counted/a", 3);
-      await publishMany(world.client, "counted/b", 2);
-      await receiver.waitForCount(8);
-      await receiver.refuse();
-      await publishMany(world.client, "counted/a", 4);
-      await publishMany(world.client, "counted/b", 1);
-      const expectCounts = async (): Promise<void> => {
-        const name = { notifiedEventCount: "3", notifyingEventCount: "4" };
-        const pattern = { notifiedEventCount: "5", notifyingEventCount: "5" };
-        expect(await world.client.findSubscription(byName)).toMatchObject(name);
-        expect(await world.client.findSubscription(byPattern)).toMatchObject(pattern);
-      };
-      await listed(expectCounts);
-      await world.stop();
-      await world.resume();
-      await listed(expectCounts);
-      await receiver.resume();
-      await receiver.waitForCount(17);
     });
 
     it("names the same nodes in the answers to POST and GET", async () => {
@@ -135,24 +107,6 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
   });
 
   describe(`resuming a subscription on the ${world.name}`, () => {
-    it("delivers, in order, events from before and after the broker was down", async () => {
-      const world = running();
-      const receiver = await receive();
-      await world.client.open("continued/1");
-      const id = await world.client.subscribe({ topic: "continued/1", url: receiver.url });
-      const first = await publishAtOnce(world.client, "continued/1", 20);
-      await receiver.waitForCount(20);
-      await receiver.refuse();
-      const second = await publishAtOnce(world.client, "continued/1", 20);
-      await world.stop();
-      await world.resume();
-      const third = await publishAtOnce(world.client, "continued/1", 20);
-      await receiver.resume();
-      const expected = idsOf([...first, ...second, ...third]);
-      expect(idsOf(await receiver.waitForCount(60))).toEqual(expected);
-      expect(receiver.attempts.every(({ subscriptionId }) => subscriptionId === id)).toBe(true);
-    });
-
     test("returns its identifier and continues from its cursor, at a new url", async () => {
       const { client } = running();
       const [before, after] = [await receive(), await receive()];
@@ -218,29 +172,6 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       await untilHolds(async () => {
         expect(await client.findSubscription(subscriptionId)).toMatchObject({ notifyingEventCount: "0" });
       });
-    });
-
-    it("after a 410, which suspended it, continues from its cursor, also after a restart", async () => {
-      const world = running();
-      const receiver = await receive();
-      await world.client.open("gone");
-      const subscriptionId = await world.client.subscribe({ topic: "gone", url: receiver.url });
-      const first = await publishMany(world.client, "gone", 2);
-      await receiver.waitForCount(2);
-      receiver.setBehaviour(answerStatus(410));
-      const second = await publishMany(world.client, "gone", 3);
-      await receiver.waitFor("the attempt that is answered 410", () => receiver.attempts.length === 3);
-      receiver.setBehaviour(accept);
-      await world.stop();
-      await world.resume();
-      const third = await publishMany(world.client, "gone", 1);
-      const entry = { notifiedEventCount: "2", notifyingEventCount: "4", subscribeId: subscriptionId };
-      await listed(async () => {
-        expect(await world.client.findSubscription(subscriptionId)).toMatchObject(entry);
-      });
-      expect(receiver.attempts).toHaveLength(3);
-      await world.client.subscribe({ topic: "gone", url: receiver.url, subscriptionId });
-      expect(idsOf(await receiver.waitForCount(6))).toEqual(idsOf([...first, ...second, ...third]));
     });
   });
 
@@ -349,25 +280,4 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(lastWait()).toBeGreaterThan(1900);
     });
   });
-}
-
-async function publishMany(client: Client, topic: string, count: number): Promise<readonly SendResult[]> {
-  await client.open(topic);
-  const sent: SendResult[] = [];
-  for (let index = 1; index <= count; index += 1) sent.push(await client.publish(topic, `${topic} ${index}`));
-  return sent;
-}
-
-/** Publishes concurrently to one topic; returns the results in the order of their sequences. */
-async function publishAtOnce(client: Client, topic: string, count: number): Promise<readonly SendResult[]> {
-  const publishes = Array.from({ length: count }, (_, index) => client.publish(topic, `${topic} ${index + 1}`));
-  return (await Promise.all(publishes)).toSorted((left, right) => sequenceOf(left) - sequenceOf(right));
-}
-
-function sequenceOf({ eventId }: SendResult): number {
-  return Number(eventId.split("-")[1]);
-}
-
-function idsOf(events: readonly { readonly eventId: string }[]): readonly string[] {
-  return events.map(({ eventId }) => eventId);
 }

@@ -111,16 +111,6 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
     test("closing a topic that never existed returns 100101", async () => {
       expect(await codeOf(running().client.close("never"))).toBe(100101);
     });
-
-    it("a closed topic stays closed after a restart", async () => {
-      const world = running();
-      await openWithEvent(world.client, "closed/5");
-      await world.client.close("closed/5");
-      await world.stop();
-      await world.resume();
-      expect(await codeOf(world.client.publish("closed/5", "after"))).toBe(100112);
-      expect(await world.client.exist("closed/5")).toBe(true);
-    });
   });
 }
 

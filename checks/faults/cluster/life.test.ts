@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runBroker } from "../../harness/broker-process.ts";
 import { Cluster } from "../../harness/cluster.ts";
 import { devKey } from "../../harness/anvil.ts";
@@ -27,9 +27,16 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     },
     timeoutMs,
   );
+});
+
+describe.runIf(hasPostgres)(titleOf("starts of nodes"), () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await Cluster.start();
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
 
   it("three nodes that start at once on a new chain and an empty database create one registry and one set of tables", async () => {
-    await using cluster = await Cluster.start();
     expect(await cluster.database.query("select count(*) from schema_version")).toEqual([{ count: "1" }]);
     expect(await countCreations(cluster)).toBe(1);
     const registries = await Promise.all(cluster.nodes.map(async ({ client }) => readGroup(client)));
@@ -37,11 +44,9 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     expect(new Set(registries.map(({ signer }) => signer)).size).toBe(3);
     await cluster.nodes[0]?.client.open("seen by all");
     for (const { client } of cluster.nodes) expect(await client.exist("seen by all")).toBe(true);
-    expect((await cluster.stop()).code).toBe(0);
   });
 
   it("a node with the signer of another node is not ready and names that node, until it has left", async () => {
-    await using cluster = await Cluster.start({ nodeCount: 1 });
     const [first] = cluster.nodes;
     const second = await cluster.addNode(devKey(0));
     await second.launch();
@@ -50,16 +55,17 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     expect(answer.text).toContain(first?.address);
     await first?.stop();
     await until("the second is ready", () => second.client.isReady());
+    expect((await cluster.stop()).code).toBe(0);
   });
 
   it("a node that cannot reach its database exits with 1 and an error about the database", async () => {
-    await using cluster = await Cluster.prepare({ nodeCount: 1 });
+    const [node] = cluster.nodes;
     await cluster.database.server.kill();
-    const run = await runBroker(cluster.nodes[0]?.options ?? {});
+    const run = await runBroker(node?.options ?? {});
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/database/i);
     await cluster.database.server.resume();
-    await cluster.resume();
+    await node?.start();
   });
 });
 
