@@ -75,9 +75,10 @@ test("computes the paths of a batch once, even if the batch is read again", () =
 
 test("recomputes the least recently used batch once the cache is full", () => {
   const places = new EventPlaces({ prefix: "svc-", createTree });
+  const large = batchOf(60_000);
+  const [event] = eventsOf(large);
   const use = (logIndex: number): void => {
-    const [event] = eventsOf(batchOf(60_000, logIndex));
-    if (event !== undefined) places.extensionsOf(event);
+    if (event !== undefined) places.extensionsOf({ ...event, batch: { ...large, logIndex } });
   };
   trees = 0;
   for (const logIndex of [0, 1, 0, 2, 0]) use(logIndex);

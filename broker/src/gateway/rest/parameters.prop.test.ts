@@ -1,9 +1,10 @@
 import { BrokerError } from "@stele/wire";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../lib/testing/any-character.ts";
 import { addEncodedPairs, type Parameters } from "./parameters.ts";
 
-const text = fc.string({ unit: "binary" });
+const text = fc.string({ unit: anyCharacter });
 const pairs = fc.uniqueArray(fc.tuple(text, text), { selector: ([name]) => name });
 
 function parse(encoded: string): Parameters {

@@ -62,13 +62,14 @@ it.each(["", "1", "1,2,3", "-1,0", "1, 2", "a,b"])("refuses the heart-beat %j", 
 
 it("sends something at least once in each interval, whenever other bytes were written", () => {
   const { seen, beats } = begin({ sentMs: 3_000 });
-  let [lastBytes, lastAt] = [0, 0];
+  let [lastBytes, lastAt, longestMs] = [0, 0, 0];
   for (let now = 1; now <= 60_000; now += 1) {
     if (now % 7_777 === 0) seen.writtenBytes += 10;
     vi.advanceTimersByTime(1);
     if (seen.writtenBytes !== lastBytes) [lastBytes, lastAt] = [seen.writtenBytes, now];
-    expect(now - lastAt).toBeLessThanOrEqual(3_000);
+    longestMs = Math.max(longestMs, now - lastAt);
   }
+  expect(longestMs).toBeLessThanOrEqual(3_000);
   expect(seen.sent).toBeLessThanOrEqual(60);
   beats.close();
   vi.advanceTimersByTime(10_000);
