@@ -25,7 +25,7 @@ export class AccessWatch {
     this.#options = options;
   }
 
-  /** Call it several times a second: rights with an expiry time end without a change. */
+  /** Call it several times a second, even if `changed` is empty: some rights end at an expiry time. */
   check(changed: ChangedOwners): void {
     this.#options.sessions.checkRights(changed);
     const { workers } = this.#options;
@@ -43,12 +43,12 @@ export class AccessWatch {
     this.#isRunning = false;
   }
 
-  /** If the client subscribes again with a valid key, delivery continues at the cursor. */
+  /** Suspends an owner's subscriptions if its rights have ended. When a client subscribes again with a valid key, delivery continues at the cursor. */
   async #suspendOf(owner: string): Promise<void> {
     const { access, workers, suspend, slices } = this.#options;
     for (const { subscription, worker } of workers.ofOwner(owner)) {
       if (access.mayDeliver(subscription)) return; // The right is the same for all subscriptions of one owner.
-      this.#due.add(owner); // checked again until the owner has no worker left
+      this.#due.add(owner); // check the owner again, until it has no worker left
       const pause = slices.pause();
       if (pause !== undefined) await pause;
       await suspend(subscription.id, worker);

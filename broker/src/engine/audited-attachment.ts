@@ -10,7 +10,7 @@ interface AuditedAttachment {
   readonly trail: AuditTrail;
 }
 
-/** Writes to the audit log which filters a client adds and removes. They cost the client nothing, so the log limits these lines. */
+/** Writes to the audit log which filters a client adds and removes. These changes cost the client nothing, so their lines are limited. */
 export function auditAttachment(attachment: Attachment, { caller, order, trail }: AuditedAttachment): Attachment {
   const { groupId } = order;
   const note = (

@@ -40,7 +40,7 @@ interface Audited {
   readonly subject: AuditSubject;
 }
 
-/** Passes each call on to `calls`, and writes to the audit log what callers changed and what they were refused. */
+/** Passes each call on to `calls`, and writes to the audit log what callers changed and which calls were refused. */
 export class AuditedBroker implements Broker {
   readonly #calls: Broker;
   readonly #trail: AuditTrail;
@@ -111,7 +111,7 @@ export class AuditedBroker implements Broker {
     return this.#calls.release(caller, call);
   }
 
-  /** `Access` itself writes wrong credentials to the audit log. */
+  /** Not audited here: `Access` itself audits failed log-ins. */
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal> {
     return this.#calls.authenticate(credential, origin);
   }
@@ -138,7 +138,7 @@ export class AuditedBroker implements Broker {
     return auditAttachment(attachment, { caller, order, trail: this.#trail });
   }
 
-  /** Audited as a read, whose lines are limited: a client that keeps reading opens one tail after another. */
+  /** Audited as a read, because lines about reads are limited: a client may open one tail after another. */
   async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { groupId, filters } = order;
     const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
@@ -171,7 +171,7 @@ export class AuditedBroker implements Broker {
     return this.#ask({ caller, action: "getProof", subject: call }, () => this.#calls.getProof(caller, call));
   }
 
-  /** {@link authorize} has audited each caller already: one listing serves many of them. */
+  /** Audits only a failure: one listing serves many callers, and {@link authorize} has already audited each of them. */
   listSubscriptions(caller: Caller): Promise<readonly NodeListing[]> {
     const audited = { caller, action: "listSubscription", subject: {} };
     return this.#ask(audited, () => this.#calls.listSubscriptions(caller));
@@ -184,7 +184,7 @@ export class AuditedBroker implements Broker {
     return listed;
   }
 
-  /** A caller that is refused here was audited at its log-in. */
+  /** Not audited: the log-in of a caller that this refuses was audited. */
   rightsOf(caller: Caller): CallerRights {
     return this.#calls.rightsOf(caller);
   }
@@ -197,7 +197,10 @@ export class AuditedBroker implements Broker {
     return this.#calls.node(caller);
   }
 
-  /** `inspect` only decides who sees the details of health, so its refusal is not audited. A check of a filter (`named`) reads nothing. */
+  /**
+   * `inspect` only decides who sees the details of health, so its refusal is not audited. A check of a filter (`named`) reads nothing, so only its refusal
+   * is audited.
+   */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void {
     if (action === "inspect") return this.#calls.authorize(caller, action);
     const subject = { groupId: named?.groupId, topic: named?.topic };
@@ -205,7 +208,7 @@ export class AuditedBroker implements Broker {
     if (named === undefined) this.#trail.recordRead(caller, action);
   }
 
-  /** An idempotent call; returns whether it changed something. */
+  /** Runs an idempotent call and audits it. Returns whether it changed something. */
   async #set(audited: Audited, task: () => Promise<boolean>): Promise<boolean> {
     const isChanged = await this.#ask(audited, task);
     const { caller, action, subject } = audited;

@@ -30,12 +30,12 @@ export type NamedFilter = TopicCall;
 export interface PublishCall extends TopicCall {
   readonly content: Uint8Array;
   readonly extensions: Extensions;
-  /** Whether the content may be empty, as MQTT and STOMP have it; false when left out. */
+  /** Whether the content may be empty, as MQTT and STOMP allow; false if left out. */
   readonly mayBeEmpty?: boolean;
-  /** Idempotency key: publishes with the same key make one event, and each is answered with it. Undefined for none. */
+  /** Idempotency key: publishes with the same key make one event, and all are answered with its eventId. Undefined for none. */
   readonly key?: string | undefined;
   /**
-   * The session that owns `key`; the caller owns it if left out. A session may use a key again for another publish after {@link Broker.release}. If its
+   * The session that owns `key`; if left out, the caller owns it. After {@link Broker.release}, the session may use the key for another publish. If its
    * client does so without a release, the later publish replaces the earlier one under that key. If another node has taken over the session, nothing is
    * published, and the answer is TIMEOUT.
    */
@@ -44,11 +44,11 @@ export interface PublishCall extends TopicCall {
   readonly placement?: Placement | undefined;
 }
 
-/** Keeps the publishes of a connection in order: it submits the next one only after `onPlaced`, or once this one has settled. */
+/** Keeps the publishes of a connection in order: the connection submits its next publish only after `onPlaced`, or once this one has settled. */
 export interface Placement {
-  /** Called before the publish opens its topic, which does not exist; throws to refuse that. If undefined, the publish is refused with 100101. */
+  /** Called before the publish opens a topic that does not exist; throws to refuse. If undefined, a publish to such a topic is refused with 100101. */
   readonly onOpening: (() => void) | undefined;
-  /** Called once every later submission comes after this publish; if the topic is known, within `submit`. */
+  /** Called when the place of this publish is fixed: later submissions come after it. If the topic is known, `submit` itself calls it. */
   readonly onPlaced: () => void;
 }
 
@@ -147,18 +147,18 @@ export interface GroupHealth {
   readonly subscriptions?: number;
   /** How many callback subscriptions get no events, on all nodes together; as of a few seconds ago. */
   readonly held?: { readonly suspended: number; readonly paused: number };
-  /** Waiting events of this node's subscription that has the most, and age of the oldest waiting event; as of a few seconds ago. */
+  /** The most events that wait for one subscription of this node, and the age of the oldest waiting event; as of a few seconds ago. */
   readonly lag?: { readonly events: number; readonly seconds: number | undefined };
   readonly indexedBlock: number;
   /** The newest block of the chain that this node has seen, final or not. */
   readonly headBlock?: number | undefined;
-  /** The chain, the address of the registry, and the signer; those that are known. */
+  /** The chain, the address of the registry, and the signer, as far as they are known. */
   readonly chain?: Readonly<Record<string, string | number>>;
 }
 
 /** The membership of this node among the nodes that share its store. */
 export interface NodeHealth {
-  /** Where clients reach it, host:port. */
+  /** Where clients reach this node, host:port. */
   readonly address: string;
   readonly isMember: boolean;
   /** Why the node is not a member; undefined when it is. */
@@ -179,9 +179,12 @@ export interface ConnectedSession extends TailSession {
   hasFilter(filter: TopicFilter): boolean;
   /** The origin to name in a publish to the topic, so that this session does not get the event back; undefined if it may get the event. */
   originFor(topic: string): string | undefined;
-  /** Answers whether the ticket was in flight. */
+  /** Acknowledges the event of a ticket. Answers whether that event was in flight. */
   acknowledge(ticket: Ticket): boolean;
-  /** The peer has an event of QoS 2. Answers whether the ticket was in flight; {@link Peer.release} follows once that is recorded. */
+  /**
+   * Call it when the peer has received an event of QoS 2. Answers whether the event was in flight; {@link Peer.release} follows once the receipt is
+   * recorded.
+   */
   receive(ticket: Ticket): boolean;
   /** Acknowledges every event that the peer was given, up to this ticket. Answers whether any was in flight. */
   acknowledgeThrough(ticket: Ticket): boolean;
@@ -262,7 +265,7 @@ export interface AttachOrder {
   readonly onConnected: (attachment: Pick<Attachment, "session" | "isPresent">) => void;
   /** Published if the connection is lost, once the session ends or `delayMs` passes, unless another connection has the session by then. */
   readonly will: WillOrder | undefined;
-  /** How long the session outlives its connection; 0 for not at all. {@link Attachment.detach} may say otherwise. */
+  /** How long the session outlives its connection; 0 for not at all. {@link Attachment.detach} may give another time. */
   readonly expiryMs: number;
   /** If left out, the client adds and removes filters by {@link Attachment}. */
   readonly stream?: StreamOrder | undefined;
@@ -278,12 +281,12 @@ export interface WillOrder {
   readonly expiresAfterMs: number | undefined;
 }
 
-/** A connection's hold on its session: no other connection has the session meanwhile. */
+/** A connection's hold on its session. While the hold lasts, no other connection has the session. */
 export interface Attachment {
   readonly session: ConnectedSession;
   /**
    * Adds filters, or replaces those of the same text; a new filter begins after the newest indexed event. Answers for each whether it is new, or why it
-   * was refused (100702). If the session is stored, its filters are on disk by then. @throws BrokerError if the store cannot write.
+   * was refused (100702). If the session is stored, the filters are on disk before the answer. @throws BrokerError if the store cannot write.
    */
   subscribe(orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
   /** Answers for each filter whether it existed. @throws BrokerError if the store cannot write. */
@@ -300,13 +303,13 @@ export interface Attachment {
    * another connection of this node gets it. A connection of another node does not wait. The promise must not reject.
    */
   linger(until: Promise<void>): void;
-  /** Ends the hold and the session. Returns once that is on disk. @throws what the store throws; the session ends later all the same. */
+  /** Ends the hold and the session. Waits until the end of the session is on disk. @throws what the store throws; the session then ends later. */
   end(): Promise<void>;
 }
 
 /**
- * Every operation of the broker, for gateways of any protocol. Each first checks that the caller is known (100701) and has the right (100702). Inputs are
- * unchecked, as clients wrote them. An invalid input throws a BrokerError of the catalogue, and changes nothing.
+ * Every operation of the broker, for gateways of any protocol. Each first checks that the caller is known (100701) and has the right (100702). Pass inputs as
+ * clients wrote them: an invalid one throws a BrokerError of the catalogue, and changes nothing.
  */
 export interface Broker {
   /** Answers whether it opened the topic; false if the topic was open already. {@link close} answers likewise. */
@@ -318,19 +321,19 @@ export interface Broker {
   /**
    * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
    * in time, with REFUSED (100101, 100112, 100114, 100201, 200202, 200205, 200300, 200301) when it was not published. Throws if the call itself is invalid.
-   * Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, a topic that does not exist is
-   * opened by the same transaction; then it is also REFUSED with 100113 or 100702.
+   * Events of one topic are committed in the order in which they were submitted. If its `placement` allows it, the same transaction opens a topic that does
+   * not exist; such a publish may also be REFUSED with 100113 or 100702.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /**
    * Publishes all calls in one transaction of their own, or none. They must be of one group and without keys (200001). All are refused if one of them
    * would be (see {@link submit}), or if they do not fit into one transaction (100201). Events that were submitted earlier are committed earlier; a
    * connection that keeps its order submits nothing more until this has settled. If another node closes one of the topics meanwhile, none is published
-   * (200202). A registry of an earlier version may commit some of them then; that is REFUSED and logged.
+   * (200202). A registry of an earlier version may then commit some of them; the outcome is still REFUSED, and the broker logs it.
    */
   submitAll(caller: Caller, calls: readonly PublishCall[], onSettled: OnTransactionSettled): void;
   /**
-   * Passes an event to the sessions that are connected to this node and accept such events (`Peer.pass`): it is committed nowhere, and nobody else gets it.
+   * Passes an event without committing it to the chain. Only sessions that are connected to this node and accept such events (`Peer.pass`) get it.
    * The topic need not exist. Throws if the call is invalid; throws 200300 if it would take too long to find the matching filters.
    */
   pass(caller: Caller, call: PublishCall): void;
@@ -341,7 +344,7 @@ export interface Broker {
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean;
   /**
    * Frees a key of a session, so that the next publish with this key makes another event. Answers, once that is on disk, whether the key was in use.
-   * @throws BrokerError 200205, 200211, 200300 if another node has taken over the session, and if the store cannot write.
+   * @throws BrokerError 200205, 200211; also 200300 if another node has taken over the session, or if the store cannot write.
    */
   release(caller: Caller, call: ReleaseCall): Promise<boolean>;
   /**
@@ -351,14 +354,14 @@ export interface Broker {
   authenticate(credential: string | undefined, origin: LogInOrigin): Principal | Promise<Principal>;
   /** Counts a log-in that failed before it gave a credential; delays the answer as {@link authenticate} does for a wrong credential. */
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal>;
-  /** Whether a listener accepts a new connection. If not, it closes it unread: its address has sent too many wrong credentials. */
+  /** Whether a listener accepts a new connection. If not, the listener closes it unread: its address has sent too many wrong credentials. */
   mayConnect(findAddress: () => string | undefined): boolean;
   /** Checks that the caller may connect; for protocols whose connections have no session. @throws BrokerError 100701, 200207. */
   admit(caller: Caller): void;
   /**
    * Gives a connection its session, and ends the connection when the principal loses its rights.
-   * @throws BrokerError 100701, 200205, 200207, 200211, 200300, and for a will what submit throws; for a stream what subscribe throws of its filters,
-   * its identifier (100505, 100108) and its offset.
+   * @throws BrokerError 100701, 200205, 200207, 200211, 200300, and for a will what {@link submit} throws; for a stream also what {@link subscribe} throws
+   * about filters, identifier (100505, 100108) and offset.
    */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   /**
@@ -373,7 +376,7 @@ export interface Broker {
   getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
   /** Checks rights as {@link getEvent} does. */
   getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
-  /** Every live node, also those that deliver no subscription. */
+  /** Lists the subscriptions by live node, including nodes that deliver none. */
   listSubscriptions(caller: Caller): Promise<readonly NodeListing[]>;
   /** Works also for a group that is not up. */
   listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;

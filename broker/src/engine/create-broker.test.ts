@@ -53,7 +53,7 @@ describe("topics", () => {
     expect(await broker.state(topic("a"))).toMatchObject({ name: "a", sequence: 2, closed: false });
   });
 
-  it("refuses to close or describe a topic that never existed", async () => {
+  it("that never existed can be neither closed nor described", async () => {
     const { broker } = await start();
     await expect(broker.close(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
     await expect(broker.state(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
@@ -76,7 +76,7 @@ describe("topics", () => {
     }
   });
 
-  it("refuses a malformed and an unknown group; a blank one means the default group", async () => {
+  it("cannot be opened in a malformed or unknown group; a blank groupId means the default group", async () => {
     const { broker } = await start();
     await expect(broker.open({ topic: "a", groupId: "2" })).rejects.toEqual(refusal("groupUnknown"));
     await expect(broker.open({ topic: "a", groupId: "a b" })).rejects.toEqual(refusal("groupInvalid"));

@@ -253,7 +253,7 @@ class Engine implements RunningBroker {
     cleanup.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
     cleanup.add(() => this.#cluster?.deliveries.stop(signal));
     cleanup.add(() => this.#subscriptions.stop());
-    // No rollback may restart readers after they have been stopped for good.
+    // Ends all rollbacks before the readers stop: a rollback would restart them.
     cleanup.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
     const batchers = this.#groups.all.map(({ batcher }) => batcher);
     cleanup.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));

@@ -44,7 +44,7 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly retentionMsOf?: RetentionOf | undefined;
   /** Undefined if the broker is a single node. */
   readonly cluster?: ClusterOptions | undefined;
-  /** Memory of the process in bytes. If left out, the engine measures nothing periodically: tests run through days of virtual time. */
+  /** Reads the memory of the process in bytes. Tests that run through days of virtual time leave it out: then the engine measures nothing periodically. */
   readonly readMemory?: (() => number) | undefined;
 }
 
@@ -54,14 +54,14 @@ export interface RunningBroker {
   readonly calls: Broker;
   /** The calls of the admin API. */
   readonly operator: Operator;
-  /** Orders that wait for receivers. `stop` ends them too, but then their callers may get no answer. */
+  /** Operators' orders that wait for receivers. {@link stop} ends these orders too, but their callers may then get no answer. */
   readonly runningOrders: Pick<RunningOrders, "stop">;
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
    * Ends a start in progress and the orders that call receivers, commits waiting publishes, ends delivery after the attempts in progress, writes the
-   * cursors, hands subscriptions and leases over to the other nodes, and closes. If a step fails, the next ones still run. Steps are aborted after
-   * `graceMs` in all. If nodes share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
+   * cursors, hands subscriptions and leases over to the other nodes, and closes. If a step fails, the next ones still run. All steps together get `graceMs`;
+   * then the rest is aborted. If nodes share the store, attempts in progress get only the time of a hand-over, and some time is reserved for leaving.
    */
   stop(graceMs: number): Promise<void>;
   /** Like `calls.health`, but without a check of rights. */

@@ -192,7 +192,7 @@ describe("a group whose chain does not answer at the start", () => {
     await expect(broker.start()).rejects.toThrow("chain.sqlite is damaged");
   });
 
-  it("does not block a stop while its chain has not answered", async () => {
+  it("does not block a stop of the broker", async () => {
     const [, away] = build();
     away.ledger.start = async () => new Promise(() => {});
     await start();
@@ -220,7 +220,7 @@ describe("a group that is being indexed", () => {
 });
 
 describe("an outage after the start", () => {
-  it("does not affect reads; health reports one that lasts", async () => {
+  it("does not affect reads, and health reports it only if it lasts", async () => {
     const [, away] = build();
     await start();
     await broker.open({ topic: "a", groupId: "2" });

@@ -33,7 +33,7 @@ export interface GroupLifeOptions {
   readonly processTrouble?: (() => ProcessTrouble) | undefined;
   /** Undefined if the broker is a single node. */
   readonly admission?: Admission | undefined;
-  /** Active subscriptions of the group that this node delivers. */
+  /** Counts the active subscriptions of the group that this node delivers. */
   readonly countSubscriptions: () => number;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -66,7 +66,7 @@ export class GroupLife {
     return this.#parts.role.isFollowing;
   }
 
-  /** Whether the group's chain is in this process, so that it either starts or never will. */
+  /** Whether the group's chain is in this process. If its start fails, a retry would not help. */
   get isOwn(): boolean {
     return this.#parts.group.ledger.isFinal;
   }

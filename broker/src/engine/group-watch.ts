@@ -15,7 +15,7 @@ export interface GroupWatchOptions {
 export class GroupWatch {
   readonly #options: GroupWatchOptions;
   readonly #wereUp = new Set<string>();
-  /** When each group that is down now went down, by the monotonic clock. */
+  /** Since when each unready group has been down, by the monotonic clock. */
   readonly #downSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
 

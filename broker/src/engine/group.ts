@@ -41,7 +41,7 @@ export interface GroupOptions {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   readonly times: KeyJanitorOptions["times"];
-  /** Whether other nodes write the index too. */
+  /** Whether nodes share the store, so that others may write the index. */
   readonly isShared?: boolean;
   /** Prefix of extension keys. */
   readonly extensionPrefix: string;
@@ -80,7 +80,7 @@ export class Group {
   readonly times: BlockTimes;
   readonly origins: EventOrigins;
   readonly #store: Store;
-  /** Whether a block that this node waits for may be indexed as another one: another node may write the index, of a chain that can reorg. */
+  /** Whether the index may get another block in place of one that this node waits for: another node may write the index, and the chain can reorg. */
   readonly #isForeign: boolean;
   readonly #head: SingleFlight<IndexHead | undefined>;
   #closedBecause: string | undefined = chainNotAnswered;
@@ -180,7 +180,7 @@ export class Group {
     return topic;
   }
 
-  /** Whether the index has the wanted state of a topic; call it after its block was indexed. */
+  /** Whether the index has the wanted state of a topic. Call it after the block of the change was indexed. */
   async hasTopicSo({ name, closed }: TopicState): Promise<boolean> {
     return !this.#isForeign || (await this.findTopic(name))?.closed === closed;
   }

@@ -84,7 +84,7 @@ export class GuardedBroker implements Broker {
   }
 
   async exist(caller: Caller, call: TopicCall): Promise<boolean> {
-    // A publish or an open would show it anyway.
+    // Any of these rights is enough: a publish or an open would also show whether the topic exists.
     this.#options.access.authorizeAny(caller, ["read", "publish", "open"], call);
     return this.#options.topics.exist(call);
   }
@@ -127,7 +127,7 @@ export class GuardedBroker implements Broker {
     inlet.submit(call, settled, { callersScope, mayOpen });
   }
 
-  /** Whether the quota allows these publishes now; else calls `refuse` later if refusals can be delayed. @throws BrokerError 200301 if not. */
+  /** Whether the quota allows these publishes now. If not, calls `refuse` later. @throws BrokerError 200301 if no refusal can be delayed now. */
   #mayPublish(
     caller: Caller,
     calls: readonly PublishCall[],
@@ -156,7 +156,7 @@ export class GuardedBroker implements Broker {
     inlet.pass(call);
   }
 
-  /** Reveals nothing about a topic, so it checks no right: the submission that follows does. */
+  /** Reveals nothing about a topic, so it checks no right; the later submission does. */
   whenRoom(_caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean {
     return this.#options.inlet.whenRoom(calls, callback);
   }
@@ -194,7 +194,7 @@ export class GuardedBroker implements Broker {
     // The key of a stream is its subscription identifier, which only its owner may use.
     const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;
     access.countConnection(caller, nameOf({ ...order, key, groupId: groups.get(order.groupId).id }));
-    // Else a client over its quota could still publish wills by connecting again and again.
+    // Count the will as a publish: else a client over its quota could publish wills by connecting again and again.
     if (order.will !== undefined) access.countPublishes(caller, [order.will.call]);
     return sessions.attach(caller, { ...order, key }, peer);
   }
@@ -304,7 +304,7 @@ function keyScopeOf(principal: Principal): string {
   return principal.kind === "known" ? `principal ${principal.id}` : "";
 }
 
-/** Keys of two principals cannot collide: a principal's id contains no space. */
+/** A session key that is unique among all principals: a principal's id contains no space. */
 function sessionKeyOf(principal: Principal, key: string): string {
   return principal.kind === "known" ? `${principal.id} ${key}` : key;
 }

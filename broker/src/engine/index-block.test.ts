@@ -97,7 +97,7 @@ it("records a malformed batch as skipped sequences, and reserves no positions fo
   expect(result?.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
 });
 
-it("reserves positions for a batch beyond the limits, so that others have the same positions as on a node with wider limits", () => {
+it("reserves positions for a batch beyond the limits, so that other batches get the same positions under wider limits", () => {
   const beyond: LedgerEntry = {
     ...place,
     kind: "events-malformed",

@@ -98,7 +98,7 @@ class BlockDraft {
     });
   }
 
-  /** Skips a batch beyond the highest sequence. Then every later batch of the topic is beyond it too. */
+  /** Indexes a batch or skips it. If one batch is beyond the highest sequence, so is every later batch of the topic. */
   #take(entry: LedgerEntry & { kind: "events-committed" | "events-malformed" }, topic: TopicName): void {
     if (isBeyondLastSequence(entry.firstSequence, entry.count)) {
       this.#leave(entry, {
@@ -129,7 +129,10 @@ class BlockDraft {
     });
   }
 
-  /** Index in the block for the first of `count` events. After a batch without room, no batch gets room: if a transaction's last batch is indexed, all are. */
+  /**
+   * Reserves positions for `count` events. Returns the index in the block of the first event; undefined if they do not fit. Then no later batch fits either:
+   * so if the last batch of a transaction is indexed, all its batches are.
+   */
   #takeRoom(count: number): number | undefined {
     const place = this.#eventCount;
     const isFull = place + count > eventsPerBlockMax;

@@ -18,7 +18,7 @@ export class IndexProgress {
     return this.#blockNumber;
   }
 
-  /** Number of rollbacks of the index that this node has seen; -1 before its first read. Used only where nodes share the store. */
+  /** Number of rollbacks of the index that this node has seen; -1 before the node's first read of the index. Used only if nodes share the store. */
   get generation(): number {
     return this.#generation;
   }
@@ -45,7 +45,7 @@ export class IndexProgress {
     }
   }
 
-  /** Rolls back to a block. Waits for later blocks return false: those blocks may never come. */
+  /** Rolls back to a block. Calls of {@link waitFor} for later blocks return false: those blocks may never come. */
   rollBackTo(blockNumber: number): void {
     this.#version += 1;
     this.#blockNumber = Math.min(this.#blockNumber, blockNumber);

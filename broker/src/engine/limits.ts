@@ -1,4 +1,4 @@
-/** Every bound of the engine, with its unit last. Defaults are in `docs/limits.md`; a setting may change those that `Settings` names. */
+/** Every bound of the engine; each name contains the unit. Defaults are in `docs/limits.md`; a setting may change those that `Settings` names. */
 export interface EngineLimits {
   /** Bytes of one event's content. */
   readonly contentBytesMax: number;
@@ -10,7 +10,7 @@ export interface EngineLimits {
   readonly publishBytesWaitingMax: number;
   /** Longest wait, after a transaction has ended, for further publishes of the callers that it answered. */
   readonly lingerMsMax: number;
-  /** Age of a transaction in progress after which another one is sent beside it, even if it is not full. */
+  /** Age of a transaction in progress after which the next one is sent beside it, even if the next one is not full. */
   readonly pipelineAfterMs: number;
   /** How long a transaction and the indexing of its block may take before callers are answered TIMEOUT. */
   readonly transactionTimeoutMs: number;
@@ -22,11 +22,11 @@ export interface EngineLimits {
   readonly publishKeysPerSessionMax: number;
   /** How long a publish key is kept. */
   readonly publishKeyKeptMs: number;
-  /** Maximum number of subscriptions of all nodes. Nodes count them once a second, so they may exceed it by those created meanwhile. */
+  /** Maximum number of subscriptions of all nodes. Nodes count once a second, so subscriptions that are created within a second may exceed it. */
   readonly subscriptionsMax: number;
-  /** Maximum number of subscriptions to one receiver (scheme, host and port of the url). Nodes may exceed it likewise. */
+  /** Maximum number of subscriptions to one receiver (scheme, host and port of the url). It may be exceeded as `subscriptionsMax` may. */
   readonly subscriptionsPerReceiverMax: number;
-  /** Maximum number of sessions connected to one node, and of stored sessions without a connection in each group. Each takes about 2 KiB, and its filters. */
+  /** Maximum number of sessions connected to one node, and of stored sessions without a connection in each group. Each takes about 2 KiB plus its filters. */
   readonly sessionsMax: number;
   /** Rejections (STOMP NACK) of one event after which its session is suspended. With the waits between them they take 13 seconds. */
   readonly rejectionsMax: number;
@@ -44,7 +44,7 @@ export interface EngineLimits {
   readonly feedReadsMax: number;
   /** Memory for recently read batches, shared by all readers: encoded events, and an estimate for the decoded ones. */
   readonly recentBytesMax: number;
-  /** Memory for batches that all readers keep while they are behind. Above it, those that have been idle for longest drop theirs. */
+  /** Memory for batches that all readers keep while they are behind. Above it, the readers that have been idle for longest drop their batches. */
   readonly heldBytesMax: number;
   /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
@@ -58,7 +58,10 @@ export interface EngineLimits {
   readonly giveUpAfterMs: number;
   /** Wait before cursors that could not be written are written again; it doubles with each failure. */
   readonly progressRetryDelayMsMin: number;
-  /** Longest wait before unwritten cursors are written again. After an outage of the store and a kill, events acknowledged within it are repeated. */
+  /**
+   * Longest wait before unwritten cursors are written again. If the broker is killed after an outage of the store, events acknowledged within this wait are
+   * repeated.
+   */
   readonly progressRetryDelayMsMax: number;
   /** Wait between two scrubs of a group's index; 0 for no scrubs. */
   readonly scrubPeriodMs: number;

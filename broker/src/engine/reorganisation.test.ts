@@ -21,7 +21,7 @@ async function start(options: TestEngineOptions = {}): Promise<string> {
   return engine.subscribe("#", { offset: "OFFSET_FIRST" });
 }
 
-it("a removed event is not found, with a message that names the reorg", async () => {
+it("getEvent of an event that a reorg removed fails with a message that names the reorg", async () => {
   await start();
   const kept = await engine.publish("a", "1");
   const gone = await engine.publish("a", "2");
@@ -201,7 +201,7 @@ it("subscribe refuses the offset of a removed event", async () => {
   await expect(engine.subscribe("a", { offset: gone })).rejects.toEqual(refusal("eventNotExist"));
 });
 
-it("after a reorg during a stop, the moved event is delivered once more and counted once", async () => {
+it("an event that a reorg moves while the broker stops is delivered once more and counted once", async () => {
   const id = await start();
   engine.sink.receive("http://receiver/", async () => {
     await new Promise<void>((resolve) => void engine.clock.after(40, resolve));

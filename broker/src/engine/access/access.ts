@@ -20,7 +20,7 @@ import type { Quotas } from "./quotas.ts";
 import { namesOf, namesOfOwner } from "./tenant.ts";
 import type { PublishCall } from "../broker.ts";
 
-/** The group that a call names, by default the default group, and its topic if it has one. */
+/** What a call names: its group, undefined for the default group, and its topic if it has one. */
 export interface Named {
   readonly groupId: string | undefined;
   readonly topic?: string | undefined;
@@ -104,7 +104,7 @@ export class Access {
     return held?.then((isAnswered) => (isAnswered ? principal : tooMany)) ?? principal;
   }
 
-  /** Why the principal has no rights; undefined also while the policy cannot say. */
+  /** Why the principal has no rights; undefined if it may have some, or while the policy cannot say. */
   #findFault(principal: Principal): string | undefined {
     try {
       return this.#policy.findFault(principal);
@@ -119,7 +119,7 @@ export class Access {
     this.#check(caller, named, { action, details: topic === undefined ? action : `${action} ${quote(topic)}` });
   }
 
-  /** Checks that the caller has one of several rights. @throws BrokerError as {@link authorize} does for the first. */
+  /** Checks that the caller has one of several rights. @throws BrokerError as {@link authorize} does for the first right. */
   authorizeAny(caller: Caller, actions: readonly [Action, ...Action[]], named: Named): void {
     const [first] = actions;
     const allowed = actions.find((action) => this.isAllowed(caller, action, named));
@@ -161,7 +161,7 @@ export class Access {
     this.#quotas?.countPublishes(caller, calls);
   }
 
-  /** Calls `answer` later, to refuse then; returns false if the caller must refuse now. */
+  /** Delays a refusal: calls `answer` later. Returns false if the refusal must be given now. */
   holdRefusal(answer: () => void): boolean {
     return this.#quotas?.refusals.hold(answer) === true;
   }

@@ -23,7 +23,7 @@ export type AuditSubject = Pick<
   | "reason"
 >;
 
-/** An order, and who gave it. */
+/** An operator's order, and who gave it. */
 export interface AuditedOrder<Result> {
   readonly caller: Caller;
   readonly action: string;
@@ -34,17 +34,17 @@ export interface AuditedOrder<Result> {
 
 /** Lines about refusals and reads that one principal or address may cause at once; it gets one more each second. */
 const linesOfOneMax = 20;
-/** Lines about refusals and reads that all together may cause at once. */
+/** Lines about refusals and reads that all principals and addresses together may cause at once. */
 const linesMax = 200;
-/** Lines about refusals and reads that all together may cause each second beyond that. */
+/** Lines about refusals and reads that all principals and addresses together may cause each second beyond that. */
 const linesPerSecondMax = 50;
 /** Lines about filters of sessions that one principal may cause at once. */
 const filterLinesOfOneMax = 200;
 /** Lines about filters of sessions that one principal may cause each second beyond that. */
 const filterLinesOfOnePerSecondMax = 5;
-/** Lines about filters of sessions that all together may cause at once. */
+/** Lines about filters of sessions that all principals and addresses together may cause at once. */
 const filterLinesMax = 2_000;
-/** Lines about filters of sessions that all together may cause each second beyond that. */
+/** Lines about filters of sessions that all principals and addresses together may cause each second beyond that. */
 const filterLinesPerSecondMax = 100;
 /** Maximum number of principals and addresses whose lines are counted one by one. */
 const sourcesMax = 10_000;
@@ -106,7 +106,7 @@ export class AuditTrail {
     }
   }
 
-  /** Writes that something changed in the store or on the chain. Each change costs a write there, so these lines are not limited. */
+  /** Writes that something changed in the store or on the chain. Each change costs such a write, so these lines are not limited. */
   recordChange(caller: Caller, action: string, subject: AuditSubject): void {
     this.#write({ ...toSubject(caller), action, outcome: "done", ...subject });
   }
@@ -122,7 +122,7 @@ export class AuditTrail {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "done", ...subject });
   }
 
-  /** Writes that a call failed, if that is a refusal of the caller. */
+  /** Writes that a call was refused because of the caller. Ignores other errors. */
   recordRefusal(
     caller: Caller,
     { action, error }: { readonly action: string; readonly error: unknown },
@@ -160,7 +160,7 @@ export class AuditTrail {
 
   #write(line: Omit<AuditLine, "time">): void {
     const entries = Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
-    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // It has the same fields.
+    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // `cut` changes no field's name.
   }
 }
 

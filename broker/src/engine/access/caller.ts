@@ -35,7 +35,7 @@ export interface Known {
   readonly rules: RuleSet;
   /** Milliseconds since the epoch; undefined for never. */
   readonly expiresAt: number | undefined;
-  /** The key that the caller gave; undefined for a token, and for a principal that was found by what it owns. */
+  /** The key that the caller gave; undefined for a token, and for a principal that `Policy.recall` found. */
   readonly keyId: string | undefined;
   /** The token that the caller gave, if any. Then the principal has only the rights of this token. */
   readonly token?: TokenMark | undefined;

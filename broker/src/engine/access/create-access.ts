@@ -28,11 +28,11 @@ export interface AccessOptions {
   readonly defaultGroupId: GroupId;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Decides who may do what if `keys` is undefined; left out, everybody may do everything. */
+  /** Decides who may do what if `keys` is undefined; if both are left out, everybody may do everything. */
   readonly policy?: Policy | undefined;
   /** Undefined if access is off: clients need no credential. */
   readonly keys?: KeyOptions | undefined;
-  /** Gets a line for each thing that somebody did; undefined for none. */
+  /** Where the lines of the audit log go; undefined for no audit log. */
   readonly auditLog?: AuditLog | undefined;
   /** Counts topics for quotas. */
   readonly store: TopicQuotaOptions["store"];
@@ -56,7 +56,7 @@ interface Ring {
   stop(): Promise<void>;
 }
 
-/** `onChecked` is called several times a second with the owners whose rights may have changed. */
+/** Builds {@link Access} and its parts. Calls `onChecked` several times a second with the owners whose rights may have changed. */
 export function createAccess(options: AccessOptions, onChecked: (changed: ChangedOwners) => void): CreatedAccess {
   const { defaultGroupId, keys, policy = allowAll, clock, auditLog, store, ledgers } = options;
   const trail = auditLog && new AuditTrail({ auditLog, clock });

@@ -4,7 +4,7 @@ import { equalsInConstantTime, formatKeyCredential, parseKeyCredential } from ".
 const [id, secret] = ["0123456789abcdef", `${"s".repeat(41)}-_`];
 
 describe("a key", () => {
-  it("is parsed as it was formatted", () => {
+  it("is parsed into the parts from which it was formatted", () => {
     expect(parseKeyCredential(formatKeyCredential({ id, secret }))).toEqual({ id, secret });
   });
 

@@ -24,7 +24,7 @@ function noteMany(address: string, count: number): void {
   for (let index = 0; index < count; index += 1) void note(address);
 }
 
-it("answers 20 failures of an address at once, further ones after a second, and each second one more at once", async () => {
+it("answers 20 failed log-ins of an address at once, later ones after a second, and one more at once for each second", async () => {
   for (let count = 0; count < 20; count += 1) expect(note("10.0.0.1")).toBeUndefined();
   const held = note("10.0.0.1");
   let answered: boolean | undefined;
@@ -93,14 +93,14 @@ describe("new connections", () => {
     expect(countTaken(1_000)).toBe(1_000);
   });
 
-  it("of one IPv6 /64 count as of one address", () => {
+  it("of one IPv6 /64 network count as those of one address", () => {
     noteMany("2001:db8:1:2::1", 20 + heldPerAddressMax);
     for (let count = 0; count < floodConnectionsMax; count += 1) mayConnect(`2001:db8:1:2::${count}`);
     expect([mayConnect("2001:db8:1:2::ffff"), mayConnect("2001:db8:1:3::1")]).toEqual([false, true]);
   });
 });
 
-it("counts an IPv6 /64 as one address, but not loopback or IPv4 addresses", () => {
+it("counts log-ins of an IPv6 /64 network as of one address, but not those of loopback or IPv4 addresses", () => {
   for (let host = 1; host <= 20; host += 1) void note(`2001:db8:1:2::${host}`);
   expect(note("2001:db8:1:2:3:4:5:6")).toBeInstanceOf(Promise);
   expect(note("2001:db8:1:3::1")).toBeUndefined();
@@ -129,7 +129,7 @@ it("counts an IPv6 /64 whose last group is zero as one address", () => {
   expect(note("2001:db8:1::3:5:6")).toBeInstanceOf(Promise);
 });
 
-it("forgets the address that was quiet for longest when too many others fail", () => {
+it("forgets the address whose last failed log-in is oldest when too many others fail", () => {
   noteMany("10.0.0.1", 21);
   for (let index = 0; index < addressesMax; index += 1) void note(`host ${index}`);
   expect(note("10.0.0.1")).toBeUndefined();

@@ -22,7 +22,7 @@ export const heldPerAddressMax = 100;
 const heldMax = 2_000;
 /** New connections of a flooding address that are accepted at once, and per second; further ones are closed unread. */
 export const floodConnectionsMax = 100;
-/** Addresses that are remembered; a further one replaces the one without a failed log-in for the longest time. */
+/** Addresses that are remembered; a further one replaces the one whose last failed log-in is oldest. */
 export const addressesMax = 10_000;
 /** Log lines about failed log-ins that may come at once; one more is allowed each second. */
 const linesMax = 20;
@@ -60,7 +60,10 @@ export class FailedLogIns {
     this.#lines = new Allowance({ atOnce: linesMax, perSecond: 1 }, clock);
   }
 
-  /** Notes a failed log-in. Returns undefined to answer at once; else a promise that settles when to answer, with false for no answer. */
+  /**
+   * Notes a failed log-in. Returns undefined to answer at once; else a promise that resolves when it is time: with true to answer, with false to give no
+   * answer.
+   */
   note(origin: LogInOrigin, reason: string): Promise<boolean> | undefined {
     this.#log(origin, reason);
     const network = toNetwork(origin.address ?? "");
@@ -108,7 +111,7 @@ export class FailedLogIns {
     });
   }
 
-  /** Moves the address to the end of the map, so that the first one is the oldest. */
+  /** Finds or adds the state of an address, and moves it to the end of the map, so that the first one is the oldest. */
   #find(network: string): Address {
     const known = this.#addresses.get(network);
     const address = known ?? { allowance: new Allowance({ atOnce: atOnceMax, perSecond: 1 }, this.#clock), held: 0 };

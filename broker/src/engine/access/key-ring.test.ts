@@ -184,7 +184,7 @@ describe("the keys of one owner", () => {
     expect([allows("publish"), allows("subscribe")]).toEqual([true, false]);
   });
 
-  it("are not those of a principal with the same name in another tenant, or without a tenant", async () => {
+  it("give no rights to a principal with the same name in another tenant or without a tenant", async () => {
     await table.insertApiKey(keyOf(ids[1], { tenant: undefined }), 10);
     await table.insertApiKey(keyOf(ids[2], { tenant: "other" }), 10);
     await clock.advance(keysReadEveryMs + 1);
@@ -255,7 +255,7 @@ describe("a stored role", () => {
     expect(faultOf(credentialOf(ids[0]))).toBeUndefined();
   });
 
-  it("that is damaged refuses its owners and is named in a warning, until it is put again", async () => {
+  it("that is damaged refuses its owners and is named in a warning, until it is stored again", async () => {
     damagedRole = "limits";
     await table.putRole({ name: "limits", rules: [{ effect: "deny", actions: ["read"] }] }, 10);
     await table.insertApiKey(keyOf(ids[1], { roles: ["producer", "limits"] }), 10);

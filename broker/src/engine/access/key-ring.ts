@@ -59,7 +59,7 @@ const wrong = { kind: "rejected", reason: "the credential is none of this broker
 export class KeyRing {
   readonly roles: RoleTable;
   readonly #parts: KeyRingParts;
-  /** The principal of each connection's certificate, so that each of its calls has the same one. */
+  /** The principal of each connection's certificate, so that all calls of a connection have the same principal. */
   readonly #certified = new WeakMap<ClientCertificate, Principal>();
   readonly #entries = new Map<string, Entry>();
   readonly #byOwner = new Map<Owner, Set<string>>();
@@ -146,7 +146,7 @@ export class KeyRing {
     return isStale ? "the keys cannot be read" : undefined;
   }
 
-  /** Names roles that keys have but that do not exist. */
+  /** A warning that names the roles which keys have but which do not exist. */
   findWarning(): string | undefined {
     return this.#warning;
   }
@@ -248,7 +248,7 @@ export class KeyRing {
     }
   }
 
-  /** A missing or damaged role may have denied something, so an owner of a key with it is refused until the role is there again. */
+  /** A missing or damaged role may have denied something, so an owner of a key with it is refused until the role is stored again. */
   #lookForMissingRoles(): void {
     const missing = new Set<string>();
     this.#lacking.clear();
@@ -282,7 +282,7 @@ export class KeyRing {
   }
 }
 
-/** No key has such an id. */
+/** The id of a certificate's entry. No key has such an id. */
 function certificateId(name: string): string {
   return `certificate ${name}`;
 }

@@ -25,7 +25,7 @@ function rulesOf(...mappings: readonly Partial<TokenMapping>[]): LastingRules {
 const mayReceive = (rules: LastingRules, owner: string, topic: string): boolean | undefined =>
   rules.of(owner as never)?.allows("subscribe", { groupId: "1", topic });
 
-it("come from the issuer of the owner's tenant, and are bound to the owner's name", () => {
+it("lasting rules come from the issuer of the owner's tenant, and are bound to the owner's name", () => {
   const rules = rulesOf({ tenant: "acme", lastingRoles: ["reader"] }, { tenant: "globex" });
   expect(mayReceive(rules, "acme/shop", "acme/shop/x")).toBe(true);
   expect(mayReceive(rules, "acme/shop", "acme/other/x")).toBe(false);
@@ -34,13 +34,13 @@ it("come from the issuer of the owner's tenant, and are bound to the owner's nam
   expect(rules.of("shop" as never), "no tenant").toBeUndefined();
 });
 
-it("from an issuer whose tokens name the tenant apply to every tenant, and not to owners without a tenant", () => {
+it("lasting rules from an issuer whose tokens name the tenant apply to every tenant, and not to owners without a tenant", () => {
   const rules = rulesOf({ tenantClaim: "org", lastingRoles: ["reader"] });
   expect(mayReceive(rules, "acme/shop", "acme/shop/x")).toBe(true);
   expect(rules.of("shop" as never)).toBeUndefined();
 });
 
-it("from an issuer without tenants apply neither to owners with a tenant nor to anonymous ones", () => {
+it("lasting rules from an issuer without tenants apply neither to owners with a tenant nor to the anonymous owner", () => {
   const rules = rulesOf({ lastingRoles: ["own"] });
   expect(mayReceive(rules, "shop", "shop/x")).toBe(true);
   expect(rules.of("acme/shop" as never)).toBeUndefined();

@@ -40,7 +40,7 @@ export class LastingRules {
   }
 }
 
-/** Whether an issuer's tokens can name principals of a tenant. Only one issuer can: with several issuers, no two have the same tenant. */
+/** Whether an issuer's tokens can name principals of a tenant. Only one issuer's tokens can: with several issuers, no two have the same tenant. */
 function mayName({ tenant, tenantClaim }: TokenMapping, asked: string | undefined): boolean {
   return tenantClaim === undefined ? tenant === asked : asked !== undefined;
 }

@@ -208,7 +208,7 @@ it("gives two principals with the same client name two sessions, which neither c
   expect(one.session.filterCount).toBe(0);
 });
 
-it("delays answers to wrong keys from one address, but not to a right key from there", () => {
+it("delays answers to wrong keys from an address, but not to a right key from the same address", () => {
   const wrong = formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) });
   for (let count = 0; count < 20; count += 1) expect(calls.authenticate(wrong, testCaller)).not.toBeInstanceOf(Promise);
   expect(calls.authenticate(wrong, testCaller)).toBeInstanceOf(Promise);
@@ -216,7 +216,7 @@ it("delays answers to wrong keys from one address, but not to a right key from t
   expect(calls.authenticate(wrong, { ...testCaller, address: "10.0.0.1" })).not.toBeInstanceOf(Promise);
 });
 
-it("closes connections of a flood of wrong keys without an answer, and accepts few new ones of its address", async () => {
+it("closes connections without an answer when an address sends too many wrong keys, and accepts few new ones from it", async () => {
   const wrong = formatKeyCredential({ id: idOf("one"), secret: "A".repeat(43) });
   const address = "192.0.2.1";
   const tries = 20 + heldPerAddressMax + 1;
@@ -261,7 +261,7 @@ it("checks the receiver only for the owner, so that others do not learn its answ
   expect(asked).toEqual(["http://one/"]);
 });
 
-it("refuses a stream without the right to each filter, and another principal while its client is away", async () => {
+it("refuses a stream to a caller without the right to each filter, and to another principal while its client is away", async () => {
   const stream = { acknowledges: true, offset: undefined };
   const id = "5f1c0b2e-0000-4000-8000-000000000004";
   const order = (...filters: readonly string[]) =>
@@ -274,7 +274,7 @@ it("refuses a stream without the right to each filter, and another principal whi
   expect(await codeOf(() => calls.attach(by("one"), order("a/#"), new RecordingPeer()))).toBeUndefined();
 });
 
-it("lets a will open its topic only if the principal that left it has the right to open", async () => {
+it("lets a will open its topic only if the will's principal has the right to open", async () => {
   await insert("publisher", "publisher");
   await engine.clock.advance(1_000);
   for (const [name, topic] of [
@@ -291,7 +291,7 @@ it("lets a will open its topic only if the principal that left it has the right 
   expect(topics.map(({ name }) => name)).toEqual(["a/b", "a/opened"]);
 });
 
-it("refuses a transaction with one publish without the right, and a pass without the right", async () => {
+it("refuses a transaction or a pass with an event that the caller has no right to publish", async () => {
   const call = { groupId: undefined, content: new Uint8Array([1]), extensions: [] };
   const [own, foreign] = [
     { ...call, topic: "a/b" },

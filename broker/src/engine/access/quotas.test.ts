@@ -76,7 +76,7 @@ describe("publishes", () => {
     expect(publish(principal, 0)).toMatchObject({ code: 200_301 });
   });
 
-  it("that the principal's quota refuses do not count for the tenant's", async () => {
+  it("that the principal's quota refuses do not count towards the tenant's quota", async () => {
     publish(known("small", "acme"), 10_000);
     for (let index = 0; index < 100; index += 1) publish(known("small", "acme"), 1);
     for (let index = 0; index < 49; index += 1) expect(publish(known("shop", "acme"), 1)).toBeUndefined();

@@ -18,7 +18,7 @@ import { type Caller, nobody, type Principal } from "./caller.ts";
 
 /** Number of accounts at which unused ones are removed. */
 const accountsSweptMin = 1_000;
-/** Retry time, in milliseconds, of a refusal that lasts until something else ends. */
+/** Retry time, in milliseconds, of a refusal that lasts until a connection ends or a stored thing is removed. */
 const storedRetryAfterMs = 10_000;
 
 interface Account {
@@ -63,8 +63,9 @@ export class Quotas {
   }
 
   /**
-   * Counts a connection until it ends; a second call counts nothing. A connection that takes over its `session` is admitted at the limit, since it ends
-   * the former one; a third at the same time is not. Call the returned function once to stop counting earlier. @throws BrokerError 200301.
+   * Counts a connection until it ends; a second call for the same connection counts nothing. A connection that takes over its `session` is admitted at the
+   * limit, since it ends the former connection; a third connection of that session at the same time is not. Call the returned function once to stop
+   * counting earlier. @throws BrokerError 200301.
    */
   countConnection({ principal, signal }: Pick<Caller, "principal" | "signal">, session?: string): () => void {
     if (signal.aborted || this.#connected.has(signal)) return nothing;
@@ -159,7 +160,7 @@ export class Quotas {
     return account;
   }
 
-  /** Removes accounts that are equal to a new one. Tokens can bring any number of principals. */
+  /** Removes accounts whose state is that of a new one. Tokens can bring any number of principals. */
   #sweep(): void {
     const now = this.#clock.monotonic();
     for (const [name, { publishes, bytes, callbacks, connections }] of this.#accounts) {

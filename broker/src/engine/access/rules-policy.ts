@@ -23,7 +23,7 @@ const ruleActionOf: { readonly [Name in Action]: RuleAction | undefined } = {
   health: undefined,
 };
 
-/** Decides by the rules of keys and tokens. Without one of them, only the action `health` is allowed. */
+/** Decides by the rules of keys and tokens. A caller without a valid credential may do only the action `health`. */
 export class RulesPolicy implements Policy {
   readonly #keys: KeyRing;
   readonly #tokens: TokenRing | undefined;
@@ -84,7 +84,7 @@ export class RulesPolicy implements Policy {
     return this.#keys.rulesOf(owner) ?? this.#tokens?.lasting.of(owner);
   }
 
-  /** An owner that has or had a key is judged by its keys alone: revoking its last key ends all its rights. */
+  /** An owner that has or had a key is judged only by its keys: revoking its last key ends all its rights. */
   #hasLasting(owner: Owner): boolean {
     return this.#keys.rulesOf(owner) === undefined && this.#tokens?.lasting.of(owner) !== undefined;
   }

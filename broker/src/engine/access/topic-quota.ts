@@ -24,7 +24,7 @@ export interface Opening {
 /** Ends the count of an opening. Call it once the topic is in the index or was not opened (`known`), or if the chain may still open it (`unknown`). */
 type EndOpening = (fate: "known" | "unknown") => void;
 
-/** How long an opening with unknown outcome is counted, in milliseconds. By then the index has it, or the chain has dropped it. */
+/** How long an opening with unknown outcome is counted, in milliseconds. By then the index has the topic, or the chain has dropped the transaction. */
 export const unknownCountedMs = 600_000;
 
 const nothing: EndOpening = () => {};

@@ -120,7 +120,7 @@ it("a withdrawn right takes effect at every node within a second, also for event
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
-/** The receiver accepts every event except "2", whose topic loses the right. */
+/** The outcome of an attempt: the receiver accepts every event except "2", whose topic loses the right. */
 function toOutcome(text: string) {
   return text === "2" ? ({ status: "failed", reason: "500" } as const) : ({ status: "accepted" } as const);
 }

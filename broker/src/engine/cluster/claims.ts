@@ -76,7 +76,7 @@ export class Claims implements Ownership {
     }
   }
 
-  /** Aborts on a hint about the subscription. */
+  /** Returns a signal that aborts on the next hint about the subscription or the nodes. */
   #nextHint(id: SubscriptionId): Disposable & { readonly signal: AbortSignal } {
     const heard = new AbortController();
     const unlisten = this.#options.member.onHint((hint) => {

@@ -26,7 +26,7 @@ const steps = fc.array(
 
 /** Attempts that each event needs at each subscription. */
 const attemptsNeeded = 3;
-/** Well above the waits between that many attempts, and far below the larger clock steps. */
+/** Failed time after which a subscription is suspended: well above the waits between `attemptsNeeded` attempts, far below the larger clock steps. */
 const giveUpAfterMs = 60 * second;
 
 it.each([1, 3])(

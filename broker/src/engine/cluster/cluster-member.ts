@@ -28,7 +28,7 @@ export interface ClusterMemberOptions {
   readonly onMembershipEnded: () => void;
 }
 
-/** Membership durations to wait for a taken address before reporting it. The row of a killed process expires after one. */
+/** Membership durations to wait for a taken address before reporting it. The row of a killed process expires after one such duration. */
 const patience = 3;
 
 /** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest can still be in progress at the server. */
@@ -47,7 +47,7 @@ export class ClusterMember implements Member {
    * next join replaces them.
    */
   #former: readonly NodeId[] = [];
-  /** Replaced as soon as it is resolved, so that nobody waits for a past join. */
+  /** Resolves at the next join, and is then replaced, so that nobody waits for a past join. */
   #nextJoining = createDeferred<void>();
   #current: LiveMembership | undefined;
   #isDraining = false;
@@ -215,7 +215,7 @@ export class ClusterMember implements Member {
     this.#options.onMembershipEnded();
   }
 
-  /** Sends a renewal each third of the membership, answered or not, until it has ended. */
+  /** Sends a renewal every third of `membershipMs`, even if the last one has no answer yet, until the membership has ended. */
   async #keep(membership: LiveMembership): Promise<void> {
     const { clock, limits } = this.#options;
     while (membership.isLive()) {

@@ -114,7 +114,7 @@ describe("any node serves any call", () => {
   });
 });
 
-describe("the delivering node", () => {
+describe("delivery by several nodes", () => {
   it("subscriptions are balanced when nodes join and leave", async () => {
     await start(2);
     await subscribeMany(12);
@@ -224,7 +224,7 @@ describe("the delivering node", () => {
   });
 
   it.each(["does not own", "may not write"])(
-    "a node that finds that it %s a subscription any more ends its delivery",
+    "a node ends the delivery of a subscription that it %s any more",
     async (how) => {
       await start(1);
       const { coordinator, store } = cluster.shared;
@@ -262,7 +262,7 @@ describe("the delivering node", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2]));
   });
 
-  it("a suspended subscription stays suspended, and resumes at the node that gets the subscribe", async () => {
+  it("a suspended subscription gets no event until a client subscribes again, and then resumes at the node of that call", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.sink.receive("http://receiver/", () => ({ status: "gone", reason: "410" }));
@@ -290,7 +290,7 @@ describe("the listing", () => {
     ]);
   });
 
-  it("counts acknowledgements of the asked node that are not written yet", async () => {
+  it("counts the acknowledgements that the asked node has not written yet", async () => {
     await start(2);
     await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(0, "a", "1"));
@@ -309,7 +309,7 @@ describe("the listing", () => {
     expect(listing.map(({ address, subscriptions }) => [address, subscriptions.length])).toEqual([["node-1:1", 4]]);
   });
 
-  it("counts waiting events of another node from the cursor in the store", async () => {
+  it("counts the waiting events of another node's subscriptions from their cursors in the store", async () => {
     await start(2);
     cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "503" }));
     await cluster.run(cluster.subscribe(0, "a"));

@@ -98,7 +98,7 @@ it("stop waits for a hanging read of rows only until its deadline", async () => 
   reads.release();
 });
 
-it("a late read under an ended membership does not touch workers of the next one", async () => {
+it("a late read under an ended membership does not touch workers of the next membership", async () => {
   await start(1);
   const { store, coordinator } = cluster.shared;
   const { ids } = cluster.node(0);

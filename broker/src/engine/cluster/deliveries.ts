@@ -40,8 +40,8 @@ export interface DeliveriesOptions {
 }
 
 /**
- * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn,
- * and while no index rolls back. Outside such a turn, workers stop only when a membership ends, and for a rollback.
+ * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn (`turns`),
+ * and never while the index rolls back. Outside such a turn, workers stop only when a membership ends, and for a rollback.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;
@@ -49,7 +49,7 @@ export class Deliveries {
   readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
-  /** Tasks that start and end workers (`#settling`) and that hand over (`#giving`), also of memberships that have ended. */
+  /** Tasks in progress that start and end workers (`#settling`) or hand over (`#giving`); some may belong to a membership that has ended. */
   readonly #settling = new Set<Promise<void>>();
   readonly #giving = new Set<Promise<void>>();
   #membership: Membership | undefined;
@@ -76,7 +76,7 @@ export class Deliveries {
   }
 
   /**
-   * Begins no further starts and hand-overs; workers keep running. Returns when no task can start a worker, or when `signal` aborts. Workers may still be
+   * Begins no further starts and hand-overs; workers keep running. Waits until no task can start a worker, or `signal` aborts. Workers may still be
    * ending for a hand-over.
    */
   async stop(signal: AbortSignal): Promise<void> {

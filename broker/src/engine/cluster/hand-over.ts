@@ -9,7 +9,7 @@ import { Deadline, untilAborted } from "../time.ts";
 /** How long an attempt in progress may take while another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;
 
-/** How long a hand-over waits for all workers before it hands over those that have ended, in milliseconds. */
+/** How long a hand-over waits for all workers before it hands over the subscriptions of those that have ended, in milliseconds. */
 const soonMs = 50;
 /** How often a stopping node releases the subscriptions whose workers have ended, in milliseconds. */
 const releaseEveryMs = 100;
@@ -50,8 +50,8 @@ export class HandOver {
   }
 
   /**
-   * Ends these workers within `graceMs`, and releases each subscription as its worker ends: other nodes take it over while slower workers still end. Those
-   * that are not released before `signal` aborts become free when this node leaves.
+   * Ends the workers of these subscriptions within `graceMs`, and releases each subscription as its worker ends: other nodes take it over while slower
+   * workers still end. Subscriptions that are not released before `signal` aborts become free when this node leaves.
    */
   async giveAll(
     keys: readonly SubscriptionKey[],

@@ -12,7 +12,7 @@ export interface LiveMembershipOptions {
 
 /**
  * A membership that ends by this node's own clock before it ends at the coordinator: 5/6 of `membershipMs` after the last answered renewal was sent.
- * The coordinator counts the whole time from the receipt, which is later.
+ * The coordinator counts the whole `membershipMs`, from when it receives the renewal.
  */
 export class LiveMembership implements Membership {
   readonly nodeId: NodeId;
@@ -39,7 +39,7 @@ export class LiveMembership implements Membership {
     return !this.#ending.signal.aborted;
   }
 
-  /** The coordinator answered a renewal that was sent at `sentAt`. It does not revive a membership that has ended. */
+  /** Call it when the coordinator has answered a renewal that was sent at `sentAt`. Does not revive a membership that has ended. */
   renewed(sentAt: number): void {
     if (this.isLive()) this.#until = Math.max(this.#until, sentAt + this.#trustedMs);
   }

@@ -25,7 +25,7 @@ export class MemberWatch {
   readonly #stopping = new AbortController();
   /** The newest holder of each lease. */
   readonly #holders = new Map<GroupId, NodeId>();
-  /** Undefined before the first listing, which notes only this node as joined: the others joined earlier. */
+  /** The nodes in the last listing. Undefined before the first one, which notes only this node as joined: the others joined earlier. */
   #members: Set<NodeId> | undefined;
   #unlisten = (): void => {};
 

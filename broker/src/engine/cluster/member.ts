@@ -5,8 +5,8 @@ import type { Hint } from "../../ports/coordinator.ts";
 export interface Membership {
   readonly nodeId: NodeId;
   /**
-   * Whether no other node can have taken over, by this node's monotonic clock. Once false, it stays false. Call it in the same turn as the action
-   * that no other node may take.
+   * Whether no other node can have taken over, by this node's monotonic clock. Once false, it stays false. Call it in the same turn as the action that only a
+   * member may take.
    */
   isLive(): boolean;
   /** Aborts at the end of the membership: another node may own everything that this one held. */

@@ -23,7 +23,7 @@ it("runs the task at once, then periodically, also after a failure", async () =>
   expect(times).toEqual([0, 1_000, 2_000]);
 });
 
-it("runs the task once soon after several asks", async () => {
+it("runs the task once, and soon, after several asks", async () => {
   const { clock, recurrence, times } = setUp();
   await clock.advance(300);
   recurrence.ask();

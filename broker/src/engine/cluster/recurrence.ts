@@ -27,13 +27,13 @@ export class Recurrence {
     this.#trouble = new ReportedTrouble(options.logger, options.failed);
   }
 
-  /** Runs the task soon, even if a run is in progress: it may have missed the change. */
+  /** Runs the task soon, even if a run is in progress: that run may have missed the change. */
   ask(): void {
     this.#isAskedFor = true;
     this.#wake();
   }
 
-  /** Repeats the task until `signal` aborts. Does not wait for a run that is in progress then. */
+  /** Repeats the task until `signal` aborts; returns then, even if a run is in progress. */
   async run(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, restMs } = this.#options;
     while (!signal.aborted) {

@@ -11,8 +11,8 @@ interface Entry extends WindowEntry {
 }
 
 /**
- * The positions of events that need no repeat, from entries in ascending position: of each topic, the events before the first that was not accepted. Later
- * ones of that topic are repeated, to keep its order.
+ * Finds the events beyond the cursor that need no repeat: in each topic, the accepted events before the first one that was not accepted. Later events of the
+ * topic are repeated, to keep the topic's order. `entries` must have ascending positions.
  */
 export function findAcceptedAhead(entries: Iterable<Entry>): AcceptedAhead {
   const ahead = new Set<Position>();

@@ -57,7 +57,7 @@ export class AttemptHistory {
     return this.#records.get(id)?.at(-1);
   }
 
-  /** Records an attempt. An accepted one replaces an accepted one before it, so a working receiver costs no memory per event. */
+  /** Records an attempt. An accepted attempt replaces the accepted one right before it, so a working receiver costs no memory per event. */
   note({ subscription: { id }, eventId }: Notification, { outcome, answer, at, durationMs }: EndedAttempt): void {
     const own = this.#records.get(id);
     const last = own?.at(-1);
@@ -90,7 +90,7 @@ export class AttemptHistory {
     own.push(record);
     this.#account(record, 1);
     if (own.length > attemptsPerSubscriptionMax) this.#account(own.shift(), -1);
-    // The newest failure comes last.
+    // Moves the subscription to the end: `#shrink` drops from the front.
     this.#records.delete(id);
     this.#records.set(id, own);
     this.#shrink();

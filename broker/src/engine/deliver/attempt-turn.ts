@@ -1,7 +1,7 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { AttemptSlot, CallbackTarget, Sink } from "../../ports/sink.ts";
 
-/** The receiver whose slot an attempt needs, and the waits before it. */
+/** What an attempt waits for before it begins: its owner's quota, and a slot of its receiver (see `Sink.enter`). */
 export interface TurnOrder {
   readonly sink: Pick<Sink, "enter">;
   readonly target: CallbackTarget;

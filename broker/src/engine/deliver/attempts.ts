@@ -46,7 +46,7 @@ export interface Wait {
   readonly isAsked: boolean;
 }
 
-/** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the one in progress. */
+/** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the attempt in progress. */
 export interface DeliverySignals {
   readonly stopping: CancelSignal;
   readonly aborting: CancelSignal;

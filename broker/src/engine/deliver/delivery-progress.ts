@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
-/** The failure in a progress; `nothingFailed` if it is undefined. */
+/** The failure in a progress; `nothingFailed` if `progress` is undefined. */
 export function failureOf(progress: Failure | undefined): Failure {
   if (progress === undefined) return nothingFailed;
   const { failedAttempts, failedMs, failingSince, retryAt } = progress;
@@ -42,7 +42,7 @@ export class DeliveryProgress {
     return this.#unsaved;
   }
 
-  /** Moves the cursor to `upTo`. `letters` are the events up to there that became dead letters; `failure` is how the next event has failed so far. */
+  /** Moves the cursor to `upTo`. `letters` are the dead letters among the passed events; `failure` is how the next event has failed so far. */
   pass(
     { upTo: cursor, accepted }: Pick<EndedPrefix, "upTo" | "accepted">,
     letters: readonly DeadLetter[],
@@ -62,7 +62,7 @@ export class DeliveryProgress {
     this.#note();
   }
 
-  /** The event after the cursor fails. Notes it if `isNews`, or if the failed time grew by `minGrowthMs` since it was last noted. */
+  /** Call it when the event after the cursor fails. Notes the failure if `isNews`, or if the failed time grew by `minGrowthMs` since the last note. */
   fail(failure: Failure, { isNews, minGrowthMs }: { readonly isNews: boolean; readonly minGrowthMs: number }): void {
     this.#current = { ...this.#current, ...failure };
     if (isNews || failure.failedMs - this.#savedFailedMs >= minGrowthMs) this.#noteFailure();

@@ -32,7 +32,7 @@ import { RoomAhead } from "./room-ahead.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
-/** The same object for all workers of a group: there may be tens of thousands. */
+/** Options of all workers of a group, in one object: there may be tens of thousands of workers. */
 export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly store: Pick<Store, "deadLetters">;
   readonly progressWriter: ProgressWriter;
@@ -47,7 +47,7 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
-/** Number of writes of the failed time before delivery gives up. A kill loses at most the failed time since the last of them. */
+/** How often the failed time is written before delivery gives up. A kill loses at most the failed time since the last write. */
 const failingSaves = 64;
 /** Bytes of content and extensions in one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
@@ -89,7 +89,7 @@ export class DeliveryWorker {
   #nextAttemptAt: number | undefined;
   /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
   #askedUntil = 0;
-  /** Entered before an event is taken from the feed, and left when its first attempt has ended. */
+  /** The worker enters it before it takes an event from the feed, and leaves it when the event's first attempt has ended. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
@@ -183,7 +183,7 @@ export class DeliveryWorker {
     return this.#room?.wait().then(() => true) ?? true;
   }
 
-  /** Waits for a turn, unless the next attempt is not due yet: it would block the turns of others. */
+  /** Waits for a turn. Takes none while the next attempt is not due: the worker would keep others from their turns. */
   #enter(): Promise<void> | undefined {
     if (this.#progress.current.retryAt > this.#options.clock.now()) return undefined;
     return this.#turn.enter({
@@ -330,7 +330,7 @@ export class DeliveryWorker {
     };
   }
 
-  /** Milliseconds until `retryAt`, bounded: that time may come from an earlier run of the broker, or from a node with another clock. */
+  /** Milliseconds until an attempt is due. Bounded, because `retryAt` may come from an earlier run of the broker, or from a node with another clock. */
   #leftUntil(retryAt: number): number {
     const { clock } = this.#options;
     const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#askedUntil - clock.monotonic());

@@ -58,7 +58,7 @@ export class DeliveryWorkers {
     await Promise.all(this.#endingOf(groupId));
   }
 
-  /** Forgets a worker that has ended by itself. */
+  /** Forgets a worker and closes its feed, but does not stop the worker. */
   detach(id: SubscriptionId): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
@@ -70,7 +70,7 @@ export class DeliveryWorkers {
     entry.worker.feed.close();
   }
 
-  /** The worker of a subscription; undefined if it is suspended or unknown. */
+  /** The worker of a subscription; undefined if this node does not deliver it. */
   find(id: SubscriptionId): DeliveryWorker | undefined {
     return this.#entries.get(id)?.worker;
   }

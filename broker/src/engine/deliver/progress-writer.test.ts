@@ -57,7 +57,7 @@ it("logs once that writes fail, and once that they work again", async () => {
   expect(lines).toEqual(["warn progress not written", "info progress written again"]);
 });
 
-it("writes at once after 100 acknowledgements, and one write at a time", async () => {
+it("writes at once after 100 acknowledgements, and makes one write at a time", async () => {
   const written: (readonly Progress[])[] = [];
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp((rows) => {

@@ -23,8 +23,8 @@ export interface NotedProgress extends Progress {
 }
 
 /**
- * Writes cursors in groups: at most `progressEventsMax` acknowledged events or `progressDelayMs` after the first of them. After a kill, events
- * whose acknowledgement was not written are delivered again. A write that fails is retried.
+ * Writes the cursors of many subscriptions together: after `progressEventsMax` acknowledged events, or `progressDelayMs` after the first of them. After a
+ * kill, events whose acknowledgement was not written are delivered again. A write that fails is retried.
  */
 export class ProgressWriter {
   readonly #options: ProgressWriterOptions;
@@ -36,9 +36,9 @@ export class ProgressWriter {
   /** Failed writes in a row. */
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
-  /** Never rejects. */
+  /** The write in progress. Never rejects. */
   #writing: Promise<void> | undefined;
-  /** Number of flushes that wait or write. No other write begins meanwhile. */
+  /** Number of flushes that wait or write. While there are any, no other write begins. */
   #flushes = 0;
 
   constructor(options: ProgressWriterOptions) {
@@ -53,7 +53,7 @@ export class ProgressWriter {
     else this.#writeAfter(this.#options.limits.progressDelayMs);
   }
 
-  /** The noted progress that no write has taken yet. */
+  /** The noted progress of a subscription that no write has taken yet. */
   find(id: SubscriptionId): Progress | undefined {
     return this.#noted.get(id);
   }
@@ -73,7 +73,7 @@ export class ProgressWriter {
     this.#underWay.clear();
   }
 
-  /** Returns when everything noted so far is written, and no earlier write is in progress. @throws what the store throws. */
+  /** Waits until everything noted so far is written, and no earlier write is in progress. @throws what the store throws. */
   async flush(): Promise<void> {
     this.#flushes += 1;
     try {

@@ -18,7 +18,7 @@ interface Trouble {
 
 /**
  * Logs the failures of each receiver at most once a minute, with their count, and logs once when the receiver works again. A receiver is a host and port: if
- * it is down, all its subscriptions fail together. The rest of the address is not logged, since it may contain a token.
+ * it is down, all its subscriptions fail together. The rest of the url is not logged, since it may contain a token.
  */
 export class ReceiverFailures {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class ReceiverFailures {
     this.#clock = clock;
   }
 
-  /** An attempt at `url` failed. `fields` say which attempt, and why. */
+  /** Call it when an attempt at `url` has failed. `fields` say which attempt, and why. */
   failed(url: string, { logger, fields }: { readonly logger: Logger; readonly fields: LogFields }): void {
     const receiver = hostOf(url);
     const trouble = this.#troubles.get(receiver) ?? this.#begin(receiver);
@@ -43,14 +43,14 @@ export class ReceiverFailures {
     Object.assign(trouble, { loggedAt: now, unlogged: 0, isReported: true });
   }
 
-  /** An attempt at `url` was accepted. */
+  /** Call it when an attempt at `url` was accepted. */
   accepted(url: string, logger: Logger): void {
     if (this.#troubles.size === 0) return;
     const receiver = hostOf(url);
     const trouble = this.#troubles.get(receiver);
     if (trouble === undefined) return;
     if (trouble.isReported) logger.info("delivery works again", { receiver, failures: trouble.total });
-    // Keep the entry: if one subscription of a receiver fails and another does not, log still one failure a minute.
+    // Keep a recent entry: if one subscription of a receiver fails and another does not, this logs only one failure a minute.
     if (this.#clock.monotonic() - trouble.loggedAt >= reportEveryMs) this.#troubles.delete(receiver);
     else Object.assign(trouble, { total: 0, isReported: false });
   }

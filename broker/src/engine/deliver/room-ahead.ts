@@ -6,7 +6,7 @@ const eventsAheadMax = 1_024;
 const bytesAheadMax = 1024 * 1024;
 
 export interface RoomAheadOptions {
-  /** Events beyond the cursor. */
+  /** Counts the events beyond the cursor. */
   readonly countAhead: () => number;
   /** Ends each wait. */
   readonly stopping: CancelSignal;
@@ -33,7 +33,7 @@ export class RoomAhead {
     this.#onFreed?.();
   }
 
-  /** Returns when there is room, or the worker stops. */
+  /** Waits until there is room, or the worker stops. */
   async wait(): Promise<void> {
     while (this.#isFull && !this.#options.stopping.aborted) await this.#nextFreeing();
   }

@@ -44,7 +44,7 @@ function* nearlyMatching(end: string): Iterable<string> {
   }
 }
 
-/** All patterns of up to `depth` levels `a` or `+`, each as it is, with `#` after it, and with a further level `z`. */
+/** All patterns of up to `depth` levels `a` or `+`, each unchanged, with `#` after it, and with a further level `z`. */
 function* everyPattern(depth: number): Iterable<string> {
   for (let length = 1; length <= depth; length += 1) {
     for (let bits = 0; bits < 2 ** length; bits += 1) {
@@ -88,7 +88,7 @@ it("makes readers read the remaining batches from the store when thousands of pa
   expect(reader.offered).toEqual(batches.slice(0, reader.offered.length));
 });
 
-it("makes readers fall behind even after one batch when thousands of long patterns nearly match its topic", () => {
+it("makes readers fall behind even after one batch when thousands of long patterns nearly match the batch's topic", () => {
   const tail = "a/".repeat(100);
   const reader = new RecordingReader();
   const batch = batchOf(`${parent}/${tail}1`, 0);

@@ -75,16 +75,16 @@ export class FeedHub {
     for (const batch of batches) {
       const onMatch = (audience: Audience): void => this.#give(batch, audience);
       left -= byFilter.match(batch.topic, { onMatch, levelsMax: left });
-      // The loop does not yield, so many patterns that nearly match would block the event loop. Readers that were not offered this batch read it
-      // from the store too.
+      // Stop here: this loop does not yield, so many patterns that nearly match would block the event loop. A reader that was not offered this batch
+      // reads it from the store too.
       if (left <= 0) return this.fallBehind(groupId);
     }
     this.#wakeSoon();
   }
 
   /**
-   * Passes an event that is committed nowhere to the readers with matching filters. @throws BrokerError 200300 if it would take too long to find
-   * them; nobody gets the event then.
+   * Passes an event that is not committed to the chain to the readers with matching filters. @throws BrokerError 200300 if it would take too long to find
+   * these readers; then nobody gets the event.
    */
   pass(groupId: GroupId, event: Event): void {
     const matching = new Map<Reader, TopicFilter[]>();

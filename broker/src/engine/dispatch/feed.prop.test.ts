@@ -103,7 +103,7 @@ it.each([
   { text: "a/+", others: ["a/1"] },
   { text: "#", others: ["a/+", "b"] },
 ])(
-  "feeds $text (other filters: $others) every matching event once and in order, at any pace",
+  "a feed for $text (other filters: $others) gives every matching event once and in order, at any pace",
   async ({ text, others }) => {
     const filter = parseTopicFilter(text);
     const other = { letGo: () => {} };

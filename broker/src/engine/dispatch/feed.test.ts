@@ -198,7 +198,7 @@ describe("a feed whose position may belong to another generation", () => {
     },
   );
 
-  it("reads the generation again if this node's one changed during the read", async () => {
+  it("reads the generation again if this node's generation changed during the read", async () => {
     next = nextOf(feed);
     progress.enterGeneration(4);
     hub.fallBehind(defaultGroupId);

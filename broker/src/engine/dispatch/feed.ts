@@ -25,7 +25,7 @@ export interface FeedOrder {
   readonly after: Position;
   /** Called after each read that succeeded. */
   readonly onRead?: (() => void) | undefined;
-  /** Called with an event that is committed nowhere, and its matching filters; if left out, the reader gets no such events. */
+  /** Called with an event that is not committed to the chain, and its matching filters; if left out, the reader gets no such events. */
   readonly onPassed?: ((event: Event, filters: readonly TopicFilter[]) => void) | undefined;
 }
 
@@ -56,13 +56,13 @@ interface Slice {
  * A feed queues references to batches. While it keeps up, the hub offers it each indexed batch (`live`). When more than `feedEventsMax` events or
  * `feedBytesMax` bytes would wait, it leaves the live feed and reads one batch after another from the store until it has caught up (`behind`).
  *
- * The change between both loses and repeats no event: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in
- * which `#queuedUpTo` is the end of the newest indexed block, and an offer always begins after that block.
+ * The change between the two modes loses and repeats no event: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the
+ * turn in which `#queuedUpTo` is the end of the newest indexed block, and an offer always begins after that block.
  *
  * A feed that is behind may have to drop its queue between two turns (see `HeldBatches`). Then `peek` returns no event until `more` has read again.
  *
- * If another node can roll the index back, `after` may belong to a generation that this node has not seen yet. So the feed reads nothing until the
- * store and this node's progress have the same generation. When the generation changes later, the reader is restarted with a new feed.
+ * If another node can roll the index back, `after` may belong to a generation that this node has not seen yet. So the feed reads nothing until the store
+ * and this node's progress have the same generation. When the generation changes later, the reader is restarted with a new feed.
  */
 export class Feed implements Reader, Holder {
   readonly #options: FeedOptions;
@@ -114,7 +114,7 @@ export class Feed implements Reader, Holder {
     if (next !== undefined) this.#pass(next, 1);
   }
 
-  /** Returns when {@link peek} has an event, or `signal` aborts. @throws what the store throws; call it again then. */
+  /** Waits until {@link peek} has an event, or `signal` aborts. @throws what the store throws; call it again then. */
   async more(signal: CancelSignal): Promise<void> {
     while (this.#queue.length === 0 && !signal.aborted) {
       if (this.isCaughtUp) await this.woken(signal);
@@ -122,7 +122,7 @@ export class Feed implements Reader, Holder {
     }
   }
 
-  /** Returns when {@link peek} has an event, {@link isCaughtUp}, or `signal` aborts. @throws what the store throws; call it again then. */
+  /** Waits until {@link peek} has an event, {@link isCaughtUp} is true, or `signal` aborts. @throws what the store throws; call it again then. */
   async catchUp(signal: CancelSignal): Promise<void> {
     while (this.#queue.length === 0 && this.#mode === "behind" && !signal.aborted) {
       if (this.#isConfirmed) await this.#readOn(signal);
@@ -130,7 +130,7 @@ export class Feed implements Reader, Holder {
     }
   }
 
-  /** For a feed that {@link isCaughtUp}: returns when there may be new events, or `signal` aborts. Costs little memory: one promise. */
+  /** Waits until there may be new events, or `signal` aborts; for a feed that {@link isCaughtUp}. Costs little memory: one promise. */
   woken(signal: CancelSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -215,7 +215,10 @@ export class Feed implements Reader, Holder {
     this.#hold();
   }
 
-  /** Queues the new events of a batch. Some may be old: the feed's position may be ahead of an index that is being rebuilt, or of this node's progress. */
+  /**
+   * Queues the new events of a batch. Some of its events may be old: the feed's position may be ahead of an index that is being rebuilt, or of this node's
+   * progress.
+   */
   #push(batch: EventBatch): void {
     const from = Math.max(0, this.#queuedUpTo + 1 - batch.firstPosition);
     const to = batch.count - 1;
@@ -227,12 +230,12 @@ export class Feed implements Reader, Holder {
     this.#hold();
   }
 
-  /** Reports the memory of the queue. Not for a live feed: live feeds share their batches. */
+  /** Reports the memory of the queue to `HeldBatches`. A live feed reports nothing: live feeds share their batches. */
   #hold(): void {
     if (this.#mode === "behind") this.#options.recent.held.hold(this, this.#isClosed ? 0 : this.#keptBytes);
   }
 
-  /** Compares the generations of the store and of this node. The store's one is lower if the database lost a part of the index. */
+  /** Compares the generations of the store and of this node. The store's generation is lower if the database lost a part of the index. */
   async #confirm(signal: CancelSignal): Promise<void> {
     const { findGeneration, progress } = this.#options;
     const own = progress.generation;

@@ -14,7 +14,7 @@ function createReaders(bytesMax: number) {
   return { hold, letGo };
 }
 
-it("the readers that have not moved for longest let go first, and no more of them than needed", () => {
+it("the readers that have not moved for longest let go first, and only as many as needed", () => {
   const { hold, letGo } = createReaders(100);
   hold("a", 40);
   hold("b", 40);
@@ -33,7 +33,7 @@ it("a reader that holds 0 bytes does not count", () => {
   expect(letGo).toEqual([]);
 });
 
-it("a reader that holds more than bytesMax keeps it, and all others let go", () => {
+it("a reader that holds more than bytesMax keeps its batches, and all others let go", () => {
   const { hold, letGo } = createReaders(100);
   hold("a", 1);
   hold("b", 1_000);

@@ -6,8 +6,8 @@ import type { GroupId } from "../../domain/group-id.ts";
  */
 export interface Readers {
   /**
-   * Stops every reader of a group, including those that are ending. They note all acknowledged events first. Once it has resolved, and until
-   * {@link restart}, no reader of the group reads, delivers or notes anything. Never rejects.
+   * Stops every reader of a group, including those that are ending. They note all acknowledged events first. Once the promise has resolved, and until {@link
+   * restart}, no reader of the group reads, delivers or notes anything. Never rejects.
    */
   stop(groupId: GroupId): Promise<void>;
   /** Restarts the readers soon, each from its row. The index does not contain anything after `progress` of the group. Never throws. */

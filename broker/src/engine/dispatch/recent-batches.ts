@@ -48,7 +48,7 @@ export interface Place {
 
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
-  /** Fills in events that retention has dropped from the store, at least those of the first batches. Left out if the store keeps all events. */
+  /** Fills in events that retention has dropped from the store; may return only the first ones of the batches. Left out if the store keeps all events. */
   readonly readDropped?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;

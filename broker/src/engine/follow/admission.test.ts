@@ -129,7 +129,7 @@ describe("a signer", () => {
     expect(healthOf(second)).toMatchObject({ ready: true });
   });
 
-  it("is reserved again under each membership; if another node reserved it meanwhile, the group stays closed until that node leaves", async () => {
+  it("is reserved again under each membership; if another node has it by then, the group stays closed until that node leaves", async () => {
     begin();
     const first = launch(0);
     await clock.advance(1_000);

@@ -34,8 +34,9 @@ export class Admission {
   }
 
   /**
-   * Returns when this node may start the group's ledger: it has reserved its signer, and the registry is known or this node may deploy it.
-   * Also returns when `signal` aborts. @throws Error with the reason why this node must wait.
+   * Waits for a membership, and returns the options with which this node may start the group's ledger: it has reserved its signer, and the registry is
+   * known or this node may deploy it. If `signal` aborts first, the options forbid to deploy. @throws Error with the reason if this node may not start the
+   * ledger yet.
    */
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#options;
@@ -61,7 +62,7 @@ export class Admission {
     }
   }
 
-  /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group accepts no calls. */
+  /** Waits until the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group accepts no calls. */
   async keepSigner({ nodeId }: Membership, signal: AbortSignal): Promise<void> {
     const { group, clock, logger } = this.#options;
     while (!signal.aborted) {

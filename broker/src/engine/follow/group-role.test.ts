@@ -184,7 +184,7 @@ it("a follower that lost only its lease stops following when the first write is 
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
 });
 
-it("a new follower delivers once the events that its predecessor indexed and that it had not read yet", async () => {
+it("a new follower delivers each event once that its predecessor indexed and that it had not read yet", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   for (const { gate } of cluster.nodes) gate.notify = () => {};
@@ -277,7 +277,7 @@ describe("a reorganisation", () => {
     for (const { broker } of cluster.nodes) expect(broker.health()[0]?.warning).toContain("took back");
   });
 
-  it("is noticed by a node that reads the index only after it has grown again; new subscriptions work at both nodes", async () => {
+  it("is noticed by a node that reads the index only after the index has grown again; new subscriptions work at both nodes", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 3);

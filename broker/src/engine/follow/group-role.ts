@@ -32,7 +32,7 @@ export class GroupRole implements Role {
   readonly #releaseTrouble: ReportedTrouble;
   /** When to try for the lease next; a `nodes` hint resets it. In milliseconds of the monotonic clock. */
   #tryAt = Number.NEGATIVE_INFINITY;
-  /** No try for the lease before this time, even after a hint. In milliseconds of the monotonic clock. */
+  /** This node does not try for the lease before this time, even after a hint. In milliseconds of the monotonic clock. */
   #restUntil = Number.NEGATIVE_INFINITY;
   #isDue = false;
   #wake = (): void => {};
@@ -74,7 +74,7 @@ export class GroupRole implements Role {
     await Promise.all(others);
   }
 
-  /** For each membership in turn: waits until this node has reserved its signer under it, and then until it ends. */
+  /** For each membership in turn: waits until this node has reserved its signer, and then until the membership ends. */
   async #joinInTurn(signal: AbortSignal): Promise<void> {
     const { member, admission } = this.#options;
     while (!signal.aborted) {
@@ -117,7 +117,7 @@ export class GroupRole implements Role {
     if (ledger.view().outage !== undefined) this.#restUntil = now + limits.outageToleranceMs;
     try {
       const lease = await coordinator.takeLease(ledger.groupId, membership.nodeId);
-      this.#owed = undefined; // A holder gets the same lease again.
+      this.#owed = undefined; // If this node still had an unreleased lease, it got the same one again.
       return lease && { lease, membership };
     } catch (error) {
       logger.debug("group lease not taken", { error });

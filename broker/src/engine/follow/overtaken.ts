@@ -4,7 +4,10 @@ import type { EngineLimits } from "../limits.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { findFinal } from "./stall-detector.ts";
 
-/** How long the index may lack a block that this node's chain names but does not return, in milliseconds. Publishes wait 30 s for the index. */
+/**
+ * How long the index may lack a block that this node's chain names but does not return, in milliseconds. Much shorter than the 30 s that publishes wait for
+ * the index.
+ */
 const stuckAfterMs = 12_000;
 
 export interface OvertakenOptions {
@@ -24,7 +27,7 @@ export class Overtaken {
     this.#options = options;
   }
 
-  /** Call it when another node reports that its chain has had a block for a while. Ignores late reports, whose block is indexed. */
+  /** Call it when another node reports that its chain has had a block for a while. Ignores a late report, when its block is already indexed. */
   hear(blockNumber: number): void {
     const { progress, clock } = this.#options;
     const index = progress.blockNumber;

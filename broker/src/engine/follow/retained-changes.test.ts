@@ -60,7 +60,7 @@ it.each<[string, string, Extensions]>([
   ["a second value of the mark", "1", [["svc-retain", "no"], ...marked]],
   ["a content that looks like the mark", "svc-retain\u0084true", []],
   ["the bytes of the mark as a content", Buffer.from("8a7376632d72657461696e8474727565", "hex").toString("latin1"), []],
-])("leaves a block as it is with %s", (_, content, extensions) => {
+])("adds nothing to a block with %s", (_, content, extensions) => {
   expect(retainedIn(batch(alpha, 0, [[content, extensions]]))).toBeUndefined();
 });
 

@@ -9,7 +9,7 @@ const fourBytesHeader = 0x84;
 /** Finds the events of blocks that MQTT retains: those with the retain extension. */
 export class RetainedChanges {
   readonly #prefix: string;
-  /** Bytes that occur in every batch with such an event: the end of the key, and the value. */
+  /** Bytes that occur in every batch with a retained event: the end of the extension's key, and its value. */
   readonly #trace: Buffer;
 
   constructor(extensionPrefix: string) {
@@ -24,7 +24,7 @@ export class RetainedChanges {
     return retained.length === 0 ? block : { ...block, retained };
   }
 
-  /** One change for each topic with a marked event: the last one counts. */
+  /** One change for each topic with a marked event: the topic's last marked event counts. */
   #in(batches: readonly EventBatch[]): readonly RetainedChange[] {
     const found = new Map<EventBatch["topic"], RetainedChange>();
     for (const batch of batches) {

@@ -6,8 +6,8 @@ export interface Role {
   /** Whether this node writes the index now. */
   readonly isFollowing: boolean;
   /**
-   * Call it after ledger and store have started. Returns when the index contains every block that was final at the time of the call, or when `signal`
-   * aborts. Call it again after a failure.
+   * Call it after ledger and store have started. Waits until the index contains every block that was final at the time of the call, or `signal` aborts.
+   * Call it again after a failure.
    */
   start(signal: AbortSignal): Promise<void>;
   /** Stops after the write in progress. */

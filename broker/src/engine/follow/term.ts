@@ -57,7 +57,7 @@ export class Term {
     this.#overtaken.hear(blockNumber);
   }
 
-  /** Never rejects. */
+  /** Follows until the lease is lost, another node should follow, or `until` aborts. Never rejects. */
   async serve(until: AbortSignal): Promise<TermOutcome> {
     const away = new AbortController();
     const over = new AbortController();
@@ -87,7 +87,7 @@ export class Term {
   }
 
   /**
-   * First offers the readers the blocks that an earlier follower indexed, or this one before a failure. Then the progress equals the head of the store, and
+   * First offers the readers the blocks that an earlier follower indexed, or this node before a failure. Then the progress equals the head of the store, and
    * no other node writes the index while this node has the lease.
    */
   async #follow(signal: AbortSignal): Promise<void> {

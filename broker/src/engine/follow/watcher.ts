@@ -8,7 +8,7 @@ import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { Restarter } from "./restarter.ts";
 
-/** Limits of one read of the index that another node writes. A block that does not fit is read by each reader itself. */
+/** Limits of one read of the index that another node writes. If a block does not fit, each reader reads it from the store. */
 export interface WatchPage {
   readonly batchesMax: number;
   readonly bytesMax: number;

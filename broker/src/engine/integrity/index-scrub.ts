@@ -76,7 +76,10 @@ export class IndexScrub implements Scrubbable {
     return last !== undefined;
   }
 
-  /** Plans to skip a damaged block. `blocks` may name earlier ones: a damaged row may have a wrong position. Each call skips at least one more block. */
+  /**
+   * Plans to skip a damaged block. `blocks` may name blocks that this scrub has passed: a damaged row may have a wrong position. Each call skips at least
+   * one more block.
+   */
   #note({ message, blocks }: IndexDamagedError): void {
     this.#options.indexDamage.note(message);
     const own = blockOf(this.#after);

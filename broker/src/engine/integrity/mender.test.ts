@@ -10,7 +10,7 @@ import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 const topic = parseTopicName("orders");
 const hourMs = 3_600_000;
 
-/** Starts an engine whose store has copies of the chain's events, so that the test can damage the store alone. */
+/** Starts an engine whose store has copies of the chain's events, so that the test can damage only the store. */
 async function startDamaged({ damaged = [1], ...options }: TestEngineOptions & { damaged?: readonly number[] } = {}) {
   const outcomes: string[] = [];
   const metrics = { ...noMetrics, indexDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
@@ -55,7 +55,7 @@ test("getEvent returns a damaged batch from the chain, and repairs it once for t
   await engine.stop();
 });
 
-test("getEvent fails with 200208 while the chain does not return the block, and a subscription makes its group unready until it does", async () => {
+test("getEvent fails with 200208, and a subscription makes its group unready, until the chain returns the block", async () => {
   const chain = chainInMemory();
   const { engine, outcomes, read } = await startDamaged({ chain });
   const find = chain.find.bind(chain);

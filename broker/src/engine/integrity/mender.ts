@@ -62,7 +62,7 @@ export class Mender {
         return await read();
       } catch (error) {
         if (!(error instanceof IndexDamagedError)) throw error;
-        // If nothing was damaged any more, another node may have repaired it: read once more.
+        // If the repair found nothing damaged, another node may have repaired it: read once more, then give up.
         if (mended === 0 || reads > mendsPerReadMax) throw this.#refusal(groupId, error);
         mended = await this.#mend(groupId, error);
       }

@@ -120,7 +120,7 @@ describe("if the chain does not give a batch", () => {
     await expect(refused).rejects.toMatchObject({ code: 200209 });
   });
 
-  test("a slow chain gives what it has in time, and the next read continues from there", async () => {
+  test("a read of a slow chain returns the batches that came in time, and the next read continues after them", async () => {
     const { copies, clock } = copiesOver(
       (places, signal) =>
         new Promise((resolve) => {

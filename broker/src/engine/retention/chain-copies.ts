@@ -11,11 +11,14 @@ import { Deadline, untilAborted } from "../time.ts";
 
 /** How long the chain may take to give old events to a subscription or a session, in milliseconds, including the wait for a turn. */
 const feedTimeoutMs = 30_000;
-/** The same for a call, whose caller waits for its answer. */
+/** How long the chain may take to give old events to a call, in milliseconds, including the wait for a turn. Shorter, since a caller waits. */
 const callTimeoutMs = 10_000;
-/** The same for a comparison. */
+/** How long the chain may take to give events that are compared with the store's, in milliseconds. */
 const compareTimeoutMs = 30_000;
-/** Most reads of one group's chain at once for subscriptions and sessions, and as many for calls. Each takes up to `readBytesMax` bytes of events. */
+/**
+ * Maximum number of concurrent reads of one group's chain for subscriptions and sessions; as many more are allowed for calls. Each takes up to
+ * `readBytesMax` bytes of events.
+ */
 const readsMax = 2;
 /** Memory for batches that were read last, in bytes: thousands of clients may ask for the same old event. */
 const recentBytesMax = 8 * 1024 * 1024;
@@ -52,7 +55,7 @@ export class ChainCopies {
     feed: { semaphore: new Semaphore(readsMax), timeoutMs: feedTimeoutMs },
     call: { semaphore: new Semaphore(readsMax), timeoutMs: callTimeoutMs },
   }));
-  /** Least recently used first. */
+  /** Batches that the chain gave, least recently used first. */
   readonly #recent = new Map<string, EventBatch>();
   #recentBytes = 0;
 
@@ -62,7 +65,7 @@ export class ChainCopies {
 
   /**
    * Returns the batches with their dropped events filled in. If the chain does not give all, returns only the batches before the first gap, and the caller
-   * asks again from there. @throws BrokerError 200205, 200208, 200209 if the chain does not give the first.
+   * asks again for the rest. @throws BrokerError 200205, 200208, 200209 if the chain does not give the first.
    */
   async readDropped(groupId: GroupId, batches: readonly EventBatch[], reader: Reader): Promise<readonly EventBatch[]> {
     if (!batches.some(isDropped)) return batches;
@@ -78,8 +81,8 @@ export class ChainCopies {
   }
 
   /**
-   * Returns the batches before the first one whose events the chain does not give as they are here. @throws BrokerError 200205, 200208, 200209 if that is
-   * the first of all.
+   * Compares batches with the chain. Returns those before the first batch that differs or that the chain does not give. @throws BrokerError 200205, 200208,
+   * 200209 if this is the first of all.
    */
   async compare(groupId: GroupId, batches: readonly EventBatch[], parent: AbortSignal): Promise<readonly EventBatch[]> {
     using deadline = new Deadline(this.#options.clock, compareTimeoutMs, parent);
@@ -109,7 +112,7 @@ export class ChainCopies {
     return state === "damaged" ? { ...given, failure: damaged(first) } : this.#ask(groupId, batches, signal);
   }
 
-  /** Undefined also if the inspection fails. */
+  /** Looks for damage in the block of a batch. Undefined also if the inspection fails. */
   async #inspect(groupId: GroupId, { blockNumber }: EventBatch): Promise<BlockState | undefined> {
     return this.#options.inspectBlock?.(groupId, blockNumber).catch(() => undefined);
   }
@@ -132,7 +135,7 @@ export class ChainCopies {
     }
   }
 
-  /** Undefined for each batch that the chain must give. */
+  /** For each batch: itself if it has its events, else a recent copy; undefined if the chain must give it. */
   #findAll(groupId: GroupId, batches: readonly EventBatch[]): readonly (EventBatch | undefined)[] {
     return batches.map((batch) => (isDropped(batch) ? this.#findRecent(groupId, batch) : batch));
   }
@@ -183,7 +186,7 @@ function memoryOf({ events }: EventBatch): number {
   return overheadBytes + events.byteLength;
 }
 
-/** Whether the chain's batch is the one that was indexed. The ledger has checked its events against its root. */
+/** Whether the chain's batch is the one that was indexed. The ledger has checked the given events against their root. */
 function isSame(given: CommittedBatch, { dropped, ...batch }: EventBatch): boolean {
   if (given.transactionHash !== batch.transactionHash || given.firstSequence !== batch.firstSequence) return false;
   if (given.count !== batch.count || given.publisher !== batch.publisher) return false;

@@ -121,7 +121,7 @@ test("a scrub finds no damage in dropped batches, and does not ask the chain for
   expect(store).toBeDefined();
 });
 
-test("stops before the first event that the chain does not give, and health warns until it does", async () => {
+test("drops no copy from the first event on that the chain does not give, and health warns until it does", async () => {
   const { engine: own, countKept, eventIds, read } = await startOld();
   const { chain } = own;
   const find = chain.find.bind(chain);
@@ -137,7 +137,7 @@ test("stops before the first event that the chain does not give, and health warn
   expect(health(own)?.warning).toBeUndefined();
 });
 
-test("if the endpoint has pruned dropped events, a call gets 200209, delivery waits there and skips nothing, and a warning names the subscription", async () => {
+test("if the endpoint has pruned dropped events, a call gets 200209, delivery waits and skips nothing, and a warning names the subscription", async () => {
   const { engine: own, eventIds, read } = await startOld();
   const { chain } = own;
   await passTime(own, 2 * retentionMs);
@@ -157,7 +157,7 @@ test("if the endpoint has pruned dropped events, a call gets 200209, delivery wa
   expect(health(own)).toMatchObject({ ready: true, warning: undefined });
 });
 
-test("while the chain hangs, a call gets 200205 after 10 s, delivery waits, a warning names a subscription, and others get new events", async () => {
+test("while the chain hangs, a call gets 200205 after 10 s, delivery of old events waits with a warning, and new events are delivered", async () => {
   const { engine: own, eventIds, read } = await startOld();
   await passTime(own, 2 * retentionMs);
   const [offset, young] = [await own.publish(topic, "young"), await own.publish(topic, "younger")];

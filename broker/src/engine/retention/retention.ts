@@ -22,9 +22,9 @@ const restMsMin = 10;
 const restFactor = 4;
 /** Longest wait between two rounds, in milliseconds: a round searches the chain for the block of a time. */
 const roundWaitMsMax = 3_600_000;
-/** Shortest such wait, in milliseconds. */
+/** Shortest wait between two rounds, in milliseconds. */
 const roundWaitMsMin = 1_000;
-/** Rounds per retention time. */
+/** Rounds in one retention time, unless the wait between two rounds reaches a bound. */
 const roundsPerRetention = 24;
 
 export interface RetentionOptions {
