@@ -39,7 +39,7 @@ export class PoolReport {
     if (this.#reported === "lost") this.#report();
   }
 
-  /** The server answered. Also logs an outage that ends before its first line was due. */
+  /** The server answered. If that is before the first line of an outage, the line still follows, and the line about its end after the next answer. */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;
     const { since, lost } = this.#trouble;
