@@ -67,7 +67,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       head: (await store.findHead(group))?.blockNumber,
       subscriptions: await store.listSubscriptions(),
     });
-    /** Restores the table's content from before a block, starts, and applies the missing blocks. Returns what the store answered before. */
+    /** Restores the table's content from before a block, starts, and applies the missing blocks. Returns what the store answered before the loss. */
     const startOn = async (table: IndexTable, { before, isFinal }: { before: number; isFinal: boolean }) => {
       await store.insertSubscription(subscriptionOf(1), 0);
       await apply(
