@@ -64,7 +64,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard();
     });
 
-    it("report an expired node once, and a leaving node, each with the number of leases and subscriptions that it held", async () => {
+    it("report each expired or leaving node once, with the number of leases and subscriptions that it held", async () => {
       await scenario.join(c);
       await scenario.one.takeLease(group, a);
       await scenario.one.takeLease(otherGroup, c);

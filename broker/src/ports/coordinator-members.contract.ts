@@ -67,7 +67,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "owned" });
     });
 
-    it("do not return by a late renewal or join after they were replaced, and their late leave has no effect", async () => {
+    it("cannot renew or rejoin after they were replaced, and their late leave has no effect", async () => {
       await scenario.join(a);
       const address = addressOf(a);
       expect(await scenario.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");

@@ -56,7 +56,8 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
     });
 
-    it("counts a stored row with the same token as recorded, since the answer to an earlier call may have been lost", async () => {
+    // The answer to an earlier call may have been lost.
+    it("counts a stored row with the same token as recorded", async () => {
       await keys.recordPublishKeys([keyRowOf(1)]);
       expect(await keys.recordPublishKeys([keyRowOf(1)])).toEqual([]);
     });

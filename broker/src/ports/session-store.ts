@@ -19,7 +19,7 @@ export interface SessionName {
 /** The parts of a session that decide who may write it. */
 export interface SessionKey {
   readonly id: SessionId;
-  /** Fencing token: grows with each connection, with each end of one, and with each rollback that must stop the owner's writes. */
+  /** Fencing token: grows with each connection, with each end of a connection, and with each rollback that must stop the owner's writes. */
   readonly epoch: number;
 }
 

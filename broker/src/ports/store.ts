@@ -349,7 +349,7 @@ export interface Store extends PublishKeys {
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
   /** All subscriptions, or a page of them, in the order of their identifiers. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
-  /** The subscriptions that match, in the order of their identifiers. Compares the stored rows: a worker may be ahead of its row. */
+  /** The subscriptions that match, in the order of their identifiers. Compares the stored rows: a worker may know newer progress than its row has. */
   searchSubscriptions(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
   /** Number of subscriptions that are not active, by group and state. Reads one index entry for each. */
