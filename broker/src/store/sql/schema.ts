@@ -68,7 +68,7 @@ export interface BatchTable {
   readonly publisher: string;
   /** Checksum of `events`. */
   readonly events_checksum: number;
-  /** Checksum of all other columns and the topic's name, so that a check need not read the events. `dropEvents` complements it. */
+  /** Checksum of all other columns and the topic's name, so that a check need not read the events. `dropEvents` makes it negative. */
   readonly checksum: number;
   /** The last column, so that reading the others does not load it. `dropEvents` empties it and keeps `byte_count`. */
   readonly events: Uint8Array;

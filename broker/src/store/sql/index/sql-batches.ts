@@ -212,7 +212,7 @@ export function toBatch(row: BatchTable, name: string): EventBatch {
   return fromBatchRow(row, name);
 }
 
-/** The checksum that the row was inserted with. dropEvents complements it, so that a batch that lost its events in another way counts as damaged. */
+/** The checksum that the row was inserted with. dropEvents makes it negative, so that a batch that lost its events in another way counts as damaged. */
 export function writtenChecksum(row: Pick<BatchPlace, "checksum">): number {
   return isDropped(row) ? -1 - row.checksum : row.checksum;
 }

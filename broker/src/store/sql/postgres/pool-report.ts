@@ -39,7 +39,7 @@ export class PoolReport {
     if (this.#reported === "lost") this.#report();
   }
 
-  /** The server answered. If that is before the first line of an outage, the line still follows, and the line about its end after the next answer. */
+  /** The server answered. An outage that ends before its first line is due is still logged when the line is due. */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;
     const { since, lost } = this.#trouble;
