@@ -18,7 +18,7 @@ export function apiKeyOf(number: number, fields: Partial<ApiKey> = {}): ApiKey {
   };
 }
 
-/** The guarantees of the ApiKeys port. `create` returns two views of one empty table that are not started, as two processes have them. */
+/** The guarantees of the ApiKeys port. `create` returns two views of one empty table, as two processes have them; the suite starts the views. */
 export function testApiKeys(name: string, create: () => Promise<readonly [ApiKeys, ApiKeys]>): void {
   describe(`${name} keeps the contract of API keys`, () => {
     let one: ApiKeys;
@@ -31,7 +31,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       await Promise.all([one.stop(), other.stop()]);
     });
 
-    it("returns what was inserted, also to another process", async () => {
+    it("lists inserted keys, also in another process", async () => {
       const first = apiKeyOf(1, { tenant: "acme", expiresAt: 1_790_000_900_000 });
       expect(await one.insertApiKey(first, 10)).toBe(true);
       expect(await other.insertApiKey(apiKeyOf(2, { roles: [] }), 10)).toBe(true);
@@ -51,7 +51,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.listApiKeys(0)).map(({ principal }) => principal)).toEqual(["client-1", "client-2"]);
     });
 
-    it("lists the keys that changed after a revision, also by revocation", async () => {
+    it("lists only keys that changed after a revision, such as revoked ones, with the time of the first revocation", async () => {
       for (const number of [1, 2, 3]) await one.insertApiKey(apiKeyOf(number), 10);
       const upTo = (await other.listApiKeys(0)).at(-1)?.revision ?? 0;
       expect(await other.listApiKeys(upTo)).toEqual([]);
@@ -61,7 +61,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await other.listApiKeys(upTo)).toMatchObject([{ id: apiKeyOf(2).id, revokedAt: 5_000 }]);
     });
 
-    it("prunes keys that expired or were revoked before a time", async () => {
+    it("prunes keys that expired or were revoked before the given time", async () => {
       await one.insertApiKey(apiKeyOf(1, { expiresAt: 1_000 }), 10);
       await one.insertApiKey(apiKeyOf(2, { expiresAt: 3_000 }), 10);
       await one.insertApiKey(apiKeyOf(3), 10);
@@ -73,7 +73,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 7]);
     });
 
-    it("returns the roles that were put, also to another process, by name", async () => {
+    it("reads stored roles in the order of their names, also in another process", async () => {
       expect(await one.readRoles(0)).toBeUndefined();
       const all: AccessRule = { effect: "deny", actions: ["admin"], groupId: "2" };
       expect(await one.putRole({ name: "member", rules: ruleFor("${tenant}/#") }, 10)).toBe(true);
@@ -92,7 +92,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.readRoles(0)).toEqual(changes);
     });
 
-    it("reads the roles that changed after a revision, also by removal, and undefined if none changed", async () => {
+    it("reads the changes of roles after a revision, removals included, and undefined if there are none", async () => {
       for (const name of ["a", "b", "c"]) await one.putRole({ name, rules: ruleFor(name) }, 10);
       const { revision = 0 } = (await other.readRoles(0)) ?? {};
       expect(await other.readRoles(revision)).toBeUndefined();
@@ -106,21 +106,21 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       await expect(one.readRoles(revision + 100)).rejects.toThrow("replaced by older ones");
     });
 
-    it("refuses a role above the limit, but still replaces an existing one", async () => {
+    it("refuses a new role above the limit, but still replaces an existing role", async () => {
       expect(await one.putRole({ name: "a", rules: ruleFor("a") }, 1)).toBe(true);
       expect(await other.putRole({ name: "b", rules: ruleFor("b") }, 1)).toBe(false);
       expect(await other.putRole({ name: "a", rules: ruleFor("c") }, 1)).toBe(true);
       expect((await one.readRoles(0))?.changed).toEqual([{ name: "a", rules: ruleFor("c") }]);
     });
 
-    it("gives concurrent changes of roles by two processes one revision each", async () => {
+    it("gives each change of a role its own revision, also if two processes write concurrently", async () => {
       const names = Array.from({ length: 20 }, (_, index) => `role-${index}`);
       const put = (name: string, index: number) => (index % 2 ? one : other).putRole({ name, rules: [] }, 100);
       await Promise.all(names.map(put));
       expect(await one.readRoles(0)).toMatchObject({ revision: names.length, names: new Set(names) });
     });
 
-    it("gives concurrent changes of keys by two processes one revision each", async () => {
+    it("gives each change of a key its own revision, also if two processes write concurrently", async () => {
       const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
       await Promise.all(numbers.map(async (number) => (number % 2 ? one : other).insertApiKey(apiKeyOf(number), 100)));
       const revisions = (await one.listApiKeys(0)).map(({ revision }) => revision);

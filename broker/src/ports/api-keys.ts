@@ -1,7 +1,7 @@
 import type { StoredRole } from "../domain/access-role.ts";
 import type { AccessRule } from "../domain/access-rule.ts";
 
-/** A client's key as it is stored: of the secret, only a digest. */
+/** A client's key as it is stored, with a digest of its secret instead of the secret. */
 export interface ApiKey {
   /** 16 hexadecimal digits, public. */
   readonly id: string;
@@ -28,17 +28,17 @@ export interface NumberedApiKey extends ApiKey {
 export interface RoleChanges {
   /** The newest revision of the table. */
   readonly revision: number;
-  /** Every role that the table has now. */
+  /** Names of all roles that the table has now. */
   readonly names: ReadonlySet<string>;
-  /** The roles that were put after the requested revision, by name. */
+  /** The roles that were put after the requested revision, in the order of their names. */
   readonly changed: readonly StoredRole[];
 }
 
 /**
  * The keys of clients, and roles, which every node and the command line share.
  *
- * Guarantees: each change is one transaction, durable when it returns, and gets the next revision of its table: whoever has read all changes up to a
- * revision misses none that is committed later. Reads leave out a key with a damaged row; a role with a damaged row has undefined rules.
+ * Guarantees: each change is one transaction, and durable when its call returns. It gets the next revision of its table, so that a reader of all changes
+ * up to a revision misses no later change. Reads leave out a key with a damaged row; a role with a damaged row has undefined rules.
  */
 export interface ApiKeys {
   start(): Promise<void>;
@@ -47,17 +47,20 @@ export interface ApiKeys {
   insertApiKey(key: ApiKey, atMost: number): Promise<boolean>;
   /** Keeps the time of the first revocation. False if there is no such key. */
   revokeApiKey(id: string, revokedAt: number): Promise<boolean>;
-  /** Removes keys that expired or were revoked before a time; returns how many. Not listed as changes: nodes refuse these keys already. */
+  /**
+   * Removes keys that expired or were revoked before a time; returns how many. `listApiKeys` does not report the removal, since nodes refuse these keys
+   * already.
+   */
   pruneApiKeys(before: number): Promise<number>;
   /**
-   * Keys that changed after a revision, in the order of their revisions. 0 for all. Rejects if the table has not reached that revision: somebody
-   * replaced the table by an older one.
+   * Keys that changed after a revision, in the order of their revisions; every key after revision 0. Rejects if the table has not reached the revision:
+   * somebody replaced the table by an older one.
    */
   listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]>;
   /** Creates a role, or replaces its rules. False if there are `atMost` other roles. */
   putRole(role: { readonly name: string; readonly rules: readonly AccessRule[] }, atMost: number): Promise<boolean>;
   /** False if there is no such role. */
   deleteRole(name: string): Promise<boolean>;
-  /** The changes after a revision, 0 for all; undefined if there are none. Rejects like {@link listApiKeys}. */
+  /** The changes after a revision, every role after revision 0; undefined if there are none. Rejects like {@link listApiKeys}. */
   readRoles(afterRevision: number): Promise<RoleChanges | undefined>;
 }

@@ -10,7 +10,7 @@ export interface DamagedBlock {
 /** State of a block after an inspection; `repaired` if it was damaged before. */
 export type BlockState = "intact" | "repaired" | "damaged";
 
-/** A place in the chain's state. Only the check that returned it interprets it. */
+/** A place in the chain's state, which only the check that returned it can interpret. */
 export interface StatePlace {
   readonly account: string;
   readonly slot: string;
@@ -27,7 +27,7 @@ export interface CheckedState {
   readonly mended: number;
 }
 
-/** A step of a comparison of the chain's index of hashes and logs with its blocks. */
+/** Result of one step that compares the chain's index of hashes and logs with its blocks. */
 export interface CheckedIndexEntries {
   readonly isMore: boolean;
   readonly entries: number;
@@ -43,13 +43,13 @@ export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "
 /** Looks for damage in a chain whose file is this process's own. */
 export interface ChainCheck {
   /**
-   * Verifies blocks by their hashes, from a number on and as many as a short time allows. Returns the last verified number, and the damaged blocks;
-   * undefined above the newest block.
+   * Verifies blocks by their hashes, from number `from` on, as many as it can in a short time. Returns the last verified number, and the damaged
+   * blocks; undefined if `from` is above the newest block.
    */
   check(from: number): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] } | undefined>;
   /**
-   * Rebuilds the calldata of a block's transactions from all batches that the index has of the block; the other fields stay. Returns whether the
-   * block then matches its hashes; if not, nothing has changed.
+   * Rebuilds the calldata of a block's transactions from `batches`, all that the store's index has of the block; the other fields stay. Returns whether
+   * the block then matches its hashes; if not, nothing has changed.
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
   /**
@@ -57,6 +57,6 @@ export interface ChainCheck {
    * comparison. Rebuilds the index from the blocks if it differs.
    */
   checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries>;
-  /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. */
+  /** Compares nodes and code of the newest state with their hashes, from place `from` on, as many as it can in a short time. */
   checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

@@ -5,7 +5,7 @@ export interface ProofPlace {
   readonly address: Address;
   readonly blockNumber: number;
   readonly firstSequence: number;
-  /** From 0. */
+  /** Index of the event in the batch, from 0. */
   readonly index: number;
 }
 

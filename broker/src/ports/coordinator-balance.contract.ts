@@ -26,7 +26,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       expect(await scenario.one.balance(a)).toEqual({ assigned: 0, requested: 0 });
     });
 
-    it("clears the request of a subscription with a new owner", async () => {
+    it("removes the request for a subscription when it assigns the subscription to a new owner", async () => {
       await scenario.join(a);
       await scenario.join(b);
       await scenario.join(c);
@@ -38,7 +38,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       expect(await scenario.one.listOwned(owner)).toMatchObject([{ wantedBy: undefined }]);
     });
 
-    it("requests subscriptions from nodes with more than their share, but not twice", async () => {
+    it("requests each surplus subscription of a node once", async () => {
       await scenario.join(a);
       await scenario.insert(Array.from({ length: 30 }, (_, index) => subscriptionOf(index, { owner: a })));
       await scenario.insert([subscriptionOf(99, { owner: a, state: "suspended" })]);
@@ -51,7 +51,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       expect(await scenario.one.balance(b)).toEqual({ assigned: 0, requested: 0 });
     });
 
-    it("ignores requests of a dead node", async () => {
+    it("requests subscriptions again if the node that requested them is dead", async () => {
       await scenario.join(a);
       await scenario.join(b);
       await scenario.insert(Array.from({ length: 4 }, (_, index) => subscriptionOf(index, { owner: a })));
@@ -87,7 +87,7 @@ export function testBalance(scenario: CoordinatorScenario): void {
       for (const { epoch } of await scenario.store.listSubscriptions()) expect(epoch).toBe(1);
     });
 
-    it("balances 10,000 subscriptions over three nodes as they join and leave, in few calls, with the fewest moves", async () => {
+    it("balances 10,000 subscriptions when nodes join and leave, in few calls and with the fewest moves", async () => {
       await scenario.join(a);
       await scenario.insert(Array.from({ length: 10_000 }, (_, index) => subscriptionOf(index)));
       expect(await scenario.one.balance(a)).toEqual({ assigned: 10_000, requested: 0 });

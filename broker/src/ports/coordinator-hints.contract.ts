@@ -43,7 +43,7 @@ export function testHints(scenario: CoordinatorScenario): void {
     });
     afterEach(async () => end());
 
-    /** All hints up to now, in the order of the changes. */
+    /** The hints since the previous call, in the order of the changes. */
     async function listHeard(): Promise<readonly Hint[]> {
       await scenario.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
       const isMark = (hint: Hint) => hint.kind === "index" && hint.groupId === markGroup;
@@ -64,7 +64,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard();
     });
 
-    it("report an expired node once, and a leaving node, each with the number of leases and subscriptions that it held", async () => {
+    it("report each expired or leaving node once, with the number of leases and subscriptions that it held", async () => {
       await scenario.join(c);
       await scenario.one.takeLease(group, a);
       await scenario.one.takeLease(otherGroup, c);
@@ -108,7 +108,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard(hintOf(1));
     });
 
-    it("report many subscriptions that one call hands over", async () => {
+    it("report many subscriptions of one handover by a single hint", async () => {
       const many = Array.from({ length: 200 }, (_, index) => subscriptionOf(1000 + index, { owner: a }));
       await scenario.insert(many);
       for (const { id } of many) await scenario.one.claim(id, b);
@@ -117,7 +117,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard({ kind: "nodes" });
     });
 
-    it("report a released subscription: to all nodes if it must be balanced", async () => {
+    it("report a released subscription by its id, or as a change of nodes if it has no new owner", async () => {
       await scenario.one.claim(subscriptionOf(1).id, b);
       await listHeard();
       await scenario.one.release([{ id: subscriptionOf(1).id, epoch: 0 }]);
@@ -126,7 +126,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       await expectHeard({ kind: "nodes" });
     });
 
-    it("report balanced subscriptions, an expired member, and a released lease", async () => {
+    it("report subscriptions that balance assigned, an expired member, and a released lease", async () => {
       await scenario.one.balance(a);
       await expectHeard(takenOf(a, { subscriptions: 1 }), takenOf(b, { subscriptions: 1 }), { kind: "nodes" });
       await scenario.one.balance(a);
@@ -143,7 +143,7 @@ export function testHints(scenario: CoordinatorScenario): void {
       });
     });
 
-    it("report a lease once when it is taken, with the expired node that had it", async () => {
+    it("report a taken lease once, and name the expired node that had it", async () => {
       await scenario.one.takeLease(group, a);
       await scenario.one.takeLease(group, a);
       await scenario.one.takeLease(group, b);

@@ -35,7 +35,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       for (const { joinedAt } of nodes) expect(joinedAt).toBeGreaterThan(1_600_000_000_000);
     });
 
-    it("have a unique address while they last", async () => {
+    it("are the only members with their address until they expire", async () => {
       await scenario.join(a);
       await scenario.elapse(lastsMs - nearEndMs);
       expect(await scenario.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("taken");
@@ -67,7 +67,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "owned" });
     });
 
-    it("do not come back by a late renewal or join once they are replaced, and their leaving has no effect", async () => {
+    it("cannot renew or rejoin after they were replaced, and their late leave has no effect", async () => {
       await scenario.join(a);
       const address = addressOf(a);
       expect(await scenario.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");
@@ -84,7 +84,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect((await scenario.one.listNodes()).map(({ id }) => id)).toEqual([a, c]);
     });
 
-    it("get an address only once if two nodes join at once", async () => {
+    it("include only one of two nodes that join concurrently with the same address", async () => {
       for (let round = 0; round < 10; round += 1) {
         const address = `${round}:1`;
         const joining = [
@@ -95,7 +95,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       }
     });
 
-    it("last as long as their last renewal said", async () => {
+    it("expire at the time that their latest renewal set", async () => {
       await scenario.join(a);
       await scenario.elapse(lastsMs - nearEndMs);
       expect(await scenario.one.renew(a, { lastsMs: 2 * lastsMs, groups: [] })).toBe(true);
@@ -136,7 +136,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       await scenario.join(b);
     });
 
-    it("belongs to one node, which gets the same lease again", async () => {
+    it("belongs to one node, which gets the same lease if it asks again", async () => {
       const lease = await scenario.one.takeLease(group, a);
       expect(lease).toMatchObject({ groupId: group, nodeId: a });
       expect(await scenario.one.takeLease(group, a)).toEqual(lease);
@@ -157,7 +157,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.listLeases()).toEqual([]);
     });
 
-    it("goes to one of two nodes that ask at once", async () => {
+    it("goes to one of two nodes that ask concurrently", async () => {
       for (let round = 0; round < 10; round += 1) {
         const lease = await Promise.all([scenario.one.takeLease(group, a), scenario.other.takeLease(group, b)]);
         const [taken, ...more] = lease.filter((lease) => lease !== undefined);
@@ -168,7 +168,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       }
     });
 
-    it("moves from an expired node to another under a higher epoch, and refuses the old owner's writes", async () => {
+    it("moves from an expired node to another under a higher epoch, and the store refuses the old owner's writes", async () => {
       const old = await scenario.one.takeLease(group, a);
       await scenario.store.applyBlocks(group, [first], { isFinal: false, lease: old });
       await scenario.expire(a, [b]);
@@ -182,7 +182,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       await scenario.store.applyBlocks(group, [second], { isFinal: false, lease });
     });
 
-    it("is free after its release, under increasing epochs", async () => {
+    it("can be taken after each release, under a higher epoch", async () => {
       const epochs: number[] = [];
       for (const [coordinator, node] of [
         [scenario.one, a],
@@ -245,7 +245,7 @@ export function testMembers(scenario: CoordinatorScenario): void {
       expect(await scenario.other.reserveSigner({ groupId: group, sender: `0x${"22".repeat(20)}` }, b)).toBeUndefined();
     });
 
-    it("is reserved for one of two nodes that ask at once", async () => {
+    it("is reserved for one of two nodes that ask concurrently", async () => {
       for (let round = 0; round < 10; round += 1) {
         const signer = { groupId: group, sender: `0x${round.toString(16).padStart(40, "0")}` } as const;
         const answers = await Promise.all([

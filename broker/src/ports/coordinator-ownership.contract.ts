@@ -157,7 +157,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
     });
 
-    it("lets other nodes get the subscriptions at once, while the releasing node is still a member", async () => {
+    it("lets other nodes get the subscriptions while the releasing node is still a member", async () => {
       await scenario.one.renew(a, { lastsMs, groups: [] });
       await scenario.one.release([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
       expect(await scenario.other.balance(b)).toEqual({ assigned: 3, requested: 0 });

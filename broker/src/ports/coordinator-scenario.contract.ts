@@ -25,7 +25,7 @@ export const nearEndMs = 60_000;
 export const both = [group, otherGroup];
 export const noMember = expect.objectContaining({ name: "BrokerError", code: 200207 });
 
-/** A membership identifier, by a number. */
+/** A membership identifier that ends in the number. */
 export function nodeIdOf(number: number): NodeId {
   return `00000000-0000-4000-9000-${number.toString(16).padStart(12, "0")}` as NodeId;
 }
@@ -77,7 +77,7 @@ export class CoordinatorScenario {
     expect(await this.one.renew(id, { lastsMs, groups })).toBe(true);
   }
 
-  /** Expires one membership, and not the others. */
+  /** Lets one membership expire, but not those of `others`. */
   async expire(id: NodeId, others: readonly NodeId[] = []): Promise<void> {
     await this.elapse(lastsMs - nearEndMs);
     for (const other of others) expect(await this.one.renew(other, { lastsMs, groups: both })).toBe(true);
@@ -96,7 +96,7 @@ export class CoordinatorScenario {
     return Promise.all(nodes.map(async (node) => (await this.one.listOwned(node)).length));
   }
 
-  /** Hands over as owners do when they find requests; returns how many. */
+  /** Hands over every requested subscription of these owners; returns how many. */
   async handOverRequested(...nodes: readonly NodeId[]): Promise<number> {
     let count = 0;
     for (const node of nodes) {

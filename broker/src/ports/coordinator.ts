@@ -4,7 +4,7 @@ import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Address } from "../domain/topic.ts";
 import type { SessionId } from "./session-store.ts";
 
-/** The right to write a group's index. It ends when another node takes it under a higher epoch, not after a time. */
+/** The right to write a group's index. It has no expiry of its own: it ends when another node takes it under a higher epoch. */
 export interface GroupLease {
   readonly groupId: GroupId;
   readonly nodeId: NodeId;
@@ -22,8 +22,8 @@ export interface OwnedSubscription extends SubscriptionKey {
 }
 
 /**
- * Result of a claim. `asked`: claim again later. Either a live node owns the subscription and hands it over when it sees the request, or it has no
- * owner but another transaction has locked it for longer than a claim waits.
+ * Result of a claim. `asked`: claim again later. Either a live node owns the subscription and hands it over when it sees the request, or the
+ * subscription has no owner but another transaction has locked it for longer than a claim waits.
  */
 export type Claim =
   | { readonly status: "owned"; readonly subscription: Subscription }
@@ -36,7 +36,7 @@ export type Hint =
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
   /** A session was changed, but not by its owner. */
   | { readonly kind: "session"; readonly id: SessionId }
-  /** Nodes, leases, or the owners of many subscriptions. */
+  /** Nodes, leases, or the owners of many subscriptions have changed. */
   | { readonly kind: "nodes" }
   /** A membership ended. A later hint of kind "nodes" reports the reassignment of what the member held. */
   | ({ readonly kind: "gone" } & Departure)
@@ -76,7 +76,7 @@ export interface ChainAhead {
 /** Maximum number of subscriptions that one call of `balance` requests, and that one statement reassigns. */
 export const movesMax = 1_000;
 
-/** Maximum number of subscriptions without an owner that one call of `balance` assigns. High, because nobody delivers them meanwhile. */
+/** Maximum number of subscriptions without an owner that one call of `balance` assigns. High, because nobody delivers subscriptions without an owner. */
 export const giftsMax = 10_000;
 
 /**
@@ -103,8 +103,8 @@ export interface Coordinator {
   listNodes(): Promise<readonly ClusterNode[]>;
 
   /**
-   * Takes the lease of a group if no live member has it; undefined if another one does. Its holder gets the same lease again. Undefined also for a
-   * node that is not a live member.
+   * Takes the lease of a group if no live member has it. The holder gets the same lease again. Undefined if another live member has the lease, or if the
+   * node is not a live member.
    */
   takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined>;
   /** The leases that live members have, by group. */
@@ -137,13 +137,14 @@ export interface Coordinator {
   /**
    * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can
    * deliver its group, at most {@link giftsMax}. Requests subscriptions from members with more than their share, at most {@link movesMax}. See
-   * planBalance for the shares. Does nothing while another node balances, or for a node that is not a live member. While members and groups are as in
-   * the last call that found nothing to do, a few calls may return without reading the subscriptions.
+   * planBalance for the shares. Does nothing while another node balances, or for a node that is not a live member. After a call that found nothing to
+   * do, the next few calls may return without reading the subscriptions, as long as members and groups stay the same.
    */
   balance(nodeId: NodeId): Promise<{ readonly assigned: number; readonly requested: number }>;
 
   /**
-   * Notifies of changes by other nodes and by this one until the returned function is called. Also notifies once whenever hints may have been lost.
+   * Calls `onHint` for changes by any node, this one included, until the returned function is called. Also calls it once whenever hints may have been
+   * lost, with kind "nodes".
    */
   listen(onHint: (hint: Hint) => void): Promise<() => Promise<void>>;
 }

@@ -5,7 +5,7 @@ import type { SubscriptionId } from "../domain/subscription.ts";
 
 /** A page of the dead letters of one subscription, by position. */
 export interface DeadLetterPage {
-  /** Begins after this position; undefined for the first page. */
+  /** The page begins after this position; undefined for the first page. */
   readonly after: Position | undefined;
   readonly limit: number;
 }

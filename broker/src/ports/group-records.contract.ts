@@ -30,7 +30,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.findGroupRecord(group)).toBeUndefined();
     });
 
-    it("keeps groups apart, and the first record of each, also after a restart", async () => {
+    it("keeps the first record of each group, also after a restart", async () => {
       expect(await store.saveGroupRecord(group, record)).toEqual(record);
       expect(await store.saveGroupRecord(otherGroup, other)).toEqual(other);
       expect(await store.saveGroupRecord(group, other)).toEqual(record);
@@ -41,7 +41,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.saveGroupRecord(group, other)).toEqual(record);
     });
 
-    it("keeps the first set of writers of a group with a record, also after a restart", async () => {
+    it("keeps the first set of writers of each group that has a record, also after a restart", async () => {
       expect(await store.saveWriters(group, set(3))).toBeUndefined();
       await store.saveGroupRecord(group, record);
       await store.saveGroupRecord(otherGroup, other);
@@ -55,7 +55,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.findGroupRecord(otherGroup)).toEqual(other);
     });
 
-    it("replaces only the set of writers that is named as gone", async () => {
+    it("replaces a set of writers only if the call names that set as gone", async () => {
       await store.saveGroupRecord(group, record);
       expect(await store.saveWriters(group, set(3), set(2))).toEqual(set(3));
       const sameNumber = { ...set(3), owner: other.registryAddress };

@@ -41,7 +41,7 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       expect(await journal.listTransactions(group, sender)).toEqual([]);
     });
 
-    it("lists entries by ascending nonce, in whatever order they came", async () => {
+    it("lists entries by ascending nonce, whatever the order of their recording", async () => {
       await journal.recordTransactions([entryOf(10), entryOf(2)]);
       await journal.recordTransactions([entryOf(9)]);
       await journal.recordTransactions([]);
@@ -81,7 +81,7 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       expect(await journal.listTransactions(group, sender)).toEqual([entryOf(2)]);
     });
 
-    it("accepts more entries at once than one statement has parameters", async () => {
+    it("accepts more entries in one call than one statement can have parameters", async () => {
       const many = Array.from({ length: 5000 }, (_, nonce) => entryOf(nonce));
       await journal.recordTransactions(many);
       expect(await journal.listTransactions(group, sender)).toHaveLength(5000);

@@ -8,7 +8,7 @@ export type OfferedFees =
 /** The account that signs a ledger's transactions. */
 export interface AccountInfo {
   readonly address: Address;
-  /** In wei; undefined if the chain does not tell. */
+  /** Balance of the account, in wei; undefined if the chain does not report it. */
   readonly balance: bigint | undefined;
   readonly fees: OfferedFees;
   /** Number of transactions that were sent to the chain and are not final yet, or that wait to be sent. */
@@ -19,6 +19,6 @@ export interface AccountInfo {
 export interface LedgerInfo {
   /** Which blocks are final: all (`latest`), those with this number of blocks on top, or those that the chain calls safe or finalized. */
   readonly finality: "latest" | "safe" | "finalized" | number;
-  /** Undefined before the start, and for a chain without accounts. */
+  /** The ledger's account; undefined before the start, and for a chain without accounts. */
   readonly account: AccountInfo | undefined;
 }

@@ -18,7 +18,7 @@ export interface RawBatch {
 export interface LedgerHarness {
   /** A ledger on this chain, not started. All ledgers of a harness sign with the same key and find the same registry. */
   createLedger(): Ledger;
-  /** Another account that writes to the same contracts with its own key; resolves when the write is committed. */
+  /** Another account that writes to the same contracts with its own key. Each call resolves when its write is committed. */
   readonly stranger: {
     open(name: string): Promise<void>;
     publish(batches: readonly RawBatch[]): Promise<void>;
@@ -81,7 +81,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(new Set(flat(blocks).map(({ address }) => address)).size).toBe(1);
     });
 
-    test("opening a topic concurrently opens it once, for everyone", async () => {
+    test("concurrent openings of a topic open it once, and everyone may publish to it", async () => {
       await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, never)));
       expect(flat(await collectAll(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened"]);
       expect((await ledger.readInfo()).account?.transactionsUnderWay ?? 0).toBe(0);
@@ -108,7 +108,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(block?.timestamp ?? 0).toBeGreaterThan(Date.UTC(2020, 0, 1));
     });
 
-    test("returns appended events byte for byte in order", async () => {
+    test("follow returns appended events byte for byte, in order", async () => {
       const address = await openTopic(ledger);
       const events = [
         event(""),
@@ -132,7 +132,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(plain).toEqual(events);
     });
 
-    test("reads batches by their places, and leaves out a place without a batch", async () => {
+    test("readCommitted returns the batches at the given places, and nothing for a place without a batch", async () => {
       const address = await openTopic(ledger);
       for (let index = 0; index < 30; index += 1) await ledger.append([batch(address, [event(`${index}`)])], never);
       const committed = (await collectAll(ledger)).flatMap(({ entries, number: blockNumber }) =>
@@ -167,7 +167,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
-    test("one append carries several topics and several batches of one topic", async () => {
+    test("one append can carry batches of several topics, and several batches of one topic", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
       const outcomes = await ledger.append(
@@ -253,7 +253,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
     });
 
-    test("can follow from any block, and returns the blocks after it, always including the newest", async () => {
+    test("follow returns the blocks after any given block, always including the newest", async () => {
       const address = await openTopic(ledger);
       const places: number[] = [];
       for (let index = 0; index < 6; index += 1) {
@@ -291,7 +291,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
-    test("reports a foreign topic under its exact name if it only looks like another name", async () => {
+    test("reports the exact name of a foreign topic that only looks like another topic's name", async () => {
       await openTopic(ledger);
       await harness.stranger.open(`\uFEFF${name}`);
       const opened = flat(await collectAll(ledger)).flatMap((entry) =>
@@ -300,14 +300,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(opened).toEqual([name, `\uFEFF${name}`]);
     });
 
-    test("returns the hash of a final block as followed, and none beyond the chain", async () => {
+    test("findBlockHash returns the hash that follow returned for a final block, and undefined above the chain", async () => {
       await openTopic(ledger);
       const last = (await collectAll(ledger)).at(-1);
       expect(await ledger.findBlockHash(last?.number ?? -1, never)).toBe(last?.hash);
       expect(await ledger.findBlockHash((await ledger.finalBlockNumber(never)) + 1_000, never)).toBeUndefined();
     });
 
-    test("stops following when aborted, also while it waits", async () => {
+    test("follow ends when its signal aborts, also while it waits", async () => {
       const controller = new AbortController();
       const head = await ledger.finalBlockNumber(never);
       const iterator = ledger.follow(await refOf(ledger, head), controller.signal)[Symbol.asyncIterator]();
@@ -318,7 +318,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect((await aborted.next()).done).toBe(true);
     });
 
-    test("follows what foreign accounts write, and skips malformed batches", async () => {
+    test("follow returns the entries of foreign accounts, and marks malformed batches", async () => {
       const address = await openTopic(ledger);
       await harness.stranger.open("stranger/topic");
       const good = encodeEvents([event("good")]);
@@ -344,7 +344,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(entries)).toEqual(["good", "after"]);
     });
 
-    test("a ledger started later on the same chain finds everything, also from the middle", async () => {
+    test("a ledger that starts later on the same chain follows all its blocks, from the beginning or the middle", async () => {
       const address = await openTopic(ledger);
       await ledger.append([batch(address, [event("a")])], never);
       const middle = await ledger.finalBlockNumber(never);

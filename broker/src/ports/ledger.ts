@@ -11,12 +11,12 @@ export interface LedgerLimits {
   readonly eventsPerTransactionMax: number;
   /** Bytes of encoded events in one transaction. */
   readonly bytesPerTransactionMax: number;
-  /** Bytes of that limit that each topic after the first takes in addition to its events. */
+  /** Bytes of `bytesPerTransactionMax` that each topic after the first takes in addition to its events. */
   readonly bytesPerTopic: number;
   readonly transactionsInFlightMax: number;
 }
 
-/** How to open a topic that was never opened, as far as known. */
+/** How to open a topic that, as far as the node knows, was never opened. */
 export interface TopicOpening {
   readonly address: Address;
   /** The set of accounts that may write to the topic; undefined for everyone. */
@@ -27,7 +27,7 @@ export interface TopicOpening {
 export interface OutgoingBatch {
   readonly topic: TopicName;
   readonly address: Address;
-  /** The same transaction opens the topic first, unless it is open. */
+  /** If given, the same transaction first opens the topic, unless it is open. */
   readonly opening?: TopicOpening | undefined;
   readonly count: number;
   /** The encoded list of `count` events. */
@@ -57,13 +57,13 @@ interface EntryPlace {
 
 export interface AppendOptions {
   /**
-   * Called right before the transaction is sent; from then on, the transaction survives this process. If false, the ledger sends nothing and throws
-   * 200202.
+   * Called right before the transaction is sent; from then on, the transaction survives this process. If it returns false, the ledger sends nothing and
+   * throws 200202.
    */
   readonly mayStart?: (() => boolean) | undefined;
   /**
    * Whether the chain commits all batches or none: if it would reject one, `append` throws 200202. Has no effect with a registry of an earlier
-   * version, or in an append that opens topics: there the registry decides about each batch by itself.
+   * version, or in an append that opens topics: in both cases the registry decides about each batch by itself.
    */
   readonly isWhole?: boolean | undefined;
 }
@@ -140,7 +140,7 @@ export interface Outage {
 
 /** State of a chain, as known without a call to the chain. */
 export interface LedgerView {
-  /** Undefined while the chain answers, as far as known. */
+  /** Why the chain is unavailable; undefined while it answers, as far as the node knows. */
   readonly outage: Outage | undefined;
   /** The newest known block, final or not; undefined before the start. */
   readonly headBlock: number | undefined;
@@ -160,8 +160,8 @@ export interface LedgerStartOptions {
 
 /**
  * One group's chain. Guarantees: results of `openTopic`, `closeTopic` and `append` are final and durable. `follow` returns every final block with
- * entries exactly once, in ascending order, and never passes an unread one. The group's finality setting defines what is final. Unless the chain
- * `isFinal`, a reorg may still remove final blocks, and `follow` reports that.
+ * entries exactly once, in ascending order, and never goes beyond a block that it could not read. The group's finality setting defines what is final.
+ * Unless the chain `isFinal`, a reorg may still remove final blocks, and `follow` reports that.
  *
  * Errors, all BrokerError: 200202 the transaction was reverted; 200201 its outcome is not known in time; 200205 the chain is unreachable; 100101
  * closing a topic that never existed.
@@ -173,7 +173,7 @@ export interface Ledger {
   readonly isFinal: boolean;
   /** The address that signs this ledger's transactions; no two nodes may share one. Undefined if the chain is this node's own. */
   readonly sender?: Address | undefined;
-  /** Undefined if the chain's file is not this process's own. */
+  /** Finds damage in the chain's file; undefined if the file is not this process's own. */
   readonly chainCheck?: ChainCheck | undefined;
   /** How long a caller waits for its transaction and its block, in milliseconds; defaults to the engine's limit. */
   readonly publishTimeoutMs?: number | undefined;
@@ -204,7 +204,7 @@ export interface Ledger {
    * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
-  /** A final block as `follow` returns it, for callers to whom it is optional; undefined if the chain is not that high. @throws 200205. */
+  /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /**
    * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one.
@@ -214,7 +214,7 @@ export interface Ledger {
   readCommitted(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]>;
   /**
    * Waits until no transaction that `sender` (this ledger's account if undefined) sent before the call can still be included. Returns a block number
-   * that is not below any block that included one; undefined if `signal` aborts first, or the outcome stays unknown. After a reorg, a removed
+   * that is not below any block with such a transaction; undefined if `signal` aborts first, or the outcome stays unknown. After a reorg, a removed
    * transaction may be included again. @throws 200205.
    */
   settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined>;

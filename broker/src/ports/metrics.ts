@@ -23,7 +23,10 @@ export interface CallbackGauge {
   readonly waiting: number;
 }
 
-/** What a scrub verifies: the index; or of the chain's file, the blocks, their places (see `checkIndexEntries` of the chain check), or the newest state. */
+/**
+ * What a scrub verifies. `index`: the store's index. `chain`: the blocks in the chain's file. `places`: the index of hashes and logs in that file (see
+ * `ChainCheck.checkIndexEntries`). `state`: the newest state in that file.
+ */
 export type ScrubPart = "index" | "chain" | "places" | "state";
 
 export const deadLetterChanges = ["added", "delivered", "discarded"] as const;

@@ -56,12 +56,13 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
     });
 
-    it("counts a row with the same token as recorded, since the answer to an earlier call may have been lost", async () => {
+    // The answer to an earlier call may have been lost.
+    it("counts a stored row with the same token as recorded", async () => {
       await keys.recordPublishKeys([keyRowOf(1)]);
       expect(await keys.recordPublishKeys([keyRowOf(1)])).toEqual([]);
     });
 
-    it("counts the keys of scopes that have at least a number of them, and drops the keys of one scope", async () => {
+    it("counts keys in all and by scope, omits scopes with few keys, and drops the keys of one scope", async () => {
       const rows = [1, 2, 3].map((number) => keyRowOf(number, { scope: "many" }));
       await keys.recordPublishKeys([...rows, keyRowOf(4, { scope: "few" })]);
       await keys.recordPublishKeys([keyRowOf(5, { scope: "many", groupId: otherGroup })]);
@@ -71,7 +72,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await countOf(otherGroup)).toBe(1);
     });
 
-    it("keeps groups and scopes apart", async () => {
+    it("keeps equal keys of different groups and scopes apart", async () => {
       const rows = [
         keyRowOf(1),
         keyRowOf(1, { groupId: otherGroup, token: keyRowOf(2).token }),

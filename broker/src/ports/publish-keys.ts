@@ -21,13 +21,16 @@ export interface PublishKeyRow extends PublishKey {
   readonly digest: string;
   /** The account whose transactions may hold the event; empty if the chain is this node's own. */
   readonly sender: string;
-  /** In the group's session time, in milliseconds. */
+  /** When the key was recorded, in milliseconds of the group's session time. */
   readonly recordedAt: number;
 }
 
 /** Condition for writing a key that belongs to a session. */
 export interface Fenced {
-  /** The session must still have this epoch, so no other connection has it. Left out for a key without a session, or if no other connection is possible. */
+  /**
+   * The session must still have this epoch, so that no other connection has the session. Left out for a key without a session, or if no other connection
+   * is possible.
+   */
   readonly fence?: SessionKey | undefined;
 }
 
@@ -43,7 +46,7 @@ export interface KeyCounts {
   readonly byScope: ReadonlyMap<string, number>;
 }
 
-/** A damaged row. */
+/** A key whose stored row is damaged. */
 export interface DamagedKeyRow extends PublishKey {
   readonly isDamaged: true;
 }
@@ -63,8 +66,8 @@ export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
  */
 export interface PublishKeys {
   /**
-   * Records each row whose key is free and whose fence holds until the end of the transaction. For each of the others, returns the fence or the row
-   * that holds the key, in any order. A stored row with the same token counts as recorded. Give each key once.
+   * Records each row whose key is free and whose fence holds until the end of the transaction. For each other row, returns the stored row that
+   * holds the key, or a {@link FencedKey}, in any order. A stored row with the same token counts as recorded. Give each key once.
    */
   recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]>;
   /** The row of a key; undefined if there is none. */
@@ -75,9 +78,9 @@ export interface PublishKeys {
   releasePublishKeys(rows: readonly HeldKey[]): Promise<readonly FencedKey[]>;
   /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
   expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;
-  /** Number of rows of a group, in all and in each scope that has at least `scopeMin`. Reads an index entry of each. */
+  /** Number of rows of a group, in all and in each scope that has at least `scopeMin` rows. Reads one index entry for each row. */
   countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts>;
-  /** Removes every row of a scope: nobody repeats its publishes any more. */
+  /** Removes every row of a scope, for a producer that repeats no publish any more. */
   dropPublishKeys(groupId: GroupId, scope: string): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export function testSecretRows(name: string, create: () => Promise<Store & Secre
     });
     afterEach(async () => store.stop());
 
-    it("replaces a secret that has not changed, at any epoch, and nothing else", async () => {
+    it("replaces each secret that still has the given value, at any epoch, and changes nothing else", async () => {
       const given = [1, 2, 3].map((number) =>
         subscriptionOf(number, { delivery: webhookTo({ secret: `old ${number}` }), owner: node, epoch: number }),
       );

@@ -35,7 +35,7 @@ async function begin(sessions: SessionStore, changes: Partial<SessionClaim> = {}
 }
 
 function testClaims(sessions: () => SessionStore): void {
-  it("begins a session, and returns it unchanged to the next connection", async () => {
+  it("begins a session, and gives it to the next connection under a new epoch", async () => {
     const begun = await begin(sessions());
     expect(begun).toMatchObject({
       id: idOf(1),
@@ -96,7 +96,7 @@ function testClaims(sessions: () => SessionStore): void {
     const anew = claimOf({ mayBegin: false, isClean: true, newId: idOf(2) });
     expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", current: { id: idOf(2) } });
   });
-  it("begins a new session if the earlier one ends with its connection", async () => {
+  it("begins a new session if the earlier one lasted only as long as its connection", async () => {
     const former = await begin(sessions(), { expiryMs: 0 });
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2) }));
     expect(claimed).toMatchObject({ status: "begun", former, current: { id: idOf(2) } });
@@ -149,7 +149,7 @@ function testState(sessions: () => SessionStore): void {
       expect(await sessions().saveSessions([], { isDurable })).toEqual([]);
     },
   );
-  it("refuses every write of an earlier epoch", async () => {
+  it("refuses every write under an earlier epoch", async () => {
     const begun = await begin(sessions());
     await sessions().claimSession(claimOf());
     expect(await sessions().saveSessionFilters(begun, { put: [], removed: [], generation: 0 })).toBe("refused");
@@ -189,7 +189,7 @@ function testDue(sessions: () => SessionStore): void {
     await sessions().advanceSessionTime(group, 900);
     expect(await sessions().listDueSessions(group, 9)).toEqual([{ id: begun.id, epoch: 9 }]);
   });
-  it("lists the sessions that are due for longest first, without connected ones", async () => {
+  it("lists due sessions, longest due first, and omits connected ones", async () => {
     for (const number of [1, 2, 3, 4]) {
       const session = await begin(sessions(), { newId: idOf(number), key: String(number), will: undefined });
       if (number < 4)
@@ -198,7 +198,7 @@ function testDue(sessions: () => SessionStore): void {
     await sessions().advanceSessionTime(group, 1_000);
     expect((await sessions().listDueSessions(group, 2)).map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
   });
-  it("lists and counts the sessions of a group without connection, longest detached first", async () => {
+  it("lists a group's detached sessions, longest detached first, and counts them", async () => {
     for (const number of [1, 2, 3, 4]) {
       const changes = { newId: idOf(number), key: String(number), groupId: number === 4 ? otherGroup : group };
       const session = await begin(sessions(), changes);
@@ -234,7 +234,7 @@ function testDue(sessions: () => SessionStore): void {
 }
 
 function testRollBack(store: () => Store): void {
-  it("moves back only positions after the block", async () => {
+  it("moves only positions after the block, to the end of the block", async () => {
     const { sessions } = store();
     const begun = await begin(sessions);
     const ahead = { ...begun, cursor: toPosition(2, 1), taken: toPosition(6, 0), inFlight: everyByte };
@@ -256,7 +256,7 @@ function testRollBack(store: () => Store): void {
 }
 
 function testOwners(store: () => Store): void {
-  it("counts subscriptions in any state, and sessions with a connection, by owner", async () => {
+  it("counts by owner: subscriptions in any state, and sessions that have a connection", async () => {
     const { sessions } = store();
     const [one, other] = ["node-1" as NodeId, "node-2" as NodeId];
     expect(await store().countOwned()).toEqual([]);

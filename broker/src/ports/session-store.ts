@@ -19,14 +19,14 @@ export interface SessionName {
 /** The parts of a session that decide who may write it. */
 export interface SessionKey {
   readonly id: SessionId;
-  /** Fencing token: grows with each connection, with each end of one, and with each rollback that must stop the owner's writes. */
+  /** Fencing token: grows with each connection, with each end of a connection, and with each rollback that must stop the owner's writes. */
   readonly epoch: number;
 }
 
 /** A share's identifier: a UUID. A share that ends and begins again gets a new one. */
 export type ShareId = string & { readonly __brand: "ShareId" };
 
-/** An event that does not return to its share: the member has acknowledged the event, or has it for good. */
+/** An event that does not return to its share: the member has acknowledged the event, or keeps it even if its connection ends. */
 export interface SettledEvent {
   readonly share: ShareId;
   readonly position: Position;
@@ -34,13 +34,13 @@ export interface SettledEvent {
 
 /** The progress of a session. */
 export interface SessionState extends SessionKey {
-  /** Every event up to here is acknowledged, or was not for the session. */
+  /** Every event up to this position is acknowledged, or was not for the session. */
   readonly cursor: Position;
-  /** Every event up to here was given to the session, or was not for it. The events in flight are between the cursor and here. */
+  /** Every event up to this position was given to the session, or was not for it. The events in flight are between the cursor and this position. */
   readonly taken: Position;
   /** The events in flight, as the engine encodes them. */
   readonly inFlight: Uint8Array;
-  /** Events of shares that the session had and settled; none when left out. */
+  /** Events of shares that the session has settled; none if left out. */
   readonly settled?: readonly SettledEvent[];
 }
 
@@ -55,8 +55,8 @@ export interface StoredConnectionEnd {
 }
 
 /**
- * A session. Its times are in the group's session time: milliseconds for which brokers have served the group while something waited for this time.
- * Session time depends on no clock that anybody can set, and stops while no broker runs.
+ * A session. Its times are in the group's session time, a count of milliseconds that advances only while a broker serves the group and something waits
+ * for this time. It depends on no clock that anybody can set, and stops while no broker runs.
  */
 export interface StoredSession extends SessionName, Omit<SessionState, "settled">, StoredConnectionEnd {
   /** The node that has the session's connection; undefined for none, and with a single process. */
@@ -135,7 +135,7 @@ export interface SessionStore {
   /** Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Notifies the earlier owner. */
   claimSession(claim: SessionClaim): Promise<SessionClaimed>;
   findSession(id: SessionId): Promise<SessionWithFilters | undefined>;
-  /** Returns the sessions that do not exist with their epoch. Unless `isDurable`, a power cut may lose the write; a kill of the process does not. */
+  /** Returns the sessions that do not exist with the given epoch. Unless `isDurable`, a power cut may lose the write; a kill of the process does not. */
   saveSessions(rows: readonly SessionState[], options: { readonly isDurable: boolean }): Promise<readonly SessionId[]>;
   /** `refused`: there is no session with that epoch. */
   saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "rolled-back">;
@@ -152,7 +152,7 @@ export interface SessionStore {
   removeSession(key: SessionKey): Promise<boolean>;
   /** Detaches the sessions whose connection was lost: their owner is no longer a member, or the only process of the store was killed. */
   detachLost(groupId: GroupId): Promise<void>;
-  /** The group's session time, in milliseconds: how long its nodes have run while something waited for this time. */
+  /** The group's session time, in milliseconds; see {@link StoredSession}. */
   findSessionTime(groupId: GroupId): Promise<number>;
   /** Adds to the group's session time, and returns it. */
   advanceSessionTime(groupId: GroupId, byMs: number): Promise<number>;
@@ -165,11 +165,11 @@ export interface SessionStore {
   }): Promise<readonly SessionWithFilters[]>;
   /** The session of a filter; undefined if there is none. */
   findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined>;
-  /** Removes a filter of any node's session, under a new epoch, and notifies its owner. Returns false if there is none. */
+  /** Removes a filter of any node's session, under a new epoch, and notifies the session's owner. Returns false if there is no such filter. */
   removeSessionFilter(id: SubscriptionId): Promise<boolean>;
   /** Sessions of a group without connection, longest detached first. */
   listDetached(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]>;
-  /** Number of sessions of a group without connection. Reads an index entry of each. */
+  /** Number of sessions of a group without connection. Reads one index entry for each. */
   countDetached(groupId: GroupId): Promise<number>;
 }
 

@@ -52,7 +52,7 @@ export function testShares(store: () => Store): void {
     share = await find();
   });
 
-  it("a share begins with its first member, and ends with its last one", async () => {
+  it("a share begins with its first member, and ends when its last member leaves", async () => {
     expect(share.cursor).toBe(position);
     const second = await join(2);
     await leave(first);
@@ -99,12 +99,12 @@ export function testShares(store: () => Store): void {
 
   it.each<readonly [string, () => Promise<unknown>]>([
     [
-      "its session is detached",
+      "the member's session is detached",
       () => sessions().detachSession(first, { will: undefined, willDelayMs: 0, expiryMs: 1_000 }),
     ],
-    ["its session has another connection", () => claim(1)],
-    ["its session is removed", () => sessions().removeSession(first)],
-    ["its connection is lost", () => sessions().detachLost(group)],
+    ["the member's session has another connection", () => claim(1)],
+    ["the member's session is removed", () => sessions().removeSession(first)],
+    ["the member's connection is lost", () => sessions().detachLost(group)],
   ])("a share gets back the events that a member has not acknowledged when %s", async (_, end) => {
     await join(2);
     await take(share, first, places);
@@ -149,7 +149,7 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findShareCursors(group, [])).toEqual(new Map());
   });
 
-  it("gives returned events to the next member, and drops those that no longer exist", async () => {
+  it("gives returned events to the next member, and drops returned events that no longer exist", async () => {
     const second = await join(2);
     await take(share, first, places);
     await sessions().removeSession(first);
@@ -210,7 +210,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([]);
   });
 
-  it("a rollback of the index moves the share's cursor back under a new epoch, and removes later events", async () => {
+  it("a rollback of the index moves a share's cursor back under a new epoch, and removes the events after it", async () => {
     await join(2);
     await take(share, first, places);
     const now = await find();

@@ -9,7 +9,7 @@ export interface StoredShare {
   readonly id: ShareId;
   /** Fencing token: every take, return, rollback and rebuild of a damaged row increases it. */
   readonly epoch: number;
-  /** Every event up to here was given to a member, or skipped. */
+  /** Every event up to this position was given to a member, or skipped. */
   readonly cursor: Position;
 }
 
@@ -19,7 +19,7 @@ export interface SharePlace {
   readonly position: Position;
 }
 
-/** An event for a member, which must acknowledge it. */
+/** An event that a share gives to a member, which must acknowledge it. */
 export interface ShareGift extends SharePlace {
   readonly to: SessionKey;
 }
@@ -36,13 +36,13 @@ export interface ShareTake {
 
 /**
  * Shares, whose members are sessions of any node. Exactly one session holds an event that was given and is not acknowledged. When the connection of
- * that session ends, in whatever way, the event returns to the share, and another member can take it. A share begins and ends with the filters
+ * that session ends, the event returns to the share, and another member can take it. A share begins and ends with the filters
  * `$share/…` of sessions, in the same transactions.
  */
 export interface ShareStore {
   /**
-   * Undefined if no session is a member. Reports a damaged row, and begins the share again for its members: no event is lost, but members may get
-   * acknowledged events again.
+   * The share of a filter; undefined if no session is a member. Reports a damaged row, and begins the share again for its members: no event is lost,
+   * but members may get acknowledged events again.
    */
   findShare(groupId: GroupId, filter: TopicFilter): Promise<StoredShare | undefined>;
   /**

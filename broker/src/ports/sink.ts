@@ -5,7 +5,7 @@ import type { Subscription, WebhookDelivery } from "../domain/subscription.ts";
 /** The destination of a subscription's notifications. */
 export type CallbackTarget = Pick<Subscription, "id"> & Omit<WebhookDelivery, "kind">;
 
-/** Source and time of an event, for forms that contain them. Time in milliseconds since the epoch; undefined if it is unknown now. */
+/** Source and time of an event, for forms that contain them. The time is in milliseconds since the epoch, and undefined while it is unknown. */
 export interface NotifiedOrigin {
   readonly source: string;
   readonly time: number | undefined;
@@ -15,7 +15,7 @@ export interface NotifiedOrigin {
 export interface NotifiedEvent {
   readonly event: Event;
   readonly eventId: EventId;
-  /** Present if the form of the subscription needs it. */
+  /** Present if the form of the subscription contains source and time. */
   readonly origin?: NotifiedOrigin;
 }
 
@@ -48,11 +48,11 @@ export interface AttemptAnswer {
 /** How a receiver answered a test event. */
 export interface TestOutcome {
   readonly outcome: Exclude<AttemptOutcome, { status: "withheld" }>;
-  /** Undefined if there was no answer. */
+  /** The receiver's answer; undefined if there was none. */
   readonly answer: AttemptAnswer | undefined;
 }
 
-/** The part of an AbortSignal that an attempt needs: lighter objects than an AbortSignal have it too. */
+/** The part of an AbortSignal that an attempt needs, so that callers can pass a lighter object. */
 export interface AttemptSignal {
   readonly aborted: boolean;
   addEventListener(type: "abort", listener: () => void, options?: { readonly once: true }): void;
@@ -61,8 +61,8 @@ export interface AttemptSignal {
 
 export interface AttemptOptions {
   /**
-   * Whether the notification may still be sent. An attempt may wait long for its turn, so the sink calls this right before each send, in the same turn
-   * of the event loop. Always true if absent.
+   * Whether the notification may still be sent. An attempt may wait long for a connection, so the sink calls this right before each send, in the same
+   * turn of the event loop. If absent, it may always be sent.
    */
   readonly mayStart?: (() => boolean) | undefined;
   /** Ends an attempt that still waits for its turn; the result is `withheld`. */
@@ -91,7 +91,7 @@ export interface Sink {
    * `signal` aborts first.
    */
   enter(target: CallbackTarget, signal: AttemptSignal): AttemptSlot | Promise<AttemptSlot | undefined> | undefined;
-  /** Sends a made-up event once, in the way of real events: a receiver that accepts it can accept those. Never throws because of the receiver. */
+  /** Sends a made-up event once, as real events are sent: a receiver that accepts it can accept real ones. Never throws because of the receiver. */
   test(target: CallbackTarget, signal: AttemptSignal): Promise<TestOutcome>;
   /** Sends nothing more. Attempts in progress have `graceMs`; then they are aborted. */
   stop(graceMs: number): Promise<void>;

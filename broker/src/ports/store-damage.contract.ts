@@ -36,7 +36,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
     const batch = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
     const place = { topic: alpha, sequence: 5 };
 
-    it("refuses a batch with changed events in every read, and names its block", async () => {
+    it("every read refuses a batch with changed events, and names its block", async () => {
       await damaged.damageEvents(batch);
       const reads = [
         () => store.findBatch(group, place),
@@ -52,7 +52,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.readBatches(group, { ...everything, topic: beta })).toHaveLength(2);
     });
 
-    it("returns a damaged batch again after its repair, which reports the batch", async () => {
+    it("mendBatches reports a damaged batch and repairs it, so that reads return it again", async () => {
       await damaged.damageEvents(batch);
       const block = copyOf(history)[2]?.batches ?? [];
       expect(await store.mendBatches(group, block)).toEqual([batch]);

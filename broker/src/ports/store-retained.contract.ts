@@ -31,7 +31,7 @@ export function testRetained(store: () => Store): void {
     await store().applyBlocks(group, [opened, blockWith(2)]);
     expect(await store().listRetained(group, all)).toEqual([]);
   });
-  it("lists the newest retained event of each topic, of one group alone", async () => {
+  it("lists the newest retained event of each topic, and none of another group", async () => {
     await store().applyBlocks(group, [opened, blockWith(2, [kept(beta, 2, 9), kept(alpha, 2)])]);
     await store().applyBlocks(group, [blockWith(3), blockWith(4, [kept(alpha, 4)])]);
     await store().applyBlocks(otherGroup, [opened, blockWith(2, [kept(alpha, 2)])]);

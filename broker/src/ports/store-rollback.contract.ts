@@ -46,7 +46,7 @@ export async function readIndex(store: Store, of = group): Promise<unknown> {
 /** The store's guarantees about rollbacks. */
 export function testRollBack(store: () => Store): void {
   it.each([1, 2, 4, 5, 6])(
-    "rolling back to block %i restores the index of that time, and the rest can be applied again",
+    "rolling back to block %i restores the index as of that block, and later blocks can be applied again",
     async (to) => {
       for (const block of history) await store().applyBlocks(group, [block]);
       await store().applyBlocks(otherGroup, history.slice(0, history.findIndex(({ number }) => number === to) + 1));
@@ -77,7 +77,7 @@ export function testRollBack(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await readIndex(store())).toEqual(await readIndex(store(), otherGroup));
   });
-  it("topics opened, closed and reopened after the block get their earlier state", async () => {
+  it("rolling back undoes the opening, closing and reopening of topics after the block", async () => {
     const gamma = topicOf(parseTopicName("gamma"), 3);
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
@@ -128,7 +128,7 @@ export function testRollBack(store: () => Store): void {
     await expect(store().rollBack(group, to)).rejects.toThrow(/cannot roll back/);
     expect(await readIndex(store())).toEqual(before);
   });
-  it("can roll back to no final block but the head", async () => {
+  it("can roll back to the head, but to no earlier final block", async () => {
     await store().applyBlocks(group, history, { isFinal: true });
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([ref(6)]);
     await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot roll back/);
@@ -153,7 +153,7 @@ function testGenerations(store: () => Store): void {
     await store().rollBack(group, ref(4));
     expect(await generation()).toBe(1);
     await store().applyBlocks(group, [blockOf(5)]);
-    await store().rollBack(group, ref(5)); // Also if nothing is removed.
+    await store().rollBack(group, ref(5)); // Counts although it removes nothing.
     expect(await generation()).toBe(2);
     await store().stop();
     await store().start();

@@ -75,7 +75,7 @@ export function testSharedStore(name: string, create: () => Promise<SharedStoreF
 }
 
 function testLeases(fixture: () => SharedStoreFixture): void {
-  it("the holder of the newest lease writes the index", async () => {
+  it("the holder of the newest lease can write the index", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await stores[0].applyBlocks(group, history, { isFinal: false, lease });
@@ -184,7 +184,7 @@ function testRollBack(fixture: () => SharedStoreFixture): void {
     expect(refused.toSorted()).toEqual([subscriptionOf(1).id, subscriptionOf(6).id]);
     expect(await stale.setSubscriptionState({ id: subscriptionOf(1).id, epoch: 3 }, "suspended")).toBe(false);
   });
-  it("a rollback without a lease gives no new epoch", async () => {
+  it("a rollback without a lease gives subscriptions no new epoch", async () => {
     const [store] = fixture().stores;
     await store.applyBlocks(group, history);
     await store.insertSubscription(subscriptionOf(1, { ...beyond, owner: otherNode, epoch: 3 }), 0);

@@ -60,7 +60,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(otherGroup, 9)).toEqual([third, second, first]);
   });
 
-  it("are all kept, in order, for any number in one block or several", async () => {
+  it("are all kept in order, however many a block has", async () => {
     let block = 0;
     const all: SkippedEntry[] = [];
     for (const count of [1, 2, 3, 511, 512, 513, 1_337]) {
@@ -74,7 +74,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(group, skippedEntriesMax)).toEqual(all.toReversed());
   });
 
-  it("drop the oldest above the limit, per group", async () => {
+  it("lose the oldest above the limit of each group", async () => {
     await store().applyBlocks(otherGroup, [leavingOut(entryOf(1, 0))]);
     await store().applyBlocks(group, [leavingOut(entryOf(1, 0), entryOf(1, 1)), leavingOut(entryOf(2, 0))]);
     const many = Array.from({ length: skippedEntriesMax - 2 }, (_, index) => entryOf(3, index));

@@ -27,14 +27,14 @@ export function testSubscriptions(store: () => Store): void {
     for (const subscription of given) expect(await store().findSubscription(subscription.id)).toEqual(subscription);
     expect(await store().listSubscriptions()).toEqual(given);
   });
-  it("changes nothing for a taken identifier", async () => {
+  it("refuses a second subscription with the same identifier, and changes nothing", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     expect(
       await store().insertSubscription(subscriptionOf(1, { delivery: webhookTo({ url: "http://other/" }) }), 0),
     ).toBe("taken");
     expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
   });
-  it("returns the principal unchanged, and an update without one keeps it", async () => {
+  it("returns the principal unchanged, and an update without a principal keeps it", async () => {
     const owned = subscriptionOf(1, { principal: "acme/billing" });
     await store().insertSubscription(owned, 0);
     await store().insertSubscription(subscriptionOf(2), 0);
@@ -276,7 +276,7 @@ function testEpochs(store: () => Store): void {
 
 /** The store's guarantees about progress. */
 export function testProgress(store: () => Store): void {
-  it("moves cursors only forward, and returns missing subscriptions", async () => {
+  it("moves cursors only forward, and returns the identifiers of missing subscriptions", async () => {
     for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
     const refused = await store().saveProgress([
       progress(4, toPosition(9, 0)),
@@ -315,7 +315,7 @@ export function testProgress(store: () => Store): void {
       retryAt: 0,
     });
   });
-  it("accepts an empty list, and thousands of rows", async () => {
+  it("saveProgress accepts an empty list, and thousands of rows", async () => {
     expect(await store().saveProgress([])).toEqual([]);
     const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
     for (const number of numbers.slice(0, 5)) await store().insertSubscription(subscriptionOf(number), 0);

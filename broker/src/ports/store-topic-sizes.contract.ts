@@ -8,7 +8,7 @@ const sizes = [10, 20, 30, 40];
 const head = endOfBlock(10);
 const nothing: TopicSize = { batchCount: 0, byteCount: 0, first: undefined };
 
-/** Batches of alpha, of two events each, in blocks 2 to 5, with one of beta between them. */
+/** Blocks 2 to 5 each have a batch of alpha with two events, and then a batch of beta. */
 const blocks = [
   blockOf(1, { opened: [topicOf(alpha, 1), topicOf(beta, 2)] }),
   ...sizes.map((size, index) => {

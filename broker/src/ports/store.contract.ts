@@ -66,7 +66,7 @@ function testBlocks(store: () => Store): void {
   it("an empty store has no head", async () => {
     expect(await store().findHead(group)).toBeUndefined();
   });
-  it("the head is the last block, per group", async () => {
+  it("the head is the last applied block of its group", async () => {
     await store().applyBlocks(group, history);
     expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6), generation: 0 });
     expect(await store().findHead(otherGroup)).toBeUndefined();
@@ -87,7 +87,7 @@ function testBlocks(store: () => Store): void {
     await store().applyBlocks(group, []);
     expect(await store().findHead(group)).toBeUndefined();
   });
-  it("blocks applied one by one give the same index as all at once", async () => {
+  it("blocks applied one by one give the same index as in one call", async () => {
     for (const block of history) await store().applyBlocks(group, [block]);
     await store().applyBlocks(otherGroup, history);
     expect(await store().listTopics(group, { offset: 0, limit: 9 })).toEqual(
@@ -155,7 +155,7 @@ function testTopics(store: () => Store): void {
     await store().applyBlocks(group, [blockOf(8, { closed: [{ name: alpha, closed: false }] })]);
     expect(await store().findTopic(group, alpha)).toMatchObject({ closed: false, sequence: 8 });
   });
-  it("names are exact: case, spaces, quotes, percent, underscore, character 128", async () => {
+  it("tells names apart that differ in case, spaces, quotes, percent, underscore or character 128", async () => {
     const names = [
       "a",
       "A",
@@ -216,7 +216,7 @@ function testTopics(store: () => Store): void {
     expect(await store().countTopics(group, "acme/", ["acme/a", "acme/unknown", "acme0"])).toBe(3);
     expect(await store().countTopics(otherGroup, "acme/", [])).toBe(0);
   });
-  it("pages follow the order of opening, with the true total", async () => {
+  it("pages list topics in the order of opening, and contain the total", async () => {
     const names = ["e", "b", "d", "a", "c"].map((name) => parseTopicName(name));
     await store().applyBlocks(group, [
       blockOf(1, { opened: names.slice(0, 2).map((name, i) => topicOf(name, i + 1)) }),
@@ -269,25 +269,25 @@ function testBatches(store: () => Store): void {
   it.each<[string, Partial<BatchRange>, readonly string[]]>([
     ["everything, ascending", {}, all],
     ["one topic", { topic: alpha }, ["alpha 1", "alpha 4", "alpha 8"]],
-    ["an unknown topic", { topic: parseTopicName("none") }, []],
-    ["`after` inside a batch gives that batch", { after: toPosition(2, 1) }, all],
-    ["`after` at the last event of a batch leaves it out", { after: toPosition(2, 2) }, all.slice(1)],
-    ["`after` before the first event of a block", { after: endOfBlock(1) }, all],
-    ["`after` at the end of a block", { after: endOfBlock(2) }, all.slice(2)],
-    ["`upTo` inside a batch gives that batch", { upTo: toPosition(4, 1) }, all.slice(0, 4)],
-    ["`upTo` at the first event of a batch gives it", { upTo: toPosition(4, 0) }, all.slice(0, 3)],
-    ["`upTo` before the first event of a batch leaves it out", { upTo: toPosition(2, 2) }, all.slice(0, 1)],
+    ["nothing of an unknown topic", { topic: parseTopicName("none") }, []],
+    ["a batch that has `after` inside", { after: toPosition(2, 1) }, all],
+    ["no batch whose last event is at `after`", { after: toPosition(2, 2) }, all.slice(1)],
+    ["all of a block whose first event follows `after`", { after: endOfBlock(1) }, all],
+    ["nothing of a block that ends at `after`", { after: endOfBlock(2) }, all.slice(2)],
+    ["a batch that has `upTo` inside", { upTo: toPosition(4, 1) }, all.slice(0, 4)],
+    ["a batch whose first event is at `upTo`", { upTo: toPosition(4, 0) }, all.slice(0, 3)],
+    ["no batch whose first event comes after `upTo`", { upTo: toPosition(2, 2) }, all.slice(0, 1)],
     ["one event", { after: toPosition(2, 3), upTo: toPosition(2, 4) }, ["beta 1"]],
-    ["a block without batches", { after: endOfBlock(4), upTo: endOfBlock(5) }, []],
-    ["an empty range inside a batch", { after: toPosition(2, 1), upTo: toPosition(2, 1) }, []],
-    ["a reversed range", { after: toPosition(2, 2), upTo: toPosition(2, 0) }, []],
-    ["after everything", { after: toPosition(6, 0) }, []],
-    ["at most so many batches", { batchesMax: 2 }, all.slice(0, 2)],
-    ["at most so many batches of one topic", { batchesMax: 2, topic: alpha }, ["alpha 1", "alpha 4"]],
-    ["stops with the batch that reaches the bytes", { bytesMax: 257 }, all.slice(0, 2)],
-    ["exactly the bytes", { bytesMax: 512 }, all.slice(0, 2)],
-    ["at least one batch", { bytesMax: 1 }, all.slice(0, 1)],
-    ["bytes of one topic", { bytesMax: 300, topic: alpha, after: toPosition(2, 1) }, ["alpha 1", "alpha 4"]],
+    ["nothing from a block without batches", { after: endOfBlock(4), upTo: endOfBlock(5) }, []],
+    ["nothing from an empty range inside a batch", { after: toPosition(2, 1), upTo: toPosition(2, 1) }, []],
+    ["nothing from a reversed range", { after: toPosition(2, 2), upTo: toPosition(2, 0) }, []],
+    ["nothing after the last event", { after: toPosition(6, 0) }, []],
+    ["at most `batchesMax` batches", { batchesMax: 2 }, all.slice(0, 2)],
+    ["at most `batchesMax` batches of one topic", { batchesMax: 2, topic: alpha }, ["alpha 1", "alpha 4"]],
+    ["up to the batch that exceeds `bytesMax`", { bytesMax: 257 }, all.slice(0, 2)],
+    ["up to the batch that reaches `bytesMax` exactly", { bytesMax: 512 }, all.slice(0, 2)],
+    ["at least one batch, even above `bytesMax`", { bytesMax: 1 }, all.slice(0, 1)],
+    ["one topic up to `bytesMax`", { bytesMax: 300, topic: alpha, after: toPosition(2, 1) }, ["alpha 1", "alpha 4"]],
   ])("reads %s", async (_, range, expected) => {
     await store().applyBlocks(group, history);
     expect(places(await store().readBatches(group, { ...everything, ...range }))).toEqual(expected);
@@ -331,7 +331,7 @@ function testCounts(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await store().countEventsAfter(group, alpha, after)).toBe(expected);
   });
-  it("counts for many places at once equal the counts for each place, in order, and name the first event", async () => {
+  it("countEventsAfterEach returns the count and the first event for each place, in order", async () => {
     await store().applyBlocks(group, history);
     const afters = [positionZero, endOfBlock(1), toPosition(2, 1), endOfBlock(3), toPosition(6, 0), toPosition(2, 1)];
     const topics = [parseTopicName("gamma"), alpha, beta];

@@ -27,7 +27,7 @@ export type SkipReason =
   | "block-full"
   | "sequence-too-high";
 
-/** An entry of the chain that the index skipped. The sender of the transaction wrote it. */
+/** An entry of the chain that the index skipped. The sender of its transaction chose the content. */
 export interface SkippedEntry {
   readonly code: SkipReason;
   /** Explains the code, with details. */
@@ -60,14 +60,14 @@ export interface RetainedEvent extends RetainedPlace {
 
 /** A page of retained events in the order of the names of their topics. */
 export interface RetainedPage {
-  /** Lists only topics whose name begins with this text. */
+  /** The page lists only topics whose name begins with this text. */
   readonly prefix: string;
-  /** Begins after this name; undefined for the first page. */
+  /** The page begins after this name; undefined for the first page. */
   readonly after: TopicName | undefined;
   readonly limit: number;
 }
 
-/** Changes of one final block to the index. The engine derives it from a ledger's block; all of it is well-formed. */
+/** Changes that one final block makes to the index. The engine derives them from a ledger's block; all are well-formed. */
 export interface IndexedBlock {
   readonly number: number;
   readonly hash: Hash;
@@ -129,7 +129,7 @@ export const skippedEntriesMax = 10_000;
 export interface TopicQuery {
   readonly offset: number;
   readonly limit: number;
-  /** Lists and counts the topics whose name is in one of these; every topic if undefined. */
+  /** Ranges of names: lists and counts only topics whose name is in one of them; undefined for every topic. */
   readonly ranges?: readonly NameRange[] | undefined;
 }
 
@@ -144,9 +144,9 @@ export interface BatchRange {
   readonly after: Position;
   readonly upTo: Position;
   readonly topic: TopicName | undefined;
-  /** Maximum number of batches; at least one if there is any. */
+  /** Maximum number of batches, 1 or more. */
   readonly batchesMax: number;
-  /** Stops after the batch that brings the encoded bytes to this limit. */
+  /** The read stops after the batch that brings the encoded bytes to this limit, so it returns at least one batch if there is any. */
   readonly bytesMax: number;
 }
 
@@ -160,7 +160,7 @@ export interface TopicPosition {
 export interface PositionRange {
   readonly after: Position;
   readonly upTo: Position;
-  /** Maximum number of batches to count; at least one if there is any. */
+  /** Maximum number of batches to count, 1 or more. */
   readonly batchesMax: number;
 }
 
@@ -191,7 +191,7 @@ export interface TopicSize {
 
 /** A page of subscriptions in the order of their identifiers. */
 export interface SubscriptionPage {
-  /** Begins after this identifier; undefined for the first page. */
+  /** The page begins after this identifier; undefined for the first page. */
   readonly after: SubscriptionId | undefined;
   readonly limit: number;
 }
@@ -212,11 +212,11 @@ export interface Progress extends SubscriptionKey {
 export interface ApplyOptions {
   readonly isFinal: boolean;
   readonly lease?: GroupLease | undefined;
-  /** The block that these blocks must follow, in case the store lost confirmed writes: it refuses blocks if its head differs. */
+  /** The block that must be the store's head, or the store refuses the blocks: it may have lost confirmed writes. */
   readonly after?: BlockRef | undefined;
 }
 
-/** Result of an insert. */
+/** Result of inserting a subscription. `taken`: there is a subscription with this identifier. */
 export type InsertOutcome = "inserted" | "taken" | "rolled-back" | OverQuota;
 
 /** A follower wrote without holding the group's lease. */
@@ -249,12 +249,12 @@ export interface HeldCount {
   readonly count: number;
 }
 
-/** What a node owns. Without an owner: what no node owns, or, if the broker is a single node, what it has. */
+/** What a node owns. If `owner` is undefined: what no node owns, which is everything if the broker is a single node. */
 export interface OwnedCount {
   readonly owner: NodeId | undefined;
-  /** In any state. */
+  /** Number of subscriptions, in any state. */
   readonly subscriptions: number;
-  /** Stored sessions with a connection. */
+  /** Number of stored sessions with a connection. */
   readonly sessions: number;
 }
 
@@ -349,18 +349,18 @@ export interface Store extends PublishKeys {
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
   /** All subscriptions, or a page of them, in the order of their identifiers. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
-  /** The subscriptions that match, in the order of their identifiers. Compares the stored rows: a worker may be ahead of its row. */
+  /** The subscriptions that match, in the order of their identifiers. Compares the stored rows: a worker may know newer progress than its row has. */
   searchSubscriptions(search: SubscriptionSearch, page: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
-  /** Subscriptions that are not active, by group and state. Reads an index entry of each. */
+  /** Number of subscriptions that are not active, by group and state. Reads one index entry for each. */
   countHeld(): Promise<readonly HeldCount[]>;
-  /** Subscriptions and stored sessions by their owners, in any order. Reads an index entry of each. */
+  /** Number of subscriptions and stored sessions by owner, in any order. Reads one index entry for each. */
   countOwned(): Promise<readonly OwnedCount[]>;
   /** Number of subscriptions whose url leads to a receiver (see findReceiver). */
   countSubscriptionsTo(receiver: string): Promise<number>;
   /**
    * Inserts, unless the identifier is taken or the group's index has rolled back since `generation` (0 for an index without a head). If the cursor
-   * is before every event, a rollback cannot affect it, and the generation does not matter. Counts against the quotas over all nodes, exactly.
+   * is before every event, a rollback cannot affect it, and the generation does not matter. Checks the quotas exactly, over all nodes.
    */
   insertSubscription(
     subscription: Subscription,
@@ -392,7 +392,7 @@ export interface Store extends PublishKeys {
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
   /**
    * Moves cursors, only forward; stores the failures of the event after each cursor; writes the dead letters of skipped events that a cursor passes.
-   * Returns the subscriptions that do not exist with their epoch. Give each subscription once.
+   * Returns the subscriptions that do not exist with the given epoch. Give each subscription once.
    */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

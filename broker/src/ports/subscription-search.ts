@@ -30,7 +30,7 @@ export interface SubscriptionSearch {
   readonly failingBefore?: number | undefined;
 }
 
-/** An operator's change of a callback subscription. A field that is left out stays, except `failure`. */
+/** An operator's change of a callback subscription. A field that is left out keeps its value, except `failure`. */
 export interface SubscriptionMove {
   readonly cursor?: Position;
   readonly state?: "active" | "paused";

@@ -1,6 +1,6 @@
 import type { Address } from "../domain/topic.ts";
 
-/** Who may publish to a topic, by the chain. */
+/** Who may publish to a topic, as the chain says. */
 export type TopicWriters =
   | { readonly kind: "everyone" }
   | {

@@ -1,11 +1,14 @@
-/** Attributes by the names of OpenTelemetry conventions; undefined ones are left out. No content, extension key or secret; of a url, only the host. */
+/**
+ * Attributes by the names of OpenTelemetry conventions; undefined ones are left out. They contain no content, extension key or secret, and only the host
+ * of a url.
+ */
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>;
 
 export interface SpanOrder {
   readonly name: string;
   /** `server`: the broker answers a caller. `client`: the broker calls a receiver. `internal`: neither. */
   readonly kind: "server" | "client" | "internal";
-  /** Valid W3C traceparents. With one, the span is part of that trace. Otherwise the span begins its own trace and links to all of them. */
+  /** Valid W3C traceparents. If there is exactly one, the span is part of its trace. Otherwise the span begins a new trace, with links to all of them. */
   readonly traceParents: readonly string[];
   readonly attributes: SpanAttributes;
   /** Milliseconds since the epoch; now if left out. */

@@ -150,7 +150,7 @@ interface Span {
   readonly name: TopicName;
   readonly firstSequence: number;
   readonly count: number;
-  /** Undefined if the sequences were skipped. */
+  /** The batch with these sequences; undefined if they were skipped. */
   readonly batch: EventBatch | undefined;
 }
 

@@ -11,7 +11,7 @@ const settlingTurns = 12;
 /** Time that moves only when the test moves it. */
 export class VirtualClock implements Clock {
   #now = 1_700_000_000_000;
-  /** The wall clock less the monotonic clock. */
+  /** How far the wall clock is ahead of the monotonic clock. */
   #wallClockAheadMs = 0;
   readonly #timers = new Set<Timer>();
 

@@ -171,7 +171,7 @@ export class GroupIndex {
     return record !== undefined && record.batch.firstSequence <= event.sequence ? intact(record) : undefined;
   }
 
-  /** Replaces damaged batches; see the port. */
+  /** Replaces damaged batches; see `Store.mendBatches`. */
   mend(batches: readonly EventBatch[]): readonly EventBatch[] {
     return batches.filter((batch) => {
       const kept = this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)];
@@ -180,7 +180,7 @@ export class GroupIndex {
     });
   }
 
-  /** See the port's dropEvents. */
+  /** See `Store.dropEvents`. */
   drop(batches: readonly EventBatch[]): readonly EventBatch[] {
     return batches.filter((batch) => {
       const kept = this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)];

@@ -207,7 +207,7 @@ export class MemoryCoordinator implements Coordinator {
     }
   }
 
-  /** Removes claims on subscriptions that no longer exist. */
+  /** Forgets who claimed a subscription that no longer exists. */
   forgetDeleted(id: SubscriptionId): void {
     if (!this.#subscriptions.has(id)) this.#wanted.delete(id);
   }

@@ -40,7 +40,7 @@ export class MemoryMembers {
     if (!this.isLive(id)) throw notAMember();
   }
 
-  /** Returns false if another live member has the address, unless `replaces` names it. */
+  /** Adds a member. Returns false if another live member has the address, unless `replaces` names that member. */
   add({ id, address, replaces = [] }: JoiningNode, lastsMs: number): boolean {
     const others = this.list().filter((member) => member.address === address && member.id !== id);
     if (others.some((member) => !replaces.includes(member.id))) return false;

@@ -215,7 +215,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     this.#shares.return(take);
   }
 
-  /** Detaches the sessions whose connections were lost with their node. */
+  /** Detaches the sessions for which `isLost` returns true. A session that is already detached only loses its owner. */
   detachWhere(isLost: (session: StoredSession) => boolean): void {
     for (const kept of this.#kept.values()) {
       const { session } = kept;

@@ -54,7 +54,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual(unsigned);
   });
 
-  it("returns a subscription locked and without a secret if no key opens it, and logs it once", async () => {
+  it("returns a subscription locked and without its secret if no key opens the secret, and logs it once", async () => {
     await open("old").insertSubscription(one, 0);
     const store = open("new");
     await store.insertSubscription(two, 0);
@@ -91,7 +91,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(two.id)).toMatchObject({ state: "locked", delivery: { secret: undefined } });
   });
 
-  it("reseals with the newest key at start, so that the older key can be removed", async () => {
+  it("reseals secrets with the newest key at start, so that the older key can be removed", async () => {
     const many = Array.from({ length: 450 }, (_, index) =>
       subscriptionOf(index + 1, { delivery: webhookTo({ secret: `secret ${index}` }) }),
     );

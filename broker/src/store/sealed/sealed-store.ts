@@ -149,7 +149,7 @@ type Sealed =
   | "insertSubscription"
   | "updateSubscription";
 
-/** Calls that carry no secret. It lists each of them, so that nobody adds a call without checking it for secrets. */
+/** Calls that carry no secret, listed one by one so that nobody adds a call without checking it for secrets. */
 function passedThrough(store: Store): Omit<Store, Sealed> {
   return {
     stop: () => store.stop(),

@@ -8,7 +8,7 @@ export type Opened =
   | { readonly status: "shut"; readonly reason: string };
 
 const cipher = "aes-256-gcm";
-/** A fresh random nonce for each seal: one key may seal 2^32 times (NIST SP 800-38D, section 8.3). */
+/** Length of the nonce, which is random for each seal: one key may seal 2^32 times (NIST SP 800-38D, section 8.3). */
 const nonceBytes = 12;
 const tagBytes = 16;
 const form = /^v1:([0-9a-f]{16}):([A-Za-z0-9_-]+)$/;
@@ -44,7 +44,7 @@ export class SecretBox {
     return keyId !== undefined && this.#keys.find(keyId) !== undefined && this.#keys.newest().id !== keyId;
   }
 
-  /** Never throws, whatever the stored text is. */
+  /** Opens a sealed secret. Never throws, whatever the stored text is. */
   open(id: SubscriptionId, sealed: string): Opened {
     const [, keyId, text] = form.exec(sealed) ?? [];
     if (keyId === undefined || text === undefined) return { status: "shut", reason: "it is not sealed" };
@@ -56,7 +56,7 @@ export class SecretBox {
   }
 }
 
-/** Undefined if the bytes fail authentication. */
+/** The secret; undefined if the bytes fail authentication. */
 function decipher(
   bytes: Buffer,
   { key, id }: { readonly key: SecretKey; readonly id: SubscriptionId },

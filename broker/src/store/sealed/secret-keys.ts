@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 /** A key that seals secrets, and the identifier that each sealed text carries. */
 export interface SecretKey {
-  /** Distinguishes keys without revealing them. */
+  /** Identifier of the key, which does not reveal the key. */
   readonly id: string;
   readonly bytes: Uint8Array;
 }
@@ -12,7 +12,7 @@ export interface SecretKeys {
   /** The key that seals new secrets. @throws BrokerError if there is none. */
   newest(): SecretKey;
   readonly count: number;
-  /** Undefined if this broker lacks the key. */
+  /** The key with this identifier; undefined if the broker lacks it. */
   find(id: string): SecretKey | undefined;
 }
 

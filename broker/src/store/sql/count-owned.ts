@@ -10,7 +10,7 @@ interface OwnedRow {
   readonly sessions: number | string;
 }
 
-/** See the port. */
+/** See `Store.countOwned`. */
 export async function countOwned(database: Kysely<Schema>): Promise<readonly OwnedCount[]> {
   const { rows } = await sql<OwnedRow>`
     select owner, sum(subscriptions) as subscriptions, sum(sessions) as sessions

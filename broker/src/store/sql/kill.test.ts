@@ -11,7 +11,7 @@ import { createSqlStore } from "./sql-store.ts";
 // The child runs the built code, as the product does: `npm test` builds first.
 const builtStore = new URL("../../../dist/store/sql/sql-store.js", import.meta.url).href;
 
-/** Continues from the store's head. Prints the number of each block that it applied, and of each subscription that it inserted. */
+/** A program that writes blocks after the store's head. It prints the number of each block that it applied, and of each subscription that it inserted. */
 const writer = `
 const { createSqlStore } = await import(process.argv[1]);
 const { writeSync } = await import("node:fs");

@@ -181,7 +181,7 @@ describe("query plans", () => {
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SCAN subscriptions USING COVERING INDEX/)]);
   });
 
-  it("the subscriptions of a node are found in the index by owner", async () => {
+  it("listing a node's subscriptions uses the index by owner", async () => {
     const { relaxed } = database;
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "a").orderBy("id").compile();
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH .*subscriptions_by_owner \(owner=\?\)$/)]);

@@ -103,7 +103,7 @@ export function checksumOfRow<Table extends CheckedTable>(
   return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
 }
 
-/** What a column adds to the checksum. Of a secret, only its presence: decrypting a changed secret fails, which locks only its own subscription. */
+/** What a column adds to the checksum. A secret adds only that it exists: decrypting a changed secret fails, which locks only its own subscription. */
 function optionalValue(name: OptionalColumn, value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (name === "principal" || name === "sender") return [value];

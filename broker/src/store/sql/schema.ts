@@ -15,7 +15,7 @@ export interface GroupTable {
   readonly generation: number;
   /** Number of stored batches, equal to the `ordinal` of the newest. */
   readonly batch_count: number;
-  /** Covers the row; see row-checksums.ts. The same in every table. */
+  /** Checksum of the row; see row-checksums.ts, also for the tables below. */
   readonly checksum: number;
 }
 
@@ -66,9 +66,9 @@ export interface BatchTable {
   readonly transaction_hash: string;
   readonly log_index: number;
   readonly publisher: string;
-  /** Covers `events`. */
+  /** Checksum of `events`. */
   readonly events_checksum: number;
-  /** Covers all other columns and the topic's name, so that a check need not read the events. `dropEvents` complements it. */
+  /** Checksum of all other columns and the topic's name, so that a check need not read the events. `dropEvents` makes it negative. */
   readonly checksum: number;
   /** The last column, so that reading the others does not load it. `dropEvents` empties it and keeps `byte_count`. */
   readonly events: Uint8Array;
@@ -153,12 +153,12 @@ export interface SubscriptionTable {
   readonly principal: string | null;
   /** The domain's DeliveryOptions as JSON; null if there are none. */
   readonly delivery_options: string | null;
-  /** Covers the columns that are written with the cursor; see progressCheck. */
+  /** Check of the columns that are written with the cursor; see progressCheck. */
   readonly progress_check: number;
   readonly checksum: number;
 }
 
-/** One row for each session; see the port's StoredSession. Times are in session time. */
+/** One row for each session; see the port's StoredSession. Times except `created_at` are in session time. */
 export interface SessionTable {
   readonly session_id: string;
   readonly group_id: string;
@@ -169,7 +169,7 @@ export interface SessionTable {
   readonly epoch: number;
   readonly cursor: number;
   readonly taken: number;
-  /** Covers `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
+  /** Check of `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
   readonly state_check: number;
   readonly in_flight: Uint8Array;
   readonly in_flight_check: number;
@@ -203,7 +203,7 @@ export interface ShareTable {
   readonly filter: string;
   readonly cursor: number;
   readonly epoch: number;
-  /** Covers `cursor` and `epoch`; see cursorCheck. */
+  /** Check of `cursor` and `epoch`; see cursorCheck. */
   readonly cursor_check: number;
   readonly checksum: number;
 }
@@ -220,7 +220,7 @@ export interface ShareEventTable {
   readonly checksum: number;
 }
 
-/** Milliseconds for which brokers have served each group. */
+/** The session time of each group, in milliseconds; see the port's StoredSession. */
 export interface SessionTimeTable {
   readonly group_id: string;
   readonly ms: number;
@@ -287,7 +287,7 @@ export interface Schema {
   readonly signers: SignerTable;
 }
 
-/** One subscription's cursor, as columns. */
+/** One subscription's progress, as columns. */
 export type ProgressRow = Pick<
   SubscriptionTable,
   | "id"
@@ -372,13 +372,13 @@ export interface SqlDatabase {
     rows: readonly ProgressRow[],
     letters: readonly DeadLetterTable[],
   ) => Promise<readonly string[]>;
-  /** Compares each small table with its database indexes, and returns damage of the index. @throws StoreError `corrupt` for other tables. */
+  /** Compares each small table with its database indexes, and returns damage of the store's index. @throws StoreError `corrupt` for other tables. */
   readonly checkTables: (transaction: Transaction<Schema>) => Promise<IndexFinding | undefined>;
   /** Checks the whole file after the index was emptied, since other tables may be damaged too. @throws StoreError `corrupt`. */
   readonly checkEmptied: (transaction: Transaction<Schema>) => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
-  /** Undefined for a database server. */
+  /** The database's file; undefined for a database server. */
   readonly file?: HeldFile;
   /** Creates and reports the error for damage of the index; `found` says what is wrong with which rows. */
   readonly damaged: (found: string) => StoreError;

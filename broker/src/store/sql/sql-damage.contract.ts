@@ -98,7 +98,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     it.each([
       ["events_before", sql`events_before = events_before - 1`],
       ["first_position", sql`first_position = first_position - 1`],
-    ])("counts nothing after a change of %s, until the batch is mended", async (_, assignment) => {
+    ])("counts throw IndexDamagedError after a change of %s, until the batch is mended", async (_, assignment) => {
       const places = [{ topic: alpha, after: toPosition(2, 9) }];
       const range = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
       const counts = async () => [
@@ -159,7 +159,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await read()).toEqual(intact);
     });
 
-    it("returns undefined for skipped and future sequences", async () => {
+    it("findBatch returns undefined for skipped and future sequences", async () => {
       expect(await store.findBatch(group, { topic: alpha, sequence: 6 })).toBeUndefined();
       expect(await store.findBatch(group, { topic: alpha, sequence: 7 })).toBeUndefined();
       expect(await store.findBatch(group, { topic: alpha, sequence: 9 })).toBeUndefined();

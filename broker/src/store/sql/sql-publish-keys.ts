@@ -141,7 +141,7 @@ export class SqlPublishKeys implements PublishKeys {
 
 type KeyColumns = Pick<PublishKeyTable, "group_id" | "scope" | "key">;
 
-/** Returns the rows that held keys of the page before the insert. */
+/** Inserts the rows of the page whose keys are free. Returns the stored rows that hold the other keys. */
 async function recordPage(
   transaction: Kysely<Schema>,
   page: readonly PublishKeyTable[],
@@ -161,7 +161,7 @@ async function recordPage(
   }
   const found = new Set(rows.map(idOf));
   const free = held.filter((row) => !found.has(idOf(row)));
-  return free.length === 0 ? rows : [...rows, ...(await recordPage(transaction, free))]; // Another node released them in between.
+  return free.length === 0 ? rows : [...rows, ...(await recordPage(transaction, free))]; // Another node released these keys after the insert.
 }
 
 /** Uses the only form in which SQLite compares a row with a list of rows. */

@@ -67,7 +67,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       head: (await store.findHead(group))?.blockNumber,
       subscriptions: await store.listSubscriptions(),
     });
-    /** Restores the table's content from before a block, starts, and applies the missing blocks. Returns what the store answered before. */
+    /** Restores the table's content from before a block, starts, and applies the missing blocks. Returns what the store answered before the loss. */
     const startOn = async (table: IndexTable, { before, isFinal }: { before: number; isFinal: boolean }) => {
       await store.insertSubscription(subscriptionOf(1), 0);
       await apply(
@@ -122,7 +122,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       expect(await store.findHead(group)).toBeUndefined();
     });
 
-    it("refuses a block with a gap that is not final, and keeps the index: the chain node may have left out logs", async () => {
+    it("refuses a block with a gap, and keeps the index if the block is not final", async () => {
       await apply(blocks, false);
       const gap = blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] });
       const refusal = { name: "UnfitBlockError", message: expect.stringMatching(/with sequence 5.*left out logs/) };

@@ -10,7 +10,7 @@ import { SqlStore } from "./sql-store.ts";
 const topicCount = 1000;
 /** Maximum number of statements for a block, without begin and commit, and without those that an in-process database runs for each row. */
 const statementsMax = 20;
-/** Additional statements for as many retained events: two look-ups and six inserts. A block without retained events needs none. */
+/** Additional statements for a block with `topicCount` retained events: two look-ups and six inserts. A block without retained events needs none. */
 const retainedStatementsMax = 8;
 const names = Array.from({ length: topicCount }, (_, index) => parseTopicName(`topic/${index}`));
 

@@ -75,7 +75,7 @@ export interface SqlStoreOptions {
   readonly onFault?: (error: StoreError) => void;
   /** Whether closing must leave the file and its log unchanged, and the file locked until the process ends. */
   readonly keepsLog?: () => boolean;
-  /** Called before a start empties a damaged index. If it throws, the start is refused and the file stays as it is. */
+  /** Called before a start empties a damaged index. If it throws, the start fails and the file stays unchanged. */
   readonly beforeEmptying?: (finding: IndexFinding) => Promise<void>;
 }
 

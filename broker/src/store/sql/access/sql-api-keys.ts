@@ -10,7 +10,7 @@ import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-r
 export interface ApiKeyDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<ApiKeySchema>;
-  /** Keeps other processes from creating the tables until the transaction ends: two at once fail in PostgreSQL. */
+  /** Keeps other processes from creating the tables until the transaction ends: in PostgreSQL, one of two concurrent creations fails. */
   readonly lock: (transaction: Transaction<ApiKeySchema>) => Promise<void>;
   /** Rejects if other processes now use another database: their changes would be missed. */
   readonly checkShared?: (() => Promise<void>) | undefined;
@@ -156,7 +156,7 @@ export class SqlApiKeys implements ApiKeys {
   }
 }
 
-/** If an older copy has replaced the table, the next changes get revisions that this process has already read. */
+/** Throws if an older copy has replaced the table: the next changes would get revisions that this process has already read. */
 async function checkRevision(database: Kysely<ApiKeySchema>, atLeast: number): Promise<void> {
   const { revision } = await database.selectFrom("api_key_revisions").select("revision").executeTakeFirstOrThrow();
   if (revision >= atLeast) return;

@@ -28,6 +28,6 @@ export interface ApiKeySchema {
   /** One row. Each change updates it first, so that changes happen one after the other. */
   readonly api_key_revisions: { readonly only: number; readonly revision: number };
   readonly access_roles: RoleTable;
-  /** The same for roles. */
+  /** Like `api_key_revisions`, for roles. */
   readonly access_role_revisions: { readonly only: number; readonly revision: number };
 }

@@ -88,7 +88,7 @@ export async function findExceededSession(
   return tallies.admit(quotas, { receiver: null });
 }
 
-/** The range from "name/" to "name0" holds exactly the names that begin with "name/", since "0" is the byte after the slash. */
+/** Selects the rows that a quota counts. The range from "name/" to "name0" holds exactly the names that begin with "name/", since "0" is the byte after "/". */
 export function isCounted(database: Pick<SqlDatabase, "byBytes">, { of, name }: StoredQuota): RawBuilder<boolean> {
   const principal = database.byBytes("principal");
   if (of === "principal") return sql<boolean>`${principal} = ${name}`;

@@ -9,7 +9,7 @@ import type { KeyedTopic } from "../rows.ts";
 import type { SqlDatabase } from "../schema.ts";
 import { type BatchPlace, checkPlace, countOf, findFrom } from "./sql-batches.ts";
 
-/** See the port. `topics` are the topics of `places`, as far as they exist. @throws IndexDamagedError. */
+/** See `Store.countEventsAfterEach`. `topics` are the topics of `places`, as far as they exist. @throws IndexDamagedError. */
 export async function countEventsAfterEach(
   database: SqlDatabase,
   groupId: GroupId,
@@ -27,7 +27,7 @@ export async function countEventsAfterEach(
   });
 }
 
-/** See the port. @throws IndexDamagedError. */
+/** See `Store.countRange`. @throws IndexDamagedError. */
 export async function countRange(database: SqlDatabase, groupId: GroupId, range: PositionRange): Promise<RangeCounts> {
   const { after, upTo, batchesMax } = range;
   const rows = await batchesOfRange(database, groupId, range).execute();
@@ -50,7 +50,7 @@ export async function countRange(database: SqlDatabase, groupId: GroupId, range:
   };
 }
 
-/** See the port. @throws IndexDamagedError. */
+/** See `Store.measureTopic`. @throws IndexDamagedError. */
 export async function measureTopic(
   { relaxed }: SqlDatabase,
   { topicId, topic }: KeyedTopic,
@@ -69,7 +69,10 @@ export async function measureTopic(
   return { batchCount: rows.length, byteCount, first: oldest && fromStored(oldest.first_position) };
 }
 
-/** A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. The outer join keeps planners from reading the topics first. */
+/**
+ * Selects the batches of a range. A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. The outer join keeps planners
+ * from reading the topics first.
+ */
 export function batchesOfRange({ relaxed }: SqlDatabase, groupId: GroupId, { after, upTo, batchesMax }: PositionRange) {
   return relaxed
     .selectFrom("batches")

@@ -54,7 +54,7 @@ function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut
   return lease === undefined ? rows.where("cursor", ">", end) : rows;
 }
 
-/** Leaves damaged rows as they are: a rewritten row would look intact. */
+/** Skips damaged rows: a rewritten row would look intact. */
 const intactProgress = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
 
 function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {

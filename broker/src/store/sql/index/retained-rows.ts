@@ -8,7 +8,7 @@ import { pagesOf } from "../pages.ts";
 import { checkRow, withChecksum } from "../row-checksums.ts";
 import type { RetainedTable, Schema, SqlDatabase } from "../schema.ts";
 
-/** Topics that one statement looks up or deletes. */
+/** Number of topics that one statement looks up or deletes. */
 const topicsAtOnce = 500;
 
 /** Sorts after every character that a topic name may contain; the last of these is U+0080. */

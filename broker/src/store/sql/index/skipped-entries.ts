@@ -30,7 +30,7 @@ export async function rememberSkipped(
     .execute();
 }
 
-/** Deletes the skipped entries of later blocks. */
+/** Deletes the skipped entries of the blocks after number `after`. */
 export async function dropSkipped(transaction: Transaction<Schema>, groupId: GroupId, after: number): Promise<void> {
   await transaction
     .deleteFrom("skipped_entries")

@@ -132,7 +132,7 @@ export class SqlBatches {
     return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
   }
 
-  /** The first gap in a range, if any. After a read that a limit cut short, the next read checks the seam. */
+  /** The first gap in a range, if any. Does not check the end of a read that a limit cut short: the next read begins there and checks it. */
   async #findGap(
     rows: readonly BatchPlace[],
     range: BatchRange,
@@ -162,7 +162,7 @@ export class SqlBatches {
     }
   }
 
-  /** Does nothing after the first rebuild, which scans the whole table, until `onMended`. */
+  /** Rebuilds the indexes, but only once until `onMended` is called: a rebuild scans the whole table. */
   async #reindexOnce(): Promise<void> {
     if (this.#isReindexed) return;
     this.#isReindexed = true;
@@ -212,7 +212,7 @@ export function toBatch(row: BatchTable, name: string): EventBatch {
   return fromBatchRow(row, name);
 }
 
-/** The checksum that the row was inserted with. dropEvents complements it, so that a batch that lost its events in another way counts as damaged. */
+/** The checksum that the row was inserted with. dropEvents makes it negative, so that a batch that lost its events in another way counts as damaged. */
 export function writtenChecksum(row: Pick<BatchPlace, "checksum">): number {
   return isDropped(row) ? -1 - row.checksum : row.checksum;
 }
@@ -225,7 +225,7 @@ export function countOf(row: Pick<BatchPlace, "first_position" | "last_position"
   return row.last_position - row.first_position + 1;
 }
 
-/** The topic's events after a position: all except those before the next batch, and those of that batch up to the position. */
+/** The topic's events after a position: all but those before the next batch and those up to the position in that batch. */
 export function findFrom(
   next: BatchPlace,
   { total, after }: { readonly total: number; readonly after: Position },

@@ -17,7 +17,7 @@ export class SqlMending {
     this.#queries = createBatchQueries(database.relaxed);
   }
 
-  /** See the port. Batches ascend, so the batches before each one are already repaired. */
+  /** See `Store.mendBatches`. Batches ascend, so the batches before each one are already repaired. */
   async mend(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -35,7 +35,7 @@ export class SqlMending {
     return damaged;
   }
 
-  /** The row as it was first written. Its counters continue those of the batches before it. */
+  /** The row of a batch as the index first wrote it. Its counters continue those of the batches before it. */
   async #toRow(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -76,7 +76,7 @@ export class SqlMending {
     await transaction.insertInto("batches").values(row).execute();
   }
 
-  /** Finds the row by each of its keys. A query by one key reads the other from the row; a query by both could answer from an index. */
+  /** Finds the row by each of its keys. A query by one key reads the other from the row; a query by both could answer from an index without reading the row. */
   async #find(transaction: Transaction<Schema>, row: BatchTable): Promise<readonly (BatchTable | undefined)[]> {
     const key = {
       groupId: row.group_id,

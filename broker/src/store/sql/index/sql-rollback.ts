@@ -36,7 +36,7 @@ export class SqlRollBack {
     );
   }
 
-  /** Stores the blocks just applied, and deletes the blocks before the window, except the newest of those. */
+  /** Stores the blocks just applied, and deletes the blocks before the window, except the newest block before it. */
   async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
     for (const { number, hash, topicsTotal, images, retained } of blocks) {
       const undo = JSON.stringify({ topicsTotal, images, retained } satisfies StoredUndo);
@@ -51,7 +51,7 @@ export class SqlRollBack {
     await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", "<", anchor).execute();
   }
 
-  /** See the port: the stored blocks, or the head if none is stored. */
+  /** See `Store.listBlocks`. Returns the stored blocks, or the head if no block is stored. */
   async listBlocks(
     database: Kysely<Schema>,
     groupId: GroupId,

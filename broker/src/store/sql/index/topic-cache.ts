@@ -4,14 +4,14 @@ import type { TopicName } from "../../../domain/topic-name.ts";
 import type { KeyedTopic } from "../rows.ts";
 
 interface CachedGroup {
-  /** In the order in which they were written. */
+  /** Topics in the order in which they were written. */
   readonly byName: Map<TopicName, KeyedTopic>;
   readonly byAddress: Map<Address, KeyedTopic>;
 }
 
 /**
  * The last written topics, at most `topicsMax`. Only a committed change of the index adds a topic, never a read, so that no stale topic
- * gets in. That holds only while this process alone writes the index; with a shared database the cache is off (`topicsMax` 0).
+ * gets in. The cache needs this process to be the only writer of the index: with a shared database it is off (`topicsMax` 0).
  */
 export class TopicCache {
   readonly #groups = new Map<GroupId, CachedGroup>();
@@ -30,7 +30,7 @@ export class TopicCache {
     return this.#groups.get(groupId)?.byAddress.get(address);
   }
 
-  /** Evicts the group's oldest written topic first. */
+  /** Adds or replaces a topic. Above the limit, evicts the topic of this group that was written longest ago. */
   set(groupId: GroupId, record: KeyedTopic): void {
     if (this.#topicsMax === 0) return;
     const group = this.#groupOf(groupId);

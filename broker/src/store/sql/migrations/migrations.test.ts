@@ -104,7 +104,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     });
   });
 
-  it("keeps a session's filter of a version whose checksum did not cover its start", async () => {
+  it("keeps a session's filter from a version whose checksums did not cover the start of filters", async () => {
     await onDatabase(async (database) => {
       const row = toFilterRow("session", filterOf(1));
       await migrate(database, backend, coversStarts - 1);

@@ -349,7 +349,7 @@ async function addSubscriptionPrincipal({ schema }: Kysely<Schema>): Promise<voi
   await schema.alterTable("subscriptions").addColumn("principal", "text").execute();
 }
 
-/** Existing rows get -1, which matches no return: their nodes know the outcome of the takes that wrote them. */
+/** Existing rows get -1, which `returnShared` never matches: their nodes know the outcome of the takes that wrote them. */
 async function addGivenEpoch({ schema }: Kysely<Schema>): Promise<void> {
   await schema
     .alterTable("share_events")

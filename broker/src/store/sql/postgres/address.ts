@@ -4,7 +4,7 @@ import { StoreError } from "../store-error.ts";
 export interface PostgresAddress {
   /** Name of the database in messages, without user and password. */
   readonly description: string;
-  /** For the driver. It contains the password. */
+  /** Address for the driver, with the password. */
   readonly connectionString: string;
   readonly tls: TlsUse;
 }

@@ -5,7 +5,7 @@ import { conflictTriesMax } from "./limits.ts";
 
 const conflictPauseMs = 20;
 
-/** Faults that pass by themselves, or that an operator can repair while the broker runs, and the error that a caller gets. */
+/** The error that a caller gets for each fault that passes by itself, or that an operator can repair while the broker runs. */
 const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, ErrorName>([
   ["unavailable", "storeUnreachable"],
   ["lock-timeout", "storeUnreachable"],

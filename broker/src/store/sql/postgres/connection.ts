@@ -77,7 +77,7 @@ function notCommitted(description: string): StoreError {
   return new StoreError("other", `${description} undid a transaction because one of its statements failed`);
 }
 
-/** The driver types its rows as `any`; the query builder knows their types. Several statements at once return no rows. */
+/** The driver types its rows as `any`; the query builder knows their types. Several statements in one query return no rows. */
 function toResult<Row>(result: QueryResult): PostgresQueryResult<Row> {
   if (Array.isArray(result)) return { command: "SELECT", rowCount: 0, rows: [] };
   return result as unknown as PostgresQueryResult<Row>;

@@ -16,7 +16,7 @@ const unreachable: Advice = {
   text: "cannot be reached: check that it runs and that its address is right",
 };
 
-/** By SQLSTATE, or by its class: the first two characters (postgresql.org/docs/current/errcodes-appendix.html). */
+/** Advice by SQLSTATE, or by its class: the first two characters (postgresql.org/docs/current/errcodes-appendix.html). */
 const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["08", unreachable],
   [

@@ -40,5 +40,5 @@ export const conflictTriesMax = 5;
 /** Time for which lost connections are counted into one log line, in milliseconds: a server that stops closes all of them. */
 export const lossesCountMs = 500;
 
-/** Shortest time between log lines about two outages, in milliseconds; outages in between are counted together. */
+/** Shortest time between log lines about two outages, in milliseconds; further outages within this time share one line. */
 export const outagesReportedEveryMs = 10_000;

@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("logs lost connections once, and the unreachable server once, even if it is noticed a minute later", () => {
+test("logs lost connections once, and the unreachable server once, even if the pool notices it a minute later", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.lost(reset);

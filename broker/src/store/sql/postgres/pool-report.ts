@@ -39,7 +39,7 @@ export class PoolReport {
     if (this.#reported === "lost") this.#report();
   }
 
-  /** The server answered. Also logs an outage that ends before its first line was due. */
+  /** The server answered. An outage that ends before its first line is due is still logged when the line is due. */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;
     const { since, lost } = this.#trouble;

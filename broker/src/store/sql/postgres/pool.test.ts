@@ -18,7 +18,7 @@ function createPool(url: string, options: Pick<PoolOptions, "connectionsMax"> & 
   });
 }
 
-it("can use its only connection after a call gave up while the server prepared that connection", async () => {
+it("a pool can use its only connection after a call gave up while the server prepared that connection", async () => {
   let isSlow = false;
   const slowBy = (ms: number, act: () => void): unknown => (isSlow ? setTimeout(act, ms) : act());
   const onStatement = ({ text, answer, cut }: ScriptedStatement): void => {
@@ -42,7 +42,7 @@ it("can use its only connection after a call gave up while the server prepared t
   server.close();
 });
 
-it("counts an idle connection as lost if the probe of an outage finds it broken", async () => {
+it("a pool counts an idle connection as lost if the probe of an outage finds it broken", async () => {
   let isDown = false;
   const server = await startScriptedServer(({ text, answer, cut }) => {
     if (!isDown) return answer();

@@ -16,7 +16,7 @@ describe.runIf(hasPostgres)(titleOf("the keys in PostgreSQL"), () => {
     return [createPostgresApiKeys({ url, logger: silentLogger }), createPostgresApiKeys({ url, logger: silentLogger })];
   });
 
-  it("reads the roles of a schema, and none from a schema without tables, where it creates none", async () => {
+  it("reads the roles of a schema; from a schema without tables it reads none, and creates no tables", async () => {
     const url = await server.createSchema();
     expect(await readPostgresRoles({ url, logger: silentLogger })).toEqual([]);
     expect(await readPostgresRoles({ url, logger: silentLogger })).toEqual([]);

@@ -21,7 +21,7 @@ export function createPostgresApiKeys(options: PostgresApiKeysOptions): SqlApiKe
   return new SqlApiKeys(createOpener(options));
 }
 
-/** Reads the roles of such a database without changing it. @throws StoreError when the address is malformed. */
+/** Reads the roles in the database that nodes share, without changing it. @throws StoreError when the address is malformed. */
 export function readPostgresRoles(options: PostgresApiKeysOptions): Promise<readonly StoredRole[]> {
   return readStoredRoles(createOpener(options));
 }
@@ -30,7 +30,7 @@ function createOpener({ url, logger, onFault }: PostgresApiKeysOptions): () => P
   const backend = createPostgresBackend({ address: parsePostgresAddress(url), logger, connectionsMax, onFault });
   return async () => {
     const database = await backend.open();
-    const durable = database.durable as unknown as Kysely<ApiKeySchema>; // These tables are beside those of the store.
+    const durable = database.durable as unknown as Kysely<ApiKeySchema>; // The database has the tables of keys beside those of the store.
     return {
       durable,
       lock: (transaction) => database.lock(transaction as unknown as Transaction<Schema>, "api keys"),

@@ -39,7 +39,7 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
   const limits = { ...usualLimits, ...session };
-  // This pool reports for the whole process: other connections use the same server and options.
+  // Only this pool reports clear text, for the whole process: other connections use the same server and options.
   const clearText = new ClearTextReport(options.logger, options.address.description);
   const onSession = (stream: Duplex): void => clearText.saw(stream);
   const pool = new ConnectionPool({ name: "store", ...options, session: limits, onSession });

@@ -103,7 +103,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   it.each<[string, Partial<SessionLimits>]>([
     ["lock", { lockMsMax: 100, statementMsMax: farAway }],
     ["statement", { lockMsMax: farAway, statementMsMax: 100 }],
-  ])("a change that another session blocks fails at the limit of the %s and is undone", async (_, limits) => {
+  ])("a change that another session blocks fails at the %s time limit and is undone", async (_, limits) => {
     const store = await started(limits);
     await store.applyBlocks(group, history);
     const other = await session();
@@ -214,7 +214,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     relay.close();
   });
 
-  it("counts subscriptions after another session's undone delete and its truncate", async () => {
+  it("counts subscriptions after another session rolled back a delete, and after it truncated the table", async () => {
     const store = await started();
     for (const number of [1, 2, 3]) await store.insertSubscription(subscriptionOf(number), 0);
     const other = await session();
@@ -341,7 +341,7 @@ async function callUntilAnswered(store: SqlStore): Promise<void> {
   }
 }
 
-/** Calls a store all the time, in several ways at once; continues after failures. */
+/** Calls a store all the time, with several kinds of calls concurrently; continues after failures. */
 class Load {
   /** Subscriptions whose insertion was confirmed. */
   readonly kept = new Set<SubscriptionId>();

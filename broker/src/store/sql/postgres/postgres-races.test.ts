@@ -42,7 +42,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
   });
   afterAll(async () => server.remove());
 
-  it("taking the lease waits for the blocks in progress, and refuses later ones of the former holder", async () => {
+  it("taking the lease waits for blocks in progress; the store refuses later blocks of the former holder", async () => {
     await holdUp("lock table batches in exclusive mode");
     const applying = one.applyBlocks(group, history.slice(0, 3), { isFinal: false, lease });
     await waitUntilBlocked(server);
@@ -86,7 +86,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await other.findHead(group)).toBeUndefined();
   });
 
-  it("a rollback waits for a subscription insert in progress and moves its cursor back", async () => {
+  it("a rollback waits for an insert in progress and moves the new subscription's cursor back", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table subscriptions in share mode");
     const inserting = other.insertSubscription(subscriptionOf(1, { cursor: lastPosition, owner: otherNode }), 0);

@@ -20,7 +20,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
 
   const remote = (parameters: string) => `postgres://stele@127.0.0.1:${port}/postgres?${parameters}`;
 
-  it.each(["", "sslmode=prefer", "sslmode=disable"])("is connected in clear text with %j", async (parameters) => {
+  it.each(["", "sslmode=prefer", "sslmode=disable"])("is reached in clear text with %j", async (parameters) => {
     const client = new PostgresClient({ address: parsePostgresAddress(remote(parameters)) });
     await client.connect();
     expect((await client.query(encrypted)).rows).toEqual([{ ssl: false }]);
@@ -37,7 +37,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
   });
 
   it.each(["disable", "prefer", "require", "verify-full"])(
-    "is connected by its socket with any sslmode (%s)",
+    "is reached over its socket with any sslmode (%s)",
     async (mode) => {
       const socket = `postgres://stele@${encodeURIComponent(server.folder)}:${port}/postgres?sslmode=${mode}`;
       const client = new PostgresClient({ address: parsePostgresAddress(socket) });
@@ -49,12 +49,12 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
 });
 
 describe("a server that answers the request for TLS", () => {
-  it("with a refusal gets clear text with prefer, and nothing with require", async () => {
+  it("with a refusal gets clear text under sslmode prefer, and nothing under require", async () => {
     expect(await sentAfter("N", "prefer")).toContain("user\0stele");
     expect(await sentAfter("N", "require")).toBe("");
   });
 
-  it.each(["NN", "E", "X"])("with %j gets nothing more, whatever the mode", async (answer) => {
+  it.each(["NN", "E", "X"])("with %j gets nothing more under any sslmode", async (answer) => {
     expect(await sentAfter(answer, "prefer")).toBe("");
     expect(await sentAfter(answer, "require")).toBe("");
   });

@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan on batches/);
   });
 
-  it("the subscriptions of a node are found in the index by owner", async () => {
+  it("listing a node's subscriptions uses the index by owner", async () => {
     const { relaxed } = database;
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "node-7").orderBy("id").compile();
     const plan = (await planOf(query, true)).join("\n");
@@ -171,7 +171,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("the oldest event of each share is found in an index", async () => {
+  it("findPlaces finds the oldest event of each share in an index", async () => {
     const filters = ["$share/s/1", "$share/s/2"].map(parseTopicFilter);
     const plan = (await planOf(findPlaces(database, defaultGroupId, filters).compile(), true)).join("\n");
     expect(plan).toMatch(/Index Scan using share_events_by_position on share_events/);

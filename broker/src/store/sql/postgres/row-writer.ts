@@ -33,7 +33,7 @@ export const rowWriter: RowWriter = {
   },
 };
 
-/** No two transactions change topics of one group at once, so the order of the rows does not matter. */
+/** Only one transaction at a time changes topics of a group, so the order of the rows does not matter. */
 export function changeQuery(changes: readonly TopicChange[]) {
   const column = (name: keyof TopicChange): readonly number[] => changes.map((change) => change[name]);
   return sql`

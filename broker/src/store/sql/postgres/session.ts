@@ -56,7 +56,7 @@ function findFault({ version, encoding, standby }: Server) {
   if (encoding !== "UTF8") {
     return { fault: "cannot-open", text: `has the encoding ${encoding}: create it with UTF8` } as const;
   }
-  // A standby may soon become the primary, or its name may soon point to another server.
+  // Counts as an outage: the standby may soon become the primary, or its name may soon point to another server.
   if (standby) return { fault: "unavailable", text: "is a standby: reach the primary" } as const;
   return undefined;
 }

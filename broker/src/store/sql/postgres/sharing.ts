@@ -5,7 +5,7 @@ import type { LockMode, Schema } from "../schema.ts";
 /** The channel of hints. Schemas of one database share it: a hint of another schema costs only an unneeded check. */
 export const hintChannel = "stele";
 
-/** An advisory lock of the server, by name; it is granted in the order of the requests. */
+/** Takes an advisory lock by name until the transaction ends. The server grants it in the order of the requests. */
 export async function lockByName(
   transaction: Transaction<Schema>,
   name: string,
@@ -16,7 +16,7 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
-/** Locks the lease's row. Taking the lease changes the row, and so waits for this transaction. */
+/** Locks the lease's row, so that a node that takes the lease waits for this transaction. Returns false if the lease is not the newest. */
 export async function holdLease(transaction: Transaction<Schema>, lease: GroupLease): Promise<boolean> {
   const row = await transaction
     .selectFrom("group_leases")

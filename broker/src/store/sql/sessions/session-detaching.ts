@@ -20,7 +20,7 @@ export async function findSessionTime(database: Kysely<Schema>, groupId: GroupId
   return rows[0]?.ms ?? 0;
 }
 
-/** Whether a new claim begins a new session: the time without a connection has passed, or the session lasts only as long as its connection. */
+/** Whether a new claim begins a new session: the former session has expired, or lasts only as long as its connection. */
 export async function isOver(database: Kysely<Schema>, session: StoredSession): Promise<boolean> {
   const end = endsAt(session);
   if (end === undefined) return session.expiryMs === 0;
@@ -96,7 +96,7 @@ export async function cutBackSessions(
   const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
   await transaction
     .updateTable("session_subscriptions")
-    // Again by a difference.
+    // Changes the checksum by a difference too.
     .set({ starts_after: end, checksum: sql<number>`checksum - ${startCheckSql} + ${startCheck(end)}` })
     .where("starts_after", ">", end)
     .where("session_id", "in", ids)

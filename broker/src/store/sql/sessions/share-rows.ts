@@ -33,7 +33,7 @@ export function fromShareRow(row: ShareTable): StoredShare | undefined {
   return { id: row.share_id as ShareId, epoch: row.epoch, cursor: fromStored(row.cursor) };
 }
 
-/** The columns that an event's checksum covers, and the checksum. Statements change the columns of the member in many rows at once, so it omits them. */
+/** The columns that an event's checksum covers, and the checksum. It omits the member's columns, which one statement may change in many rows. */
 type CheckedEvent = Pick<ShareEventTable, "share_id" | "position" | "topic" | "checksum">;
 
 function checksumOfEvent({ share_id, position, topic }: Omit<CheckedEvent, "checksum">): number {

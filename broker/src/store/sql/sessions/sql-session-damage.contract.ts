@@ -103,7 +103,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       expect(await store.sessions.findShare(group, shared)).toEqual(again);
       const late = { ...share, gifts: [], dropped: [] };
       expect(await store.sessions.takeShared(late)).toBe("refused");
-      await store.sessions.claimSession(claimOf()); // This returns the member's events.
+      await store.sessions.claimSession(claimOf()); // The new connection returns the member's events to the share.
       const returned = await store.sessions.listReturned(again?.id ?? share.id, 9);
       const known = new Set(returned.map(({ position }) => position));
       expect(again?.cursor).toBeLessThanOrEqual(places[1] ?? 0);
@@ -111,7 +111,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
     });
 
     it.each(["position = -5", "position = 0", "position = 1", "position = 2.5", "topic = 'b'", "checksum = 1"])(
-      "returns a share's cursor as its place after its oldest event was changed to %s",
+      "findShareCursors returns a share's cursor after its oldest event was changed to %s",
       async (change) => {
         const { places } = await startShare();
         const findPlaces = () => store.sessions.findShareCursors(group, [shared]);

@@ -18,7 +18,7 @@ import {
 } from "./share-rows.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
-/** A share with columns of its oldest event in `share_events`: all of them null if there is none. */
+/** A share with columns of its oldest event in `share_events`; these columns are null if the share has no event. */
 interface PlaceRow extends ShareTable {
   readonly event_position: number | null;
   readonly event_topic: string | null;
@@ -62,7 +62,7 @@ export class SqlShares implements ShareStore {
     const places = rows.map(fromShareEventRow);
     const damaged = rows.filter((_, index) => places[index] === undefined);
     if (damaged.length > 0) {
-      this.#database.damaged(`returned events of share ${id} (${damaged.length}) do not match their checksums`); // This reports it.
+      this.#database.damaged(`returned events of share ${id} (${damaged.length}) do not match their checksums`); // The call reports the damage.
       await relaxed
         .deleteFrom("share_events")
         .where("share_id", "=", id)
@@ -177,7 +177,7 @@ export class SqlShares implements ShareStore {
     const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
     const share = row && fromShareRow(row);
     if (share !== undefined) return share;
-    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // This reports it.
+    if (row !== undefined) this.#database.damaged(`the row of share ${filter} does not match its checksum`); // The call reports the damage.
     return beginShare(transaction, { groupId, filter }, row);
   }
 }

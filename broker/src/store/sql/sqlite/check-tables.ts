@@ -9,9 +9,9 @@ type Check = RawBuilder<{ readonly integrity_check: string }>;
 const lostNamedMax = 10;
 
 /**
- * Compares every table except `batches` with its database indexes, which have no checksums; readers of batches find what their indexes lack, see
- * SqlBatches. If the disk did not write a page, a table is older than its indexes, or the reverse. Rebuilding the indexes would hide that rows are lost.
- * Returns damage of the index. @throws StoreError `corrupt` for a table whose content is not on the chain.
+ * Compares every table except `batches` with its database indexes, which have no checksums. SqlBatches detects a batch that an index lacks. If the disk
+ * did not write a page, a table is older than its indexes, or the reverse. Rebuilding the indexes would hide that rows are lost. Returns damage of the
+ * store's index. @throws StoreError `corrupt` for a table whose content is not on the chain.
  */
 export async function checkTables(database: Kysely<Schema>, description: string): Promise<IndexFinding | undefined> {
   const tables = sql<{ name: string }>`

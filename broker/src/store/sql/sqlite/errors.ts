@@ -8,7 +8,7 @@ interface Advice {
 const rebuild =
   "restore the data folder from a backup, or move this file away with its -wal and start again: the index is then built anew from the chain, and subscriptions have to be made anew";
 
-/** By SQLite's primary result code (sqlite.org/rescode.html). */
+/** Advice by SQLite's primary result code (sqlite.org/rescode.html). */
 const adviceByCode: ReadonlyMap<number, Advice> = new Map([
   [5, { fault: "locked", text: "is in use by another process: stop that one, or use another data folder" }],
   [6, { fault: "locked", text: "is in use by another connection: stop that one, or use another data folder" }],
@@ -43,7 +43,7 @@ const codeByMessage: ReadonlyMap<string, number> = new Map([
   ["file is not a database", 26],
 ]);
 
-/** Only a damaged row of the store has such a number. */
+/** The message for a number that only a damaged row of the store has. */
 const numberTooLarge = /^Value is too large to be represented as a JavaScript number/;
 const corrupt = 11;
 

@@ -5,7 +5,7 @@ import type { ProgressRow, Schema, SubscriptionTable } from "../schema.ts";
 
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
-/** Writes the rows one by one, the fastest way for a database inside the process. */
+/** Writes progress row by row, the fastest way for a database inside the process. */
 export class ProgressWriter {
   readonly #database: Kysely<Schema>;
   readonly #queries;
@@ -15,7 +15,7 @@ export class ProgressWriter {
     this.#queries = createProgressQueries(database);
   }
 
-  /** Returns the ids without a row of the given epoch. A row that is already further stays as it is. */
+  /** Returns the ids without a row of the given epoch. Does not change a row that is already further. */
   async save(rows: readonly ProgressRow[], letters: readonly DeadLetterTable[]): Promise<readonly string[]> {
     return this.#database.transaction().execute(async (transaction) => {
       const refused: string[] = [];

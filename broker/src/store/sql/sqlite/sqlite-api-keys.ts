@@ -24,7 +24,7 @@ export function createSqliteApiKeys(file: string, { onFault = () => {} }: Sqlite
   return new SqlApiKeys(() => openShared(file, { onFault }));
 }
 
-/** Reads the roles of such a file, which it opens read-only. */
+/** Reads the roles in a file of keys, which it opens read-only. */
 export function readSqliteRoles(file: string): Promise<readonly StoredRole[]> {
   return readStoredRoles(() => openShared(file, { readOnly: true }));
 }

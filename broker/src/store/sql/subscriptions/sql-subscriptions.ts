@@ -57,7 +57,7 @@ export function rollbackLock(groupId: string): string {
 export class SqlSubscriptions {
   readonly #database: SqlDatabase;
   readonly #queries: SubscriptionQueries;
-  /** By group, so that a rollback delays only the inserts of its own group. */
+  /** Inserts in progress, by group, so that a rollback delays only the inserts of its own group. */
   readonly #inserts = new Map<GroupId, GroupCommit<NewSubscription, InsertOutcome>>();
 
   constructor(database: SqlDatabase) {
@@ -263,7 +263,7 @@ export class SqlSubscriptions {
   }
 }
 
-/** Whether a cursor is valid in the current index. A cursor before every event always is: no rollback can remove its event. */
+/** Whether a cursor is valid in the current index. A cursor before every event always is, since no rollback moves it. */
 function isInIndex(
   cursor: Position,
   { generation, current }: { readonly generation: number; readonly current: number },

@@ -36,7 +36,7 @@ const looksSkippedMax = 4;
 /** Assigns subscriptions to nodes; one node at a time does this. */
 export class Balancing {
   readonly #queries: Kysely<Schema>;
-  /** The members when the last check found nothing to do; undefined after a check that moved subscriptions. */
+  /** The members and their groups at the last check, as text; undefined unless that check found nothing to do. */
   #settled: string | undefined;
   #skipped = 0;
 

@@ -27,7 +27,7 @@ export interface HintLimits {
 
 const usualLimits: HintLimits = { checkEveryMs: hintsCheckEveryMs, answerMsMax: hintsAnswerMsMax };
 
-/** Receives hints on a separate connection, and reconnects whenever it is lost or stops answering. */
+/** Receives hints on a separate connection, and reconnects whenever that connection is lost or stops answering. */
 export class HintListener {
   readonly #options: HintListenerOptions;
   readonly #logger: Logger;

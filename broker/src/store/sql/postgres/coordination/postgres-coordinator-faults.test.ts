@@ -274,7 +274,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   }
 });
 
-/** Expects the call to fail by its own limits, before an earlier call with longer limits; returns the end of the earlier call. */
+/** Expects a renewal to fail by its own limits, before an earlier call with longer limits; returns the end of the earlier call. */
 async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promise<{ readonly ended: Promise<void> }> {
   let isEnded = false;
   const end = (): void => void (isEnded = true);
