@@ -16,7 +16,7 @@ let watch: AccessWatch;
 beforeEach(() => {
   clock = new VirtualClock();
   [ended, asked] = [new Set(), 0];
-  const worker = { start: () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses of a worker.
+  const worker = { start: () => {}, stop: async () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses of a worker.
   workers = new DeliveryWorkers(() => worker);
   const mayDeliver = ({ principal = "" }: { readonly principal?: string | undefined }): boolean => {
     asked += 1;
@@ -26,7 +26,7 @@ beforeEach(() => {
     access: { mayDeliver } as unknown as Access, // The only method that the watch calls.
     sessions: { checkRights: () => {} },
     workers,
-    suspend: async (id) => workers.detach(id),
+    suspend: async (id) => void (await workers.remove(id, 0)),
     slices: new TimeSlices(clock),
   });
 });

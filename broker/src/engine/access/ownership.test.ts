@@ -143,6 +143,22 @@ it("refuses the second of two principals that subscribe with the same identifier
   ]);
 });
 
+it("makes no retry for a revoked key at the old address after another key of its principal moved the subscription", async () => {
+  engine.sink.receive("http://one/", () => ({ status: "failed", reason: "down" }));
+  const id = await subscribe(by("one"));
+  await publish(by("other"), "first");
+  await engine.clock.advance(60_000);
+  await keys.revokeApiKey(idOf("one"), engine.clock.now());
+  await engine.clock.advance(3_000);
+  expect(await engine.store.listSubscriptions()).toMatchObject([{ state: "suspended" }]);
+  const tried = engine.sink.attempts.length;
+  await insert("second", "one");
+  await engine.clock.advance(1_000);
+  await subscribe(by("second"), id, "http://moved/");
+  await engine.clock.advance(600_000);
+  expect(engine.sink.attempts.slice(tried).map(({ subscription }) => subscription.url)).toEqual(["http://moved/"]);
+});
+
 it("suspends the callbacks of a revoked key; another key of its principal resumes them at the cursor", async () => {
   const id = await subscribe(by("one"));
   await publish(by("other"), "first");

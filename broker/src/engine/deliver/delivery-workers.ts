@@ -19,7 +19,7 @@ export class DeliveryWorkers {
   /** The workers by the principals of their subscriptions; the empty text for subscriptions without one. */
   readonly #byOwner = new Map<string, Set<WorkerEntry>>();
   #newOwners = new Set<string>();
-  /** Workers that are detached and still ending; each promise settles when its worker has ended. */
+  /** Removed workers that are still ending; each promise settles when its worker has ended. */
   readonly #ending = new Map<WorkerEntry, Promise<void>>();
   #isStopped = false;
 
@@ -45,7 +45,7 @@ export class DeliveryWorkers {
   async remove(id: SubscriptionId, graceMs: number): Promise<Progress | undefined> {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
-    this.detach(id);
+    this.#detach(entry);
     const ending = entry.worker.stop(graceMs).finally(() => this.#ending.delete(entry));
     this.#ending.set(entry, ending);
     await ending;
@@ -56,18 +56,6 @@ export class DeliveryWorkers {
   async removeAll(groupId: GroupId): Promise<void> {
     for (const [id, { subscription }] of this.#entries) if (subscription.groupId === groupId) void this.remove(id, 0);
     await Promise.all(this.#endingOf(groupId));
-  }
-
-  /** Forgets a worker and closes its feed, but does not stop the worker. */
-  detach(id: SubscriptionId): void {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) return;
-    this.#entries.delete(id);
-    const owner = entry.subscription.principal ?? "";
-    const owned = this.#byOwner.get(owner);
-    owned?.delete(entry);
-    if (owned?.size === 0) this.#byOwner.delete(owner);
-    entry.worker.feed.close();
   }
 
   /** The worker of a subscription; undefined if this node does not deliver it. */
@@ -107,6 +95,16 @@ export class DeliveryWorkers {
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     await Promise.all([...this.#entries.keys()].map((id) => this.remove(id, graceMs)));
+  }
+
+  /** Forgets a worker and closes its feed, but does not stop the worker. */
+  #detach(entry: WorkerEntry): void {
+    const { id, principal: owner = "" } = entry.subscription;
+    this.#entries.delete(id);
+    const owned = this.#byOwner.get(owner);
+    owned?.delete(entry);
+    if (owned?.size === 0) this.#byOwner.delete(owner);
+    entry.worker.feed.close();
   }
 
   *#endingOf(groupId: GroupId): Iterable<Promise<void>> {

@@ -155,32 +155,30 @@ export class SubscriptionService {
   }
 
   /**
-   * Suspends a subscription whose `worker` has given up. Its cursor stays until somebody subscribes again or an operator resumes it. Does nothing if another
-   * worker delivers it meanwhile. Never rejects.
+   * Suspends a subscription whose `worker` has given up, or whose owner has no rights any more. Its cursor stays until somebody subscribes again or an
+   * operator resumes it. Does nothing if another worker delivers it meanwhile. Never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
     const { workers, turns, logger } = this.#options;
     try {
       await turns.run(id, async () => {
-        if (workers.find(id) === worker) await this.#suspend(worker);
+        if (workers.find(id) === worker) await this.#suspend(id);
       });
     } catch (error) {
       logger.error("subscription not suspended", { subscriptionId: id, error });
     }
   }
 
-  async #suspend({ progress }: DeliveryWorker): Promise<void> {
+  /** Ends the worker first: if its owner's rights have ended, it may still wait for a retry, which must not be made if they return. */
+  async #suspend(id: SubscriptionId): Promise<void> {
     const { workers, progressWriter, store, logger } = this.#options;
-    try {
-      // Another node that continues the subscription reads its row, without asking this node.
-      await progressWriter.flush();
-      const isSuspended = await store.setSubscriptionState(progress, "suspended");
-      if (isSuspended) logger.warn("subscription suspended", await this.#describe(progress.id));
-      this.#options.onHeld();
-    } finally {
-      // A worker that has ended must not block a new subscribe call.
-      workers.detach(progress.id);
-    }
+    const progress = await workers.remove(id, 0);
+    if (progress === undefined) return;
+    // Another node that continues the subscription reads its row, without asking this node.
+    await progressWriter.flush();
+    const isSuspended = await store.setSubscriptionState(progress, "suspended");
+    if (isSuspended) logger.warn("subscription suspended", await this.#describe(id));
+    this.#options.onHeld();
   }
 
   /** Fields for the log. Of the url they show only the receiver: the rest may contain a token. */
