@@ -137,7 +137,7 @@ describe("append", () => {
     );
   });
 
-  test("fails with 200201 if no send gets an answer; its events are committed later, before those of the next call", async () => {
+  test("fails with 200201 if no send gets an answer; its event is committed later, before the next call's", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -152,7 +152,7 @@ describe("append", () => {
     );
   });
 
-  test("fails with 200201 if an endpoint accepted its transaction but no block included it in time; the ledger resends it", async () => {
+  test("fails with 200201 if no block includes its accepted transaction in time; the ledger resends it", async () => {
     await withLedger(
       async (_, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => "0x");
@@ -194,7 +194,7 @@ describe("append", () => {
     });
   });
 
-  test("fails with 200201 if its caller aborts after an endpoint accepted the transaction; the next append succeeds", async () => {
+  test("fails with 200201 if its caller aborts after the transaction was accepted; the next append succeeds", async () => {
     await withLedger(async (ledger, append, address) => {
       const caller = new AbortController();
       const batches = [toOutgoingBatch({ topic: name, address, events: [event("a")] })];

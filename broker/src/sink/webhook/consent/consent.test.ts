@@ -186,7 +186,7 @@ describe("a receiver that does not support the handshake", () => {
   });
 });
 
-test("in mode `require`, a receiver that answers with an error is asked again after 1 s, and gets no event before it agrees", async () => {
+test("in mode `require`, asks a receiver that answered with an error again after 1 s, and sends it no event before", async () => {
   const answers = [answering(503), answering(503), agreeing, agreeing];
   await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));
   const { sink, time } = makeAsking("require");
