@@ -1,10 +1,10 @@
 /** Most gas a block may use, and so the most that one transaction may ask for: 2^30. */
 export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 
-/** Most gas that a call or an estimate may use when the caller names none, and the cap when it does. */
+/** Most gas that a call or an estimate may use, and the gas that it gets when the caller names none. */
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
-/** Longest a call, an estimate or a search for logs over several blocks may run, in milliseconds. Those that the owner asks for delay blocks. */
+/** Longest time that a call, an estimate or a search for logs over several blocks may run, in milliseconds. Requests of the owner delay blocks. */
 export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 
 /** Largest signed transaction that the chain accepts, in bytes. */
@@ -34,13 +34,13 @@ export const BLOCK_TRANSACTIONS_MAX = 4_096;
 /** Blocks before the newest whose state stays readable. They are kept in memory, so a process starts without any. */
 export const STATE_HISTORY_BLOCKS_MAX = 128;
 
-/** Most bytes of overwritten trie nodes kept for those blocks; blocks with a thousand topics reach this before 128 blocks. */
+/** Most bytes of overwritten trie nodes kept to read past states; blocks with a thousand topics reach this before 128 blocks. */
 export const STATE_HISTORY_BYTES_MAX = 16_777_216;
 
 /** Most recently read blocks kept decoded in memory. */
 export const BLOCK_CACHE_BLOCKS_MAX = 128;
 
-/** Most bytes of transactions and logs in those blocks. */
+/** Most bytes of transactions and logs in the recently read blocks kept in memory. */
 export const BLOCK_CACHE_BYTES_MAX = 8_388_608;
 
 /** Most bytes of trie nodes kept in memory. */
@@ -148,5 +148,5 @@ export const WORKER_YOUNG_MEBIBYTES_MAX = 12;
 /** When the clock is set forward by more than this, in milliseconds, blocks do not follow at once. */
 export const BLOCK_TIME_STEP_MS_MAX = 3_600_000;
 
-/** How long such a step must last before blocks follow it, in milliseconds. */
+/** How long a large step of the clock forward must last before blocks follow it, in milliseconds. */
 export const BLOCK_TIME_STEP_WAIT_MS = 600_000;

@@ -30,7 +30,7 @@ export function isSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && toBuffer(left).equals(right);
 }
 
-/** Buffers write integers of up to six bytes. */
+/** The lowest integer that a Buffer cannot write: it writes up to six bytes. */
 const SHORT_INTEGER_END = 2 ** 48;
 
 /** An unsigned integer in big-endian bytes without leading zeros; none for 0. */

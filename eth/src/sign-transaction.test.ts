@@ -51,7 +51,7 @@ describe("viem decodes a signed transaction and recovers the signer's address", 
   ];
   const lengths = [0, 1, 55, 56, 255, 256, 70_000];
   test.each(fees.flatMap((fee) => lengths.map((length) => [fee, length] as const)))(
-    "%o, %i bytes",
+    "with fees %o and %i bytes of data",
     async (fee, length) => {
       for (const nonce of [0, 1, 128, 70_000]) {
         const data = new Uint8Array(length).fill(length === 1 ? 0x7f : 0xee);

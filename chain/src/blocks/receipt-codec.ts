@@ -47,7 +47,7 @@ class LogDataEncoder {
     ];
   }
 
-  /** Undefined if the bytes are not from the transaction. */
+  /** Where the bytes are in the transaction; undefined if they are not from it. */
   #place({ buffer, byteOffset, dataOffset, length }: CopiedBytes): SharedBytes | undefined {
     const rawOffset = byteOffset - this.#raw.byteOffset;
     const isInside = buffer === this.#raw.buffer && rawOffset >= 0 && rawOffset + length <= this.#raw.length;

@@ -6,7 +6,7 @@ export interface SharedBytes {
   readonly length: number;
 }
 
-/** Shorter data is not worth the search. */
+/** Shortest data that is searched for, in bytes: for shorter data a search is not worth its time. */
 const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
 /** Bytes of one native comparison; the last piece is compared byte by byte. */

@@ -19,7 +19,7 @@ export interface StateCheckOptions {
   readonly root: Uint8Array;
   /** Rewrites a node that is still in memory. Returns whether the file now has it. */
   readonly repairNode: (key: string, hash: Uint8Array) => boolean;
-  /** The same for the code of a contract. */
+  /** Rewrites the code of a contract that is still in memory. Returns whether the file now has it. */
   readonly repairCode: (hash: Uint8Array) => boolean;
 }
 

@@ -19,7 +19,7 @@ export interface EvmOptions {
   readonly chainId: number;
   readonly state: ExecutionState;
   readonly readBlockHash: BlockHashReader;
-  /** For calls, which anyone may make; the gas limit bounds a block. */
+  /** The deadline of calls, which anyone may make; a block needs none, since its gas limit bounds it. */
   readonly deadline?: Deadline;
 }
 

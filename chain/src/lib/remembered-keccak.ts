@@ -4,7 +4,7 @@ import { REMEMBERED_HASHES_MAX } from "../limits.ts";
 /** Longest input that is worth remembering: a key of a map and the slot of the map. */
 const INPUT_BYTES_MAX = 64;
 const HASH_BYTES = 32;
-/** Hashes in one of the two generations. */
+/** Most hashes in one of the two generations. */
 const GENERATION_HASHES_MAX = REMEMBERED_HASHES_MAX / 2;
 
 /** Hashes by their input as latin1, all in one buffer. A buffer for each hash took 400 bytes more, which was 25 MB with 20,000 topics. */
@@ -34,8 +34,8 @@ class Generation {
 }
 
 /**
- * A full generation replaces the older one. A hash that is used again moves to the young one; the others are dropped. Buffers are not reused, so views stay
- * valid.
+ * The newer generation. When it is full, it replaces the older one, and an empty one takes its place. A hash that is used again moves here; the others are
+ * dropped with the older one. Buffers are not reused, so views stay valid.
  */
 let young = new Generation();
 let old: Generation | undefined;

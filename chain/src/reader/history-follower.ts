@@ -1,6 +1,6 @@
 import { type SharedLayer, StateHistory } from "../state/state-history.ts";
 
-/** Asks the chain's thread for the nodes that blocks after `after` overwrote; for all that it keeps if that is undefined. */
+/** Asks the chain's thread for the nodes that blocks after `after` overwrote; for all that it keeps if `after` is undefined. */
 export type HistoryRequest = (after: bigint | undefined) => void;
 
 /** A copy of the history in the chain's thread, fetched when a request needs an older state. */

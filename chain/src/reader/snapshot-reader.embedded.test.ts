@@ -102,7 +102,7 @@ describe("SnapshotReader", () => {
     expect(await makeBlock(chain, 0)).toBe("0x1");
   }, 90_000);
 
-  it("seals blocks while a call runs, and ends the call when the chain stops", async () => {
+  it("lets the chain seal blocks while a call runs, and ends the call when the chain stops", async () => {
     const chain = await start({ callTimeMsMax: 60_000 });
     const call = run(chain, recursion).catch((error: unknown) => error);
     expect(await makeBlock(chain, 0)).toBe("0x1");
@@ -136,7 +136,7 @@ describe("SnapshotReader", () => {
     const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     const params: unknown = JSON.parse(nested);
     await expect(chain.reader.read({ method: "eth_call", params })).rejects.toMatchObject({ code: -32602 });
-    // One more request runs than waits.
+    // READER_REQUESTS_MAX requests wait, and one more runs.
     const requests = Array.from({ length: READER_REQUESTS_MAX + 1 }, () => read(chain, "eth_chainId"));
     await expect(read(chain, "eth_chainId")).rejects.toMatchObject({ code: -32005 });
     await Promise.all(requests);
@@ -148,7 +148,7 @@ describe("SnapshotReader", () => {
     expect(await makeBlock(chain, 0)).toBe("0x1");
   });
 
-  it("leaves the chain's file, head file and lock when the chain stops", async () => {
+  it("leaves only the chain's file, head file and lock in the folder after a stop", async () => {
     const chain = await start();
     await makeBlock(chain, 0);
     await read(chain, "eth_blockNumber");

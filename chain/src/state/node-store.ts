@@ -17,7 +17,7 @@ export interface AppliedChanges {
   /** Root of the state after the block. */
   readonly root: Uint8Array;
   readonly nodes: NodeChanges;
-  /** The nodes that they overwrote. */
+  /** The earlier nodes, which `nodes` overwrote. */
   readonly overwritten: NodeChanges;
   /** Values of slots, by address and slot as latin1. */
   readonly storage: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>;
@@ -65,7 +65,7 @@ export class NodeStore implements StateSource {
     return fitting(node === undefined ? undefined : fromLatin1(node), hash);
   }
 
-  /** The same for code. */
+  /** Code from memory, if it matches the hash. */
   recallCode(codeHash: Uint8Array): Uint8Array | undefined {
     return fitting(this.#codes.get(toBuffer(codeHash).toString("latin1")), codeHash);
   }
@@ -81,7 +81,7 @@ export class NodeStore implements StateSource {
     return overwritten === undefined ? undefined : createPastView(this, stateRoot, overwritten);
   }
 
-  /** The nodes that blocks after `after` overwrote, for another thread; all that are kept if it is undefined. */
+  /** The nodes that blocks after `after` overwrote, for another thread; all that are kept if `after` is undefined. */
   shareHistory(after: bigint | undefined): SharedLayer[] {
     return this.#history.share(after);
   }

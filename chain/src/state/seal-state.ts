@@ -17,7 +17,7 @@ import { readerOf, type StateView, type StoredTrie } from "./state-view.ts";
 export interface SealedState {
   readonly root: Uint8Array;
   readonly nodes: NodeChanges;
-  /** The nodes that they overwrite. */
+  /** The earlier nodes, which `nodes` overwrites. */
   readonly overwritten: NodeChanges;
 }
 

@@ -36,7 +36,7 @@ export class StateHistory {
     for (const layer of layers) this.#push(layer);
   }
 
-  /** The layers of blocks after `after`, for another thread; all layers if it is undefined. */
+  /** The layers of blocks after `after`, for another thread; all layers if `after` is undefined. */
   share(after: bigint | undefined): SharedLayer[] {
     return this.#layers.filter(({ blockNumber }) => after === undefined || blockNumber > after);
   }

@@ -117,7 +117,7 @@ describe("a damaged head file", () => {
   });
 });
 
-it("names a head file that cannot be read", () => {
+it("readHeadFile throws an error with the path of a file that it cannot read", () => {
   mkdirSync(headFileOf(chainFile));
   expect(() => readHeadFile(chainFile)).toThrow(
     `the chain's head file ${headFileOf(chainFile)} cannot be read: EISDIR`,

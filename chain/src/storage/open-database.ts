@@ -68,7 +68,7 @@ async function openLocked(file: string): Promise<DatabaseSyncInstance> {
   }
 }
 
-/** In bytes; 0 for a file that is not there. */
+/** The size of a file in bytes; 0 if it does not exist. */
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }

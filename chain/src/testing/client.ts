@@ -41,7 +41,7 @@ export function createTestClient(transport: Transport) {
 }
 
 export function embeddedTransport(request: EmbeddedChain["request"]): Transport {
-  // Without retries a refusal is seen as it is.
+  // No retries, so that a test gets the refusal itself.
   return custom({ request: request as EIP1193RequestFn }, { retryCount: 0 });
 }
 

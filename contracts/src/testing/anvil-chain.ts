@@ -2,7 +2,7 @@ import { http } from "viem";
 import { startAnvil } from "../../../tools/anvil.mjs";
 import type { TestChain } from "./test-chain.ts";
 
-/** High enough for batches of 1,000 events; private chains set such limits. */
+/** Gas limit of a block: enough for batches of 1,000 events. Private chains set such limits. */
 const blockGasLimit = 1_000_000_000;
 
 /** Starts anvil with London rules and free gas. */

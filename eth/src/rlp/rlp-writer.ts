@@ -94,7 +94,7 @@ export function headerBytes(length: number): number {
   return length <= shortMax ? 1 : 1 + significantBytes(length);
 }
 
-/** A single byte below 0x80 is its own encoding. */
+/** Whether a single byte is its own encoding: only one below 0x80 is. */
 function isOwnItem(byte: number | undefined): boolean {
   return byte !== undefined && byte < stringBase;
 }

@@ -163,7 +163,7 @@ function isLeaf(node: Buffer, packed: number): boolean {
   return ((node[packed] ?? 0) & 0x20) !== 0;
 }
 
-/** A branch has more than two items. The nodes are ours, so they are well formed. */
+/** Whether a node is a branch: only branches have more than two items. The nodes are ours, so they are well formed. */
 function isBranch(node: Buffer): boolean {
   return itemEnd(node, itemEnd(node, headerLength(node, 0))) < node.length;
 }

@@ -49,7 +49,7 @@ test("throws for the path of an event that does not exist", () => {
   for (const index of [-1, 300, 0.5]) expect(() => merklePath(encoded, index)).toThrow(RangeError);
 });
 
-test("never verifies hashes of another length", () => {
+test("verifyPath returns false for hashes of another length", () => {
   const [event] = events;
   if (event === undefined) throw new Error("no event");
   const leaf = leafHash(0, event);

@@ -24,7 +24,7 @@ type RawMembers = ReadonlyMap<string, string>;
 
 const attributeName = /^[a-z0-9]+$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
-/** For texts whose length is a multiple of four. A repeated group would overflow the stack on a long text, and take longer. */
+/** Matches Base64 if the text's length is a multiple of four. A repeated group would overflow the stack on a long text, and take longer. */
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const required = ["specversion", "id", "source", "type"] as const;
 /** Attributes that become extensions of another name, because the broker sets its own values. */

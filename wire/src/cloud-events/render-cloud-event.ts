@@ -8,7 +8,7 @@ export interface CloudEventSource {
   /** The content in Base64; called only if the data is neither text nor JSON. */
   readonly base64: () => string;
   readonly extensions: readonly (readonly [key: string, value: string])[];
-  /** The prefix of these keys. */
+  /** The prefix of the extensions' keys. */
   readonly extensionPrefix: string;
   /** `eip155:<chainId>:<topicAddress>`. */
   readonly source: string;

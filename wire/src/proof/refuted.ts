@@ -3,7 +3,7 @@ export const proofSteps = ["form", "header", "receipt", "log", "batch", "event",
 
 /**
  * A step at which a proof can fail. `form`: the input is not a proof. `header`: the header has another hash than the trusted block. `receipt`: the
- * receipt is not in that block. `log`: the receipt has no batch at that index. `batch`: the batch is malformed, or does not contain the event.
+ * receipt is not in the trusted block. `log`: the receipt has no batch at the proof's index. `batch`: the batch is malformed, or does not contain the event.
  * `event`: the eventId differs. `topic`: another contract wrote the log, or it is of another topic. `publisher`: the publishing account is not among
  * the expected ones.
  */

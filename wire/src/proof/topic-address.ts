@@ -6,7 +6,7 @@ const hashBytes = 32;
 /** Creation code of an EIP-1167 proxy before and after the address of its implementation. */
 const proxyHead = "0x3d602d80600a3d3981f3363d3d373d3d3d363d73";
 const proxyTail = "0x5af43d82803e903d91602b57fd5bf3";
-/** RLP of the list of an address and the nonce 1, without the address. */
+/** RLP of the list of an address and the nonce 1, before and after the address. */
 const createdHead = "0xd694";
 const createdTail = "0x01";
 const create2Head = "0xff";

@@ -121,7 +121,7 @@ class ProofVerifier {
     return log;
   }
 
-  /** Readers skip a batch whose count or root does not match its events, so a proof of one of its events proves nothing. */
+  /** The batch of a log. Refutes a batch whose count or root does not match its events, since readers skip it. */
   #batch(log: ReceiptLog): PublishedBatch {
     const batch = reading("log", () => readPublished(log, this.#keccak));
     const events = reading("batch", () => readBatchEvents(batch));

@@ -20,18 +20,18 @@ export interface EvmLedgerOptions {
   readonly privateKey: Uint8Array;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Refuses an endpoint of another chain. */
+  /** The expected chain: the ledger refuses an endpoint of another one. */
   readonly chainId?: number;
   /** The group's registry; a remembered one must match it. If omitted, the ledger searches for one, and deploys one if there is none. */
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens; everyone if omitted. */
   readonly topicWriters?: WriterPolicy;
-  /** Accounts beside the group's own signers that may write to those topics, in lower case. */
+  /** Accounts beside the group's own signers that may write to the topics that this ledger opens, in lower case. */
   readonly writers?: readonly Address[];
   /** The remembered chain and registry of this group; nothing if omitted. */
   readonly memory?: GroupMemory;
   readonly limits?: ConfiguredLimits;
-  /** Rules for batches of other accounts; those that all brokers share if omitted. */
+  /** Rules for batches of other accounts; the rules that all brokers share if omitted. */
   readonly eventRules?: EventRules;
   /** Whether the chain never has reorgs, like the embedded chain. */
   readonly isFinal?: boolean;

@@ -97,8 +97,8 @@ function first(times: number, method: string, treat: Interceptor): Interceptor {
   };
 }
 
-describe("a transaction's fate", () => {
-  test("is found when the answer to sending it is lost", async () => {
+describe("append", () => {
+  test("commits once if the answer to its send is lost", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(1, "eth_sendRawTransaction", async (_, pass) => {
         await pass();
@@ -110,7 +110,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is one commit in order, even if the first two sends fail", async () => {
+  test("commits four calls in order, even if the first two sends fail", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(2, "eth_sendRawTransaction", async () => {
         throw connectionLost();
@@ -121,7 +121,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200205 if the endpoint is unreachable, and the ledger continues when it is back", async () => {
+  test("fails with 200205 while the endpoint is unreachable, and commits later calls once it is back", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -137,7 +137,7 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is 200201 if no send got an answer, and it is committed later, before its successors", async () => {
+  test("fails with 200201 if no send gets an answer; its event is committed later, before the next call's", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -152,7 +152,7 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is 200201 if an endpoint accepted it but no block included it in time, and it is sent again", async () => {
+  test("fails with 200201 if no block includes its accepted transaction in time; the ledger resends it", async () => {
     await withLedger(
       async (_, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => "0x");
@@ -165,21 +165,21 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is found by the receipt if its logs do not appear", async () => {
+  test("learns its outcome from the receipt if the logs do not appear", async () => {
     await withLedger(async (_, append) => {
       provider.current = first(1, "eth_getLogs", async () => []);
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
 
-  test("is found when notifications of new blocks stop", async () => {
+  test("learns its outcome even if notifications of new blocks stop", async () => {
     await withLedger(async (_, append) => {
       provider.dropsNotifications = true;
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
 
-  test("is a commit under a new nonce if another sender used the first one", async () => {
+  test("commits under a new nonce if another sender used the first one", async () => {
     await withLedger(async (ledger, append) => {
       const twin = new Stranger(chain, {
         signer: new Signer(testKey(`key ${harnesses}`)),
@@ -194,7 +194,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200201 for a caller that aborts after an endpoint accepted it; the ledger continues", async () => {
+  test("fails with 200201 if its caller aborts after the transaction was accepted; the next append succeeds", async () => {
     await withLedger(async (ledger, append, address) => {
       const caller = new AbortController();
       const batches = [toOutgoingBatch({ topic: name, address, events: [event("a")] })];
@@ -208,7 +208,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200205 for all transactions in progress if the chain disappears, and stop returns", async () => {
+  test("fails with 200205, as openTopic does, if the chain disappears; stop returns", async () => {
     const ledger = harness.createLedger({ deadlineMs: 600 });
     await ledger.start();
     provider.dropsNotifications = true;
@@ -221,7 +221,7 @@ describe("a transaction's fate", () => {
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
   });
 
-  test("is too-large without a delay for its neighbours, and the limit shrinks", async () => {
+  test("returns too-large for a batch above the limit, commits its neighbours and lowers the limit", async () => {
     await withLedger(async (ledger, append) => {
       const big = "x".repeat(transactionBytesMax);
       const { bytesPerTransactionMax } = ledger.limits;

@@ -228,7 +228,7 @@ describe("an endpoint with several nodes, some of which lag,", () => {
 
 describe("a block whose logs the endpoint refuses", () => {
   type Filter = { readonly topics: readonly [readonly string[]]; readonly blockHash?: string };
-  /** Asks for one kind of log, or only for rejections of our own calls. */
+  /** Whether a request asks for one kind of log, or only for rejections of our own calls. */
   const isSmall = ({ topics }: Filter): boolean => topics.length > 1 || topics[0].length === 1;
   const withoutRefusals = ({ topics }: Filter): boolean => topics.length > 1 || topics[0].length < logSignatures.length;
 

@@ -51,7 +51,7 @@ const defaultLimits: ConfiguredLimits = {
   bytesPerTransactionMax: 98_304,
   transactionsInFlightMax: 4,
 };
-/** Closing writes a slot and a log; measured about 40,000. */
+/** Gas of closing a topic, which writes a storage slot and a log; measured about 40,000. */
 const closeGas = 100_000;
 
 /** The Ledger port on any EVM chain behind an EIP-1193 provider. */
@@ -214,7 +214,7 @@ export class EvmLedger implements Ledger {
     return (await components.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** The chain may still include journaled transactions of an account without a live node, until final blocks have used their nonces. */
+  /** The newest final block; undefined while it does not cover every nonce that the journal has for `sender`: the chain may still include one. */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId } = options;
@@ -241,7 +241,7 @@ export class EvmLedger implements Ledger {
     return this.#started().proofs.make(place, signal);
   }
 
-  /** The newest block, final or not: an answer of the chain is from it or an earlier one. */
+  /** The newest block, final or not: what the chain answered before this call is from it or an earlier one. */
   async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw abortedEarly();
     return { blockNumber: (await this.#ask(this.#started().heads.refresh())).number };

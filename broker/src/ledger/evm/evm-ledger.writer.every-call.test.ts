@@ -101,7 +101,7 @@ afterEach(async () => {
 
 describe.each(Object.entries(faults))("if any request %s", (_, fault) => {
   test.each([1, 4])(
-    "%i in a row: each acknowledged event is on the chain once, and no failed one is",
+    "(%i in a row), each acknowledged event is on the chain once, and no failed one is",
     async (failing) => {
       const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
       expect(requests).toBeGreaterThan(20);

@@ -182,7 +182,7 @@ function createWriters(
     memory,
     clock,
     logger,
-    send: (request) => transactions.change(request, new AbortController().signal), // The sender's deadline ends it.
+    send: (request) => transactions.change(request, new AbortController().signal), // Never aborts: the sender's deadline ends the call.
     head: () => heads.latest.number,
     isBehind: () => height.look() !== undefined,
   });

@@ -14,7 +14,10 @@ export class LogBloom {
     this.#bits = bloomBits(keccak256(fromHex(contract)));
   }
 
-  /** False only if the block certainly has none. On some chains a missing bloom, or an empty one in a block with transactions, proves nothing. */
+  /**
+   * Whether a block may have a log of the contract; false only if it certainly has none. On some chains a missing bloom, or an empty one in a block
+   * with transactions, proves nothing.
+   */
   mayHold({ logsBloom, transactionsRoot }: Header): boolean {
     if (transactionsRoot === noTransactions) return false;
     if (logsBloom === undefined || logsBloom.length !== 2 + 2 * bloomBytes || /^0x0*$/.test(logsBloom)) return true;

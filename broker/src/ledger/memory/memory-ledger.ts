@@ -159,7 +159,7 @@ class MemoryLedger implements Ledger {
     return this.#final;
   }
 
-  /** A transaction is in a block as soon as it is sent. */
+  /** No transaction is ever open: each is in a block as soon as it is sent. */
   async settled(_sender: Address | undefined, signal: AbortSignal): Promise<number | undefined> {
     return signal.aborted ? undefined : this.#chain.head;
   }

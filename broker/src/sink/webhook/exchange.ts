@@ -70,7 +70,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     if (this.#hasTooManyParts(controller)) return;
-    // undici fails an assertion after each of these two.
+    // undici fails an assertion after either of these two statuses.
     if (status < 100) return this.#cut(controller, notHttp); // RFC 9110, section 15
     if (status === 101) return this.#cut(controller, switchesProtocols);
     if (status < 200) return; // Informational: the answer is still to come.

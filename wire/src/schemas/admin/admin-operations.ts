@@ -42,7 +42,7 @@ export interface AdminOperation {
   readonly summary: string;
   /** Values of a query string. */
   readonly query: z.ZodObject;
-  /** Undefined for a call without a body; the body may be left out. */
+  /** The body, which a caller may leave out; undefined for a call without one. */
   readonly body?: z.ZodObject;
   readonly result: z.ZodType;
 }

@@ -83,7 +83,7 @@ function toMqttBinding({ mqttSessionExpirySecondsMax: maximum }: ServerSettings)
   return { sessionExpiryInterval: { type: "integer", minimum: 0, maximum }, bindingVersion: "0.2.0" };
 }
 
-/** The schemes of a server. Either of them is enough, as docs/access.md says. */
+/** The security schemes of a server: each of them alone is enough, as docs/access.md says. */
 function schemesOf({ kind, transport, isSecure }: AsyncServer, settings: ServerSettings): readonly SchemeName[] {
   const listener = transport === "websocket" ? "http" : kind;
   const asks = isSecure && settings.asksCertificates.includes(listener);
@@ -116,7 +116,7 @@ const schemes = {
 
 type SchemeName = keyof typeof schemes;
 
-/** The schemes that these servers use, by their names. */
+/** The security schemes that these servers use, by their names. */
 export function toSecuritySchemes(servers: readonly AsyncServer[], settings: ServerSettings): JsonSchema {
   const used = new Set(servers.flatMap((server) => schemesOf(server, settings)));
   return Object.fromEntries([...used].map((name) => [name, schemes[name]]));

@@ -53,7 +53,7 @@ function renderOperation(name: OperationName, { titleOf, paramsOf, resultOf }: R
   return `### ${titleOf(name)}\n\n${operation.summary}\n\n${table}\n\nResult: ${resultOf(operation)}. Errors: ${codes.join(", ")}.`;
 }
 
-/** The last segment of the path. */
+/** The last segment of the operation's REST path. */
 function toRestTitle(name: OperationName): string {
   return restPathOf(name).replace(/^.*\//, "");
 }

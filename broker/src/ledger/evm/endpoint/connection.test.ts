@@ -8,9 +8,9 @@ import { EndpointError } from "./endpoint-error.ts";
 import { createConnection } from "./open-connection.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 
-/** Longer than these nodes take to answer. */
+/** Timeout of requests that get an answer, in milliseconds: longer than the fake nodes take. */
 const timeoutDefaultMs = 20_000;
-/** For requests that get no answer. */
+/** Timeout of requests that get no answer, in milliseconds. */
 const timeoutMs = 500;
 const call = { method: "eth_any" };
 const calls = [{ method: "a" }, { method: "b" }];

@@ -21,12 +21,12 @@ export interface ConnectionEvents {
 export interface Connection {
   /** The endpoint's address without secrets. */
   readonly name: string;
-  /** Whether it supports `eth_subscribe`. */
+  /** Whether the endpoint supports `eth_subscribe`. */
   readonly canNotify: boolean;
   /** @throws RpcAnswerError if the endpoint refuses; EndpointError if it does not answer. */
   request(call: RpcCall): Promise<unknown>;
   /** Sends several requests in order, to one node unless a load balancer splits them. Fails if one of them fails. */
   requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]>;
-  /** Closes the connection for good; pending requests fail. */
+  /** Closes the connection; pending requests fail. */
   close(): Promise<void>;
 }

@@ -32,7 +32,7 @@ export interface EndpointSetOptions {
  * idempotent, a signed transaction too.
  */
 export class EndpointSet implements EvmProvider {
-  /** Undefined if no endpoint can notify. */
+  /** Adds a listener for notifications; undefined if no endpoint can notify. */
   readonly on?: (event: "message", listener: (message: unknown) => void) => void;
   readonly #options: EndpointSetOptions;
   readonly #members: readonly Member[];
@@ -135,7 +135,7 @@ export class EndpointSet implements EvmProvider {
     return this.#attempt(member, async () => member.connection.request(call));
   }
 
-  /** Skips an endpoint that lacks the block; it does not count as down. */
+  /** @throws EndpointError if the endpoint lacks block `height`; the next one is asked, and this one does not count as down. */
   async #expectHeight(member: Member, height: number): Promise<void> {
     if (member.isChecked && (member.head ?? -1) >= height) return;
     const head = await this.#readHead(member);
@@ -220,7 +220,7 @@ export class EndpointSet implements EvmProvider {
     this.#subscriptions.move(member);
   }
 
-  /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if it is the best. */
+  /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if no other is better. */
   #order(): readonly Member[] {
     const open = this.#members.filter((member) => !member.isHeld);
     const rank = (member: Member): number =>
@@ -259,7 +259,7 @@ export class EndpointSet implements EvmProvider {
     return member;
   }
 
-  /** After a reconnect, the address may serve another chain. */
+  /** The chain must be checked again: after a reconnect, the address may serve another one. */
   #onLost(member: Member): void {
     member.isChecked = false;
     if (!member.connection.canNotify) return;

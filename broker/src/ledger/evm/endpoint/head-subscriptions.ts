@@ -13,7 +13,7 @@ export interface HeadSubscriptionsOptions {
 interface Subscription {
   readonly id: string;
   readonly params: readonly unknown[];
-  /** The endpoint that serves it, and its identifier there; undefined while it is detached. */
+  /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while it is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
   /** The newest block that the endpoint has announced. */
   head: number;

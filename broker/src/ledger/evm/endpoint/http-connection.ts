@@ -23,7 +23,7 @@ const connectionsMax = 32;
 const batchTooLongCode = -32003;
 /** How long requests go one by one after the endpoint refused a batch, in milliseconds. Then a batch is tried again. */
 const singlesMs = 600_000;
-/** Statuses with which endpoints refuse batches. A 500 may have any cause. */
+/** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
 /** Error codes with which endpoints refuse batches: parse error and invalid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
@@ -122,7 +122,7 @@ export class HttpConnection implements Connection {
     return Buffer.concat(chunks).toString("utf8");
   }
 
-  /** Undefined if the endpoint refuses batches. */
+  /** The results of a batch; undefined if the endpoint refuses batches. */
   #readBatch(
     response: Dispatcher.ResponseData,
     { text, ids }: { readonly text: string; readonly ids: readonly number[] },

@@ -57,7 +57,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ],
 ];
 
-/** Messages of rate limits and full pools; the endpoint did nothing then. */
+/** Messages of rate limits and full pools, which mean that the endpoint did not process the request. */
 const rateLimited =
   /rate.?limit|too many requests|pool is full|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
 /** Messages of nodes and load balancers that gave up waiting for a backend. */

@@ -54,7 +54,7 @@ export class BlockRpc {
     return receipts.length === block.transactions.length && receipts.every(isReceipt) ? receipts : undefined;
   }
 
-  /** Undefined if the endpoint lacks the method or the block. */
+  /** All receipts by one request; undefined if the endpoint lacks the method or the block. */
   async #receiptsAtOnce(block: RpcBlock): Promise<readonly unknown[] | undefined> {
     try {
       const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);

@@ -45,9 +45,9 @@ const laterFields: readonly Field[] = [
   ["requestsHash", "data"],
 ];
 
-/** Parts of the extra data of a block that validators sealed: vanity, validators, vote, round, seals. */
+/** Number of parts of the extra data of a block that validators sealed: vanity, validators, vote, round, seals. */
 const sealedParts = 5;
-/** The parts that validators agree on before they seal. */
+/** Number of the first parts, on which the validators agree before they seal. */
 const agreedParts = 3;
 
 /** RLP of a block's header; undefined if it is incomplete, or does not hash to the block's hash. */

@@ -41,7 +41,7 @@ export class ProvenBlock {
     this.#number = number;
     this.#batches = findBatches(receipts, registry);
     this.#trie = trie;
-    // Receipt and trie both contain the events of each log.
+    // Twice, because the receipts and the trie both contain the events of each log.
     this.bytes = 2 * encoded.reduce((sum, { length }) => sum + length, header.length);
   }
 

@@ -317,7 +317,7 @@ export class BlockFeed {
     return undefined;
   }
 
-  /** Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint. Pauses, unless that was the reason. */
+  /** Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint. Pauses, unless the endpoint refused the range. */
   async #recover(
     error: unknown,
     { from, stall, size, ended, attempt }: ReadingAt & { readonly attempt: number },

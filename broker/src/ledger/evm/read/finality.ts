@@ -1,7 +1,7 @@
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
-/** Which blocks are final: all, those with that many blocks on top, or those that the chain calls `safe` or `finalized`. */
+/** Which blocks are final: all (`latest`), those that the chain calls `safe` or `finalized`, or those with this number of blocks on top. */
 export type Finality = "latest" | "safe" | "finalized" | number;
 
 /** The newest final block, with its header if that is known without another request. */
@@ -31,7 +31,7 @@ export class FinalityPolicy {
     return latest.number < finality ? none : { number: latest.number - finality, header: undefined };
   }
 
-  /** Nodes answer null or an error while there is no such block; an endpoint without that tag never has one. */
+  /** The newest block with this tag. A node without such a block answers null or an error; a chain may never have one. */
   async #tagged(tag: "safe" | "finalized"): Promise<FinalBlock> {
     try {
       const header = await this.#rpc.findHeader(tag);

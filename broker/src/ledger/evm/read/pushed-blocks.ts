@@ -15,7 +15,7 @@ export interface HeldBlock {
 
 /** Upper bound on the pushed blocks that wait to be read; older ones are requested. */
 const pushedBlocksMax = 64;
-/** Upper bound on the data in the logs of those blocks, in bytes; the newest block is always kept. */
+/** Upper bound on the data in the logs of pushed blocks that wait to be read, in bytes; the newest block is always kept. */
 const pushedBytesMax = 67_108_864;
 
 /** Blocks that the embedded chain pushed and nobody has read yet, in order and without gaps. */

@@ -3,7 +3,7 @@ import type { Round } from "./block-reader.ts";
 
 /** Upper bound on the rounds of blocks kept for followers that keep up; slower followers read the chain themselves. */
 const roundsMax = 256;
-/** Upper bound on the memory of those rounds, in bytes. */
+/** Upper bound on the memory of the rounds of blocks kept for followers, in bytes. */
 const bytesMax = 4_194_304;
 /** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older ones are dropped when there are twice as many. */
 const namesMax = 4096;

@@ -18,7 +18,7 @@ const pricesAgeMsMax = 15_000;
 const baseFeeFactor = 2n;
 /** The price of a replacement, in percent of the old price. */
 const bumpPercent = 125n;
-/** The lowest such price that all nodes accept: geth demands a tenth more, others up to an eighth. */
+/** The lowest price of a replacement that all nodes accept, in percent of the old price: geth demands a tenth more, others up to an eighth. */
 const enoughPercent = 113n;
 
 /** The price that a transaction offers, known without a request: each head has the base fee; gas price and tip are read again when they are old. */

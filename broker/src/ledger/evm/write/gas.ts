@@ -1,11 +1,11 @@
 const transactionGas = 21_000;
-/** EIP-7623 floor for a non-zero byte; before it, calldata cost 16. */
+/** Least gas per byte of calldata, by EIP-7623 for a non-zero byte. */
 const floorGasPerByte = 40;
-/** 16 for calldata, 8 for the log, the rest for copies. */
+/** Gas per byte of calldata: 16 for calldata, 8 for the log, the rest for copies. */
 const gasPerByte = 26;
-/** Quadratic cost of memory (Yellow Paper, appendix G): the contract builds the log of a batch in memory. */
+/** Quadratic part of the gas of memory (Yellow Paper, appendix G): the contract builds the log of a batch in memory. */
 const memoryGas = (bytes: number): number => (bytes / 32) ** 2 / 512;
-/** One storage slot read and written (22,100 the first time), the set of writers, one log with its topics; measured about 14,000. */
+/** Gas per batch: one storage slot read and written (22,100 the first time), the set of writers, one log with its topics; measured about 14,000. */
 const gasPerBatch = 28_000;
 const margin = 1.1;
 
@@ -16,11 +16,11 @@ export function publishGas(calldataBytes: number, batches: number): number {
   return Math.ceil(Math.max(floor, work) * margin);
 }
 
-/** The sender's first entry in the registry, once per account. */
+/** Gas of the sender's first entry in the registry, once per account. */
 const gasFirstTopic = 70_000;
-/** Creating a proxy, writing the topic's head and its entry in the list, and one log; measured about 113,000. */
+/** Gas per topic: creating a proxy, writing the topic's head and its entry in the list, and one log; measured about 113,000. */
 const gasPerTopic = 116_000;
-/** A name of 32 bytes or more takes one slot per 32 bytes. */
+/** Gas per storage slot of a name: a name of 32 bytes or more takes one slot per 32 bytes. */
 const gasPerNameSlot = 22_500;
 const nameSlotBytes = 32;
 
@@ -38,9 +38,9 @@ export function openingGas(name: string): number {
   return (gasPerTopic + floorGasPerByte * bytes + gasPerNameSlot * Math.ceil(bytes / nameSlotBytes)) * margin;
 }
 
-/** A set's owner, the number of sets and its log; measured about 30,000. */
+/** Gas per set of writers: its owner, the number of sets and its log; measured about 30,000. */
 const gasPerWriterSet = 36_000;
-/** A member's slot and its log; measured about 25,000. */
+/** Gas per member of a set: the member's slot and its log; measured about 25,000. */
 const gasPerWriter = 28_000;
 
 /** Upper bound on the gas of a `createWriters`; a `setWriter` takes less. */
@@ -60,7 +60,7 @@ const factorMax = 16;
 export class GasPolicy {
   #factor = 1;
 
-  /** `opened` are the topics that the same transaction opens. */
+  /** Gas of a publish; `opened` are the topics that the same transaction opens. */
   forPublish(calldataBytes: number, batches: number, opened: readonly string[] = []): number {
     const opening = opened.length === 0 ? 0 : openGas(opened);
     return Math.ceil((publishGas(calldataBytes, batches) + opening) * this.#factor);

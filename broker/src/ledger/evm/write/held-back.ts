@@ -5,9 +5,9 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { TransactionState } from "./transaction-state.ts";
 
-/** How long the endpoint may not count the first version as executable; then another version is signed. In milliseconds. */
+/** Age from which the first version counts as held back while the endpoint does not count it as executable, in milliseconds. */
 const heldBackAfterMs = 3000;
-/** Factor by which that time grows with each version. */
+/** Factor by which that age grows with each version. */
 const patienceFactor = 4;
 /** Upper bound on the versions of a held-back transaction, the first included: some chains never count pending transactions. */
 const heldBackVersionsMax = 3;

@@ -37,7 +37,7 @@ test.each([
 );
 
 test.each([1, 20])(
-  "resends %i transactions that a node lost during an outage within 2 s of its return",
+  "resends %i transactions, which a node lost during an outage, within 2 s of the node's return",
   async (count) => {
     const world = await startWithWaiting(count);
     const { node, clock } = world;
@@ -50,7 +50,7 @@ test.each([1, 20])(
 );
 
 test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-  "resends transactions lost in an outage of 30 + %i s within 2 s, even after one of them was included",
+  "within 2 s after an outage of 30 + %i s, resends all lost transactions but the included one",
   async (seconds) => {
     const world = await startWithWaiting(21);
     const { node, clock } = world;
@@ -115,7 +115,7 @@ test("resends transactions refused for a nonce gap as soon as the gap is filled"
   expect(clock.now() - since).toBeLessThanOrEqual(lookMsMax);
 });
 
-test("resends a transaction that a reorg removed within 8 s, even if 200 later ones wait", async () => {
+test("within 8 s, resends a transaction that a reorg removed, even if 200 later ones wait", async () => {
   const world = new SenderWorld({ journal: new TestJournal() });
   const { node, clock, sender } = world;
   node.isForgiving = true;

@@ -27,7 +27,7 @@ const lookUpsMax = 32;
 const variantsMax = 32;
 /** Upper bound on the missing nonces that are filled at once. */
 const gapMax = 64;
-/** A call passes on at most 63/64 of its gas (EIP-150), so a transaction that ran out of gas has used nearly all of it. */
+/** Share of its gas from which a reverted transaction counts as out of gas: a call passes on at most 63/64 (EIP-150), so it has not used all. */
 const usedUp = 0.95;
 
 export interface OverseerOptions {
@@ -46,7 +46,7 @@ export interface OverseerOptions {
   readonly isRead: (block: BlockRef) => Promise<boolean>;
   readonly onOverdue: () => void;
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
-  /** The chain lacks these nonces, and nothing in flight has them. */
+  /** Called when the chain lacks these nonces and nothing in flight has them. */
   readonly onGap: (nonces: readonly number[]) => void;
 }
 

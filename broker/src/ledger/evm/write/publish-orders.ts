@@ -42,7 +42,7 @@ export class PublishOrders {
       ? encodeOpenAndPublish({ names, writers }, encoded)
       : encodePublish(encoded, mayRevert ? "publishAll" : "publish");
     const gas = this.#options.gas.forPublish(data.length, encoded.length, names);
-    // A topic that is open already adds no log.
+    // With openings the number of logs is unknown: a topic that is open already adds none.
     return { request: { data, gas, logsExpected: isOpening ? undefined : encoded.length, mayRevert }, encoded };
   }
 

@@ -41,7 +41,7 @@ export interface TransactionSenderOptions {
   readonly logger: Logger;
   readonly signer: Signer;
   readonly chainId: number;
-  /** Only logs of this contract count. */
+  /** The group's registry; only its logs count. */
   readonly registry: Address;
   readonly fees: FeePolicy;
   /** Undefined if pending transactions end with this process. */
@@ -321,7 +321,7 @@ export class TransactionSender {
     await this.#sign(filler);
   }
 
-  /** The chain lacks these nonces and nothing in flight has them: it lost its transactions, or they were never sent. */
+  /** The chain lacks these nonces and nothing in flight has them: it lost their transactions, or nobody sent them. */
   #fillGap(nonces: readonly number[]): void {
     const kept = this.#recovery.resume(nonces);
     for (const nonce of nonces) if (!kept.includes(nonce) && !this.#options.isKept(nonce)) void this.#fill(nonce);

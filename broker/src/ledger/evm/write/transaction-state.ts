@@ -73,7 +73,7 @@ export interface TransactionState {
   readonly reach: Reach;
   /** The version that an endpoint confirmed last. */
   readonly takenHash: Hash | undefined;
-  /** A send or a write to the journal is in progress. */
+  /** Whether a send or a write to the journal is in progress. */
   readonly isBusy: boolean;
   /** A block that contains it and that is not final yet. */
   readonly seenIn: number | undefined;
@@ -81,15 +81,15 @@ export interface TransactionState {
   readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
-  /** A no-op transaction that only fills its nonce. */
+  /** Whether it is a no-op, which only fills its nonce. */
   readonly isNoOp: boolean;
-  /** An earlier process sent it; nobody waits for it. */
+  /** Whether it comes from the journal of an earlier process; nobody waits for it. */
   readonly isRecovered: boolean;
-  /** The endpoint has estimated its gas. */
+  /** Whether the endpoint was asked to estimate its gas. */
   readonly isEstimated: boolean;
-  /** Its caller has an answer. */
+  /** Whether its caller has an answer. */
   readonly isAnswered: boolean;
-  /** Its fate can no longer change. */
+  /** Whether its fate can no longer change. */
   readonly isDone: boolean;
 }
 

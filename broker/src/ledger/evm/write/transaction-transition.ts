@@ -176,7 +176,7 @@ function onLogged(state: TransactionState, { logs: added }: { readonly logs: rea
   );
 }
 
-/** It ran out of gas, or the registry rejected it. Either way it changed nothing on the chain. */
+/** Handles a transaction that ran out of gas or that the registry rejected: it changed nothing on the chain. */
 function onReverted(
   state: TransactionState,
   { blockNumber, isOutOfGas }: { readonly blockNumber: number; readonly isOutOfGas: boolean },
@@ -234,7 +234,7 @@ function leave({ nonce, variants }: TransactionState): readonly Effect[] {
   return nonce === undefined ? [] : [{ kind: "leave", nonce, variants }];
 }
 
-/** As if it had never been signed. Only valid once no version can be included any more. */
+/** The state as if the transaction had never been signed. Only valid once no version can be included any more. */
 function unsigned(state: TransactionState): TransactionState {
   return {
     ...state,

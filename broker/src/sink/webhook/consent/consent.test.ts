@@ -48,7 +48,7 @@ async function isRefused(sink: Sink, url: string): Promise<boolean> {
   }
 }
 
-describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
+describe.each(["try", "require"] as const)("in mode `%s`, a receiver", (mode) => {
   test("that agrees by the handshake is asked once, under the broker's name", async () => {
     await using receiver = await startReceiver(agreeing);
     const { sink, replies } = makeAsking(mode);
@@ -133,7 +133,7 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
 });
 
 describe("a receiver that does not support the handshake", () => {
-  test("is called with try, and gets no ping", async () => {
+  test("is called in mode `try`, and gets no ping", async () => {
     await using receiver = await startReceiver(answering(405));
     const { sink, replies } = makeAsking("try");
     expect(await isRefused(sink, receiver.url)).toBe(false);
@@ -142,13 +142,13 @@ describe("a receiver that does not support the handshake", () => {
     expect(replies).toEqual(["unknown"]);
   });
 
-  test("is called with try, even if it supports only POST", async () => {
+  test("is called in mode `try`, even if it supports only POST", async () => {
     await using receiver = await startReceiver(answering(500));
     const { sink } = makeAsking("try");
     expect(await attempt(sink, receiver.url)).toEqual(accepted);
   });
 
-  test("agrees with require if it accepts a signed ping, which is not an event", async () => {
+  test("agrees in mode `require` if it accepts a signed ping, which is not an event", async () => {
     await using receiver = await startReceiver(answering(405));
     const { sink } = makeAsking("require");
     await sink.checkTarget(notificationTo({ url: receiver.url, secret }).subscription);
@@ -177,7 +177,7 @@ describe("a receiver that does not support the handshake", () => {
     expect(ping).toMatchObject({ jsonrpc: "2.0", method: "ping", id: receiver.requests[1]?.headers["webhook-id"] });
   });
 
-  test("that also refuses the ping is not called with require", async () => {
+  test("and refuses the ping is not called in mode `require`", async () => {
     await using receiver = await startReceiver(answering(200, {}, 404));
     const { sink } = makeAsking("require");
     expect(await isRefused(sink, receiver.url)).toBe(true);
@@ -186,7 +186,7 @@ describe("a receiver that does not support the handshake", () => {
   });
 });
 
-test("with require, a receiver whose answer is an error is asked again after a second, and gets no event before it agrees", async () => {
+test("in mode `require`, asks a receiver that answered with an error again after 1 s, and sends it no event before", async () => {
   const answers = [answering(503), answering(503), agreeing, agreeing];
   await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));
   const { sink, time } = makeAsking("require");
@@ -204,7 +204,7 @@ test("with require, a receiver whose answer is an error is asked again after a s
   expect(methodsOf(receiver)).toEqual(["OPTIONS", "OPTIONS", "OPTIONS", "POST"]);
 });
 
-test("with off, no receiver is asked", async () => {
+test("in mode `off`, no receiver is asked", async () => {
   await using receiver = await startReceiver(answering(403));
   const { sink } = makeAsking("off");
   expect(await isRefused(sink, receiver.url)).toBe(false);

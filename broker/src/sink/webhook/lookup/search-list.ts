@@ -1,7 +1,7 @@
 /** How the machine completes short names: resolv.conf(5). */
 export interface SearchRules {
   readonly domains: readonly string[];
-  /** A name with at least this many dots is first queried as it is. */
+  /** A name with at least this many dots is first queried without a domain of the search list. */
   readonly dotsMin: number;
 }
 
