@@ -70,7 +70,7 @@ test.each([
   [["--host", "0.0.0.0"], "0.0.0.0"],
   [["--admin-port", "8081", "--admin-host", "10.0.0.1"], "10.0.0.1"],
   [["--host", "::", "--admin-port", "8081", "--admin-host", "10.0.0.1"], ":: or 10.0.0.1"],
-])("the banner says that a broker without access is open, with the flags %j", (argv, hosts) => {
+])("the banner says that a broker with access off is open, and at which hosts: flags %j", (argv, hosts) => {
   const banner = toBanner({ ...place, groups: [] }, settings([...argv, "--allow-anonymous", "true"]));
   expect(banner).toContain(`  Access    OPEN: whoever reaches ${hosts} may do everything (--allow-anonymous)\n`);
   expect(toBanner({ ...place, groups: [] }, settings(["--allow-anonymous", "true"]))).not.toContain("Access");

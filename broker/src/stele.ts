@@ -6,13 +6,14 @@ import { findDescriptorProblem } from "./lib/system/descriptors.ts";
 const refused = 2;
 const programFlags: ReadonlySet<string> = new Set(["--help", "-h"]);
 
-// Without a command, or with flags only, `stele` starts a broker.
+// Without a command, or with a flag first (other than --help), `stele` starts a broker.
 const [command] = process.argv.slice(2);
 const isClient =
   command !== undefined &&
   (command.startsWith("-") ? programFlags.has(command) : !Object.hasOwn(brokerCommands, command));
 
-// Imports only one of the two: a client needs nothing of a broker, and with too few file descriptors the import of a broker fails and names some package.
+// Imports only one of the two, since a client needs nothing of a broker. Checks the file descriptors first: with too few, the import of the broker would
+// fail with an error that blames some package.
 if (isClient) {
   await import("./cli-main.ts");
 } else {

@@ -81,7 +81,7 @@ describe("a folder with the embedded chain", () => {
     await checkDataFolder(folder, groupsConfig([external, { id: "9", endpoints: "embedded" }]));
   });
 
-  it("is accepted without reading the store if the settings keep the store in memory", async () => {
+  it("is accepted without reading its store.sqlite if the settings keep the store in memory", async () => {
     await leaveStore();
     await checkDataFolder(folder, configOf({ STELE_COORDINATION: "none", STELE_DEFAULT_GROUP: indexedGroup }));
   });

@@ -34,7 +34,7 @@ describe("KeyedSlots", () => {
     expect(slots.waitingCount).toBe(0);
   });
 
-  it("ignores a second leave of the same slot", async () => {
+  it("frees a slot only once, even if `leave` is called twice", async () => {
     const first = await take("1");
     await take("2");
     const third = take("3");

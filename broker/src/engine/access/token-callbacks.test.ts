@@ -79,7 +79,7 @@ async function publish(caller: Caller, topic: string): Promise<void> {
 
 const received = (): readonly string[] => engine.sink.attempts.map(({ event }) => event.topic);
 
-it("refuses a callback subscription by a token without lasting rights, and says what to do", async () => {
+it("refuses a callback subscription by a token whose issuer has no lasting roles, and says what to do", async () => {
   await start({});
   const shop = await by("shop");
   await expect(subscribe(shop)).rejects.toThrow(

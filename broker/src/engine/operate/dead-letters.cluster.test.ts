@@ -122,7 +122,7 @@ it("a dead letter that a killed node has reserved is refused to others until the
   expect(cluster.sink.sequencesOf(id)).toEqual([1, 2, 2, 3, 4, 5, 6]);
 });
 
-it("a dead letter that a node took and did not give back is free to others after a minute, and to that node at once", async () => {
+it("a node can redeliver at once a dead letter that it left reserved; other nodes can after a minute", async () => {
   const id = await startWithLetters();
   const { deadLetters } = cluster.shared.store;
   const [one, two] = await deadLetters.list(parseSubscriptionId(id), page);

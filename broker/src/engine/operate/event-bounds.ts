@@ -6,11 +6,14 @@ import type { EventBound } from "./calls.ts";
 
 export interface EventBoundsParts {
   readonly group: Pick<Group, "id" | "findHead" | "times">;
-  /** The store alone: a bound needs no content from the chain. */
+  /** Need not read dropped events from the chain: a bound needs only sequences. */
   readonly store: Pick<Store, "readBatches">;
 }
 
-/** The lowest sequence of a topic at or after a bound; the next free sequence if no event is there. @throws BrokerError 200205 for a time. */
+/**
+ * The sequence at which a bound lies. A time gives the first event of that time or later, else the next free sequence.
+ * @throws BrokerError 200205 if the bound is a time and the chain does not return its block times.
+ */
 export async function findSequence(
   bound: EventBound,
   { name, sequence }: Pick<Topic, "name" | "sequence">,

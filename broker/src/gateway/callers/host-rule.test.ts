@@ -64,7 +64,7 @@ test("* allows every well-formed host", () => {
   for (const host of ["", "a@b", "a/b"]) expect(open.allows(host)).toBe(false);
 });
 
-test("allows the same hosts after more than it remembers", () => {
+test("still allows each host after it has seen more hosts than it can remember", () => {
   const hosts = Array.from({ length: 2500 }, (_, index) => `n${index}.example.org`);
   for (const host of [...hosts, ...hosts]) expect(rule.allows(host)).toBe(true);
 });

@@ -17,11 +17,11 @@ export class InFlight {
   }
 
   give(eventId: string, ticket: Ticket): void {
-    // A reorg removed the event that had this ticket. A late ACK of that event must not acknowledge the new one.
+    // If an event still has this ticket, a reorg removed that event: a late ACK of it must not acknowledge the new one.
     const former = this.#eventIds.get(ticket);
     if (former !== undefined) this.#forget(former);
     this.#release(eventId);
-    this.#tickets.set(eventId, ticket); // a repeat is the newest
+    this.#tickets.set(eventId, ticket); // an event that is sent again moves to the end of the order
     this.#eventIds.set(ticket, eventId);
     this.#settled.delete(eventId);
   }

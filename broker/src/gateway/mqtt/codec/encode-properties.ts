@@ -38,13 +38,14 @@ interface Part {
   readonly write: Write;
 }
 
+/** The form in the rule determines the type of the value, so the casts are safe. */
 function toParts(rule: PropertyRule, value: NonNullable<Properties[keyof Properties]>): Part[] {
   const { id, form } = rule;
-  if (form === "pair") return (value as readonly UserProperty[]).map((pair) => toPairPart(id, pair)); // by the rule
-  if (form === "variable") return (value as readonly number[]).map((number) => toVariablePart(id, number)); // by the rule
-  if (form === "string") return [toStringPart(id, value as string)]; // by the rule
-  if (form === "binary") return [toBinaryPart(id, value as Buffer)]; // by the rule
-  return [toNumberPart(id, form, value as number)]; // by the rule
+  if (form === "pair") return (value as readonly UserProperty[]).map((pair) => toPairPart(id, pair));
+  if (form === "variable") return (value as readonly number[]).map((number) => toVariablePart(id, number));
+  if (form === "string") return [toStringPart(id, value as string)];
+  if (form === "binary") return [toBinaryPart(id, value as Buffer)];
+  return [toNumberPart(id, form, value as number)];
 }
 
 function toPairPart(id: number, [name, value]: UserProperty): Part {

@@ -9,7 +9,7 @@ export interface UpgradedConnection {
 
 /** A protocol that speaks over WebSocket connections of the HTTP port. */
 export interface UpgradeRoute {
-  /** Path below the context segment, such as `/mqtt`. */
+  /** Path below `basePath`, such as `/mqtt`. */
   readonly path: string;
   readonly protocol: Protocol;
   /** In order of preference: the first one that the client offers is used. A client that offers only others is refused (RFC 6455, section 4.2.2). */
