@@ -7,7 +7,7 @@ export const adminRole = "admin";
 /** The rules of {@link adminRole}. */
 export const adminRules: readonly AccessRule[] = [{ effect: "allow", actions: ruleActions }];
 
-/** Replaces the rules of a role that is unknown, or whose row is damaged: the role may have denied something. */
+/** The rules used for a role that is unknown, or whose row is damaged. They deny everything: the role may have denied something. */
 export const noRights: readonly AccessRule[] = [{ effect: "deny", actions: ruleActions }];
 
 /** Maximum number of roles in the config file, and in the store. */

@@ -81,7 +81,7 @@ test("only a rule without a filter allows admin, and only one without a group al
   expect(grants([allow(undefined, "admin")], "admin")).toBe(true);
 });
 
-test("denying admin in one group denies it there and for the whole broker; denying it with a filter denies it everywhere", () => {
+test("denying admin in one group denies it in that group and for the whole broker; denying it with a filter denies it everywhere", () => {
   const whole = { groupId: undefined, topic: undefined };
   const ofGroup = [allow(undefined, "admin"), { ...deny(undefined, "admin"), groupId: "2" }];
   expect(isAllowed(bindRules(ofGroup, acme), "admin", whole)).toBe(false);
@@ -91,7 +91,7 @@ test("denying admin in one group denies it there and for the whole broker; denyi
   expect([grants(ofTopics, "admin"), grants(ofTopics, "publish", "y")]).toEqual([false, true]);
 });
 
-describe("variables", () => {
+describe("variables in a filter", () => {
   const rules = [allow("${tenant}/${principal}/#", "publish")];
   it("stand for the names of the tenant and the principal", () => {
     expect(grants(rules, "publish", "acme/billing/x")).toBe(true);

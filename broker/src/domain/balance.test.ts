@@ -70,7 +70,7 @@ describe("planBalance", () => {
     expect([a, b, c].map((node) => gifts.filter(({ to }) => to === node).length)).toEqual([3, 3, 3]);
   });
 
-  it("requests everything from a node that can no longer deliver the group", () => {
+  it("requests all subscriptions of a group from a node that can no longer deliver it", () => {
     const leaving = [{ id: a, groups: [] }, ...nodes.slice(1)];
     expect(planBalance({ nodes: leaving, counts: [countOf(3, { owner: a })] }, limits).requests).toEqual([
       { groupId: group, from: a, to: b, count: 2 },
@@ -78,7 +78,7 @@ describe("planBalance", () => {
     ]);
   });
 
-  it("leaves a group as it is if no node can deliver it", () => {
+  it("leaves a group unchanged if no node can deliver it", () => {
     const counts = [countOf(3, { groupId: parseGroupId("2") }), countOf(3, { groupId: parseGroupId("2"), owner: a })];
     expect(planBalance({ nodes, counts }, limits)).toEqual({ gifts: [], requests: [] });
     expect(planBalance({ nodes: [], counts }, limits)).toEqual({ gifts: [], requests: [] });

@@ -44,7 +44,7 @@ export interface PlanLimits {
   readonly requestsMax: number;
 }
 
-/** Part of its share by which a node may differ before the plan moves anything: subscriptions that come and go must not move others all the time. */
+/** Fraction of a share by which a node's count may differ from it: without tolerance, subscriptions that come and go would move others all the time. */
 const tolerance = 1 / 64;
 
 /**

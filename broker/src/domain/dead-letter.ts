@@ -32,7 +32,7 @@ export function toLetterReason(text: string): string {
 /** Reason of a dead letter while a node delivers it again; the identifier of the node follows. */
 const reservedReason = "it is being delivered again by the node ";
 
-/** How long a node reserves a dead letter to deliver it again, in milliseconds: longer than one redelivery makes attempts. */
+/** How long a node reserves a dead letter to deliver it again, in milliseconds: longer than the attempts of one redelivery take. */
 const reservedMsMax = 60_000;
 
 export interface Reservation {

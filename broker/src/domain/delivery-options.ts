@@ -11,7 +11,7 @@ export const batchEventsMax = 1_000;
 /** Longest time that a batch may wait for more events, in milliseconds. */
 export const batchMsMax = 60_000;
 
-/** When the attempts for an event fail, the broker suspends the subscription before the event, or skips the event. */
+/** What the broker does when the attempts for an event fail: it suspends the subscription before the event, or skips the event. */
 export const failureRules = ["suspend", "skip"] as const;
 /** Maximum number of failed attempts before an event is skipped. */
 export const skipAfterMax = 100;

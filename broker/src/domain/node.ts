@@ -12,6 +12,6 @@ export interface ClusterNode {
 
 /** A node that wants to become a member. */
 export interface JoiningNode extends Pick<ClusterNode, "id" | "address"> {
-  /** Earlier memberships of the same node, which it no longer uses. Joining removes the one among them that still holds its address. */
+  /** Earlier memberships of the same node, which it no longer uses. Joining removes the earlier membership that still holds the node's address. */
   readonly replaces?: readonly NodeId[];
 }

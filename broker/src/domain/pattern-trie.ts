@@ -13,7 +13,7 @@ interface Branch extends FilterPart {
 
 /** Limit for the work of one match. */
 export interface LevelBound {
-  /** Matching stops once it has looked at this many levels of patterns, or at a few more: fewer than the topic has levels. */
+  /** Matching stops after this many levels of patterns. It may exceed the limit by fewer levels than the topic has. */
   readonly levelsMax: number;
 }
 

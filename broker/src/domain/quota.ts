@@ -29,7 +29,7 @@ export interface QuotaTable {
   readonly principals: Readonly<Record<string, Quota>>;
 }
 
-/** Stands for every name that has no quota of its own. */
+/** The key that stands for every name without a quota of its own. */
 export const everyOther = "*";
 
 /** Kinds of rows of the store that a quota counts. */

@@ -1,4 +1,4 @@
-/** Replaces a value that is not shown. */
+/** The text that replaces a value that may be secret. */
 const hidden = "hidden";
 
 /** A callback address without the parts that may be secret: user name, password, fragment, and the values of its query. */

@@ -11,7 +11,7 @@ export const sessionFiltersMax = 1_000;
 export interface SessionFilter {
   readonly filter: TopicFilter;
   readonly qos: QoS;
-  /** Leaves out events that the session itself published. */
+  /** Whether the filter leaves out events that the session itself published. */
   readonly isNoLocal: boolean;
   /** Whether the mark of a retained event is passed on (MQTT 5.0, section 3.8.3.1). */
   readonly isRetainAsPublished: boolean;

@@ -29,7 +29,7 @@ describe("a rotation", () => {
   });
 });
 
-it("a secret that does not rotate is the text itself", () => {
+it("without a rotation, the stored text is the only valid secret", () => {
   expect(validSecrets("plain", 0)).toEqual(["plain"]);
 });
 

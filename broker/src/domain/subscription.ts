@@ -71,7 +71,7 @@ export interface Subscription {
   readonly notifiedAt: number;
   /** Failed attempts since the last accepted one, as last saved; 0 while the receiver works. */
   readonly failedAttempts: number;
-  /** Total wait after those attempts, in milliseconds. Delivery gives up when it reaches a limit. */
+  /** Total wait after the failed attempts, in milliseconds. Delivery gives up when it reaches a limit. */
   readonly failedMs: number;
   /** When the receiver began to fail; 0 while it works. */
   readonly failingSince: number;

@@ -19,7 +19,7 @@ const beforeName = /[", ]|\$share\/[^/"]+\//g;
  * wildcard.
  */
 export class TenantNames {
-  /** Begins every identifier of the tenant, and the real name of every topic without a leading `$`. */
+  /** The start of every identifier of the tenant, and of the real name of every topic without a leading `$`. */
   readonly #prefix: string;
   readonly #specialPrefix: string;
   /** Real names of the tenant's topics. Excludes names with the prefix that no client of the tenant can write, such as `acme/$x`. */

@@ -17,7 +17,7 @@ class Sum implements PendingEvents {
 interface TallyNode {
   /** Events of the topic that ends here. */
   readonly own: Sum;
-  /** Events of that topic and every topic below. */
+  /** Events of the topic that ends here and of every topic below it. */
   readonly total: Sum;
   readonly children: Map<string, TallyNode>;
 }

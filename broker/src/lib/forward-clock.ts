@@ -9,8 +9,8 @@ interface Sources {
 }
 
 /**
- * A wall clock that never goes back: if somebody sets the machine's clock back, it continues from the highest time that it believed. So it could not
- * undo a false step ahead, and believes a long step only once that has lasted.
+ * A wall clock that never goes back: if somebody sets the machine's clock back, it continues from the highest time that it believed. Because it could
+ * not undo a false step ahead, it believes a long step only once the step has lasted {@link stepWaitMs}.
  */
 export class ForwardClock {
   readonly #sources: Sources;

@@ -48,7 +48,7 @@ describe("KeyedSlots", () => {
     expect(order).toEqual(["1", "2", "3", "4"]);
   });
 
-  it("an aborted wait gives its turn to the next one", async () => {
+  it("an aborted wait gives its turn to the next caller", async () => {
     const stopping = new Cancellation();
     const first = await take("1");
     await take("2");

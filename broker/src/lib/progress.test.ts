@@ -9,7 +9,7 @@ function stream(isTTY: boolean) {
   return { isTTY, written, write: (text: string) => void written.push(text) };
 }
 
-it("shows each second on a terminal how long a command has run, and removes the line in the end", () => {
+it("shows each second on a terminal how long a command has run, and removes the line when the command ends", () => {
   const terminal = stream(true);
   const progress = startProgress(terminal, "stele backup");
   vi.advanceTimersByTime(999);

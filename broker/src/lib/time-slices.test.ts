@@ -82,7 +82,7 @@ it("never holds a turn for longer than two slices and a step, and resumes tasks 
   expect(steps.slice(100, 200).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, task) => task));
 });
 
-it("lets a resumed task continue for a while before it yields to those that wait", async () => {
+it("lets a resumed task continue for a while before it yields to waiting tasks", async () => {
   const turns = new ManualTurns();
   const slices = new TimeSlices(turns);
   expect(slices.pause()).toBeUndefined();

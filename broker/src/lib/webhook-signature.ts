@@ -12,8 +12,8 @@ export interface SignedMessage {
 }
 
 /**
- * A signature of Standard Webhooks 1.0 over `id.timestamp.body`: `v1,` and the Base64 of HMAC-SHA256, or `v1a,` and that of Ed25519 for a secret
- * `whsk_<Base64>`. The key of a secret `whsec_<Base64>` is its decoded bytes; the key of any other secret is its UTF-8 bytes.
+ * A signature of Standard Webhooks 1.0 over `id.timestamp.body`: `v1,` and the Base64 of an HMAC-SHA256. For a secret `whsk_<Base64>`, it is `v1a,` and
+ * the Base64 of an Ed25519 signature. The HMAC's key is the decoded bytes of a secret `whsec_<Base64>`, and the UTF-8 bytes of any other secret.
  */
 export function signMessage(secret: string, { id, timestampSeconds, body }: SignedMessage): string {
   const head = `${id}.${timestampSeconds}.`;

@@ -19,7 +19,7 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it("names the owner if that is another user, and how to get access", () => {
+  it("names the owner of another user's file, and how to get access", () => {
     expect(describeOwner(file, others)).toBe(
       `; ${file} belongs to user ${owner} (mode 0400), and this process runs as user ${others}: ` +
         `run the broker as user ${owner}, or give it the file: chown ${others} ${file}`,

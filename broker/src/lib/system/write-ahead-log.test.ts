@@ -151,7 +151,7 @@ test("without the index of the log, finds a flipped bit and zeros before later c
   expect(inspectLog(file).damagedAt).toBeUndefined();
 });
 
-test("finds that a log is truncated while its index exists, and not without the index", () => {
+test("finds that a log is truncated only if the index of the log exists", () => {
   leave();
   truncateSync(`${file}-wal`, headerBytes + 5 * frameBytes);
   expect(inspectLog(file)).toEqual({ whole: 5, damagedAt: headerBytes + 5 * frameBytes });
