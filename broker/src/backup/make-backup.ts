@@ -74,7 +74,7 @@ async function copyAll(path: string, options: BackupOptions): Promise<Manifest> 
   return toManifest({ version, madeAt, files });
 }
 
-/** Logs count too: they are copied, or a hold moves their bytes into the databases first. */
+/** Whether a file counts for the free space. Logs do too: they are copied, or a hold moves their bytes into the databases first. */
 function isLarge(name: string): boolean {
   return dataFiles.test(name) || databaseLogs.test(name);
 }

@@ -148,8 +148,8 @@ function toResult(
 }
 
 /**
- * Locks the folder meanwhile, so that no broker starts. Refuses a folder that a start would refuse: otherwise nobody would notice before they need the
- * backup.
+ * Backs up a folder that no broker uses, and locks it meanwhile, so that none starts. Refuses a folder that a start would refuse: otherwise nobody would
+ * notice before they need the backup.
  */
 async function backUpStopped(config: Config, { target, logger }: RunOptions): Promise<Manifest> {
   const held = openDataFolder(config.dataDir);

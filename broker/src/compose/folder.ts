@@ -106,7 +106,7 @@ export async function checkDataFolder(
   return { needsHeadFile: lacksStore };
 }
 
-/** What the head file shows about the chain; undefined if there is no head file, or if an operator has accepted the chain as it is. */
+/** What the head file shows about the chain; undefined if there is no head file, or if an operator has accepted the chain. */
 function describeHead(folder: DataFolder): string | undefined {
   const head = readHeadFile(chainFile(folder));
   const file = basename(headFileOf(chainFile(folder)));
@@ -130,7 +130,7 @@ function warnOfHead(folder: DataFolder, logger: Logger): void {
   );
 }
 
-/** SQLite would take the damaged place for the end of the log, and overwrite the blocks after it. */
+/** Refuses a damaged log of the chain: SQLite would take the damaged place for the end of the log, and overwrite the blocks after it. */
 function checkChainLog(file: string): void {
   const { damagedAt } = inspectLog(file);
   if (damagedAt === undefined) return;
@@ -151,7 +151,7 @@ function warnOfNewChain(folder: DataFolder, logger: Logger): void {
   });
 }
 
-/** Only logs the damage: the index catches up from the chain, and nothing else has the lost subscriptions. */
+/** Logs the damage of the store's log and refuses nothing: the index catches up from the chain, and nothing else has the lost subscriptions. */
 function warnOfStoreLog(file: string, logger: Logger): void {
   const { damagedAt } = inspectLog(file);
   if (damagedAt === undefined) return;

@@ -93,7 +93,7 @@ export function placesOf(config: Config): readonly ConfiguredPlace[] {
   return [httpPlaceOf(config), ...[adminPlaceOf(config), ...others].filter((place) => place !== undefined)];
 }
 
-/** Undefined if operators have no listener of their own. */
+/** Where the operators' own listener listens; undefined if they have none. */
 function adminPlaceOf(config: Config): ConfiguredPlace | undefined {
   const found = adminPortOf(config);
   if (found === undefined) return undefined;
@@ -109,7 +109,7 @@ function httpPlaceOf({ host, port }: Config): ConfiguredPlace {
   return { host, port, hostSetting: "host", portSetting: "port" };
 }
 
-/** Undefined if the protocol is off over TCP. */
+/** Where the protocol listens without TLS; undefined if it is off there. */
 function tcpPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
   const found = portOf(config, protocol);
   if (found === undefined) return undefined;
@@ -117,7 +117,7 @@ function tcpPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPla
   return { host: config.host, port, hostSetting: "host", portSetting: `${protocol}Port`, isOptional: !isConfigured };
 }
 
-/** Undefined if the protocol is off over TLS. */
+/** Where the protocol listens over TLS; undefined if it is off there. */
 function tlsPlaceOf(config: Config, protocol: ConnectionProtocol): ConfiguredPlace | undefined {
   const port = config[`${protocol}TlsPort`];
   return port === "off"
@@ -185,13 +185,13 @@ function findConsole(config: Config, logger: Logger): ConsoleFiles | undefined {
   return files;
 }
 
-/** Does not warn if the documentation is missing: only those who build it have it. */
+/** The pages of the documentation. Does not warn if they are missing: only those who build them have them. */
 function findDocs(config: Config): ConsoleFiles | undefined {
   const folder = config.console === "off" ? undefined : findDocsFolder();
   return folder === undefined ? undefined : readConsoleFiles(folder);
 }
 
-/** Only for the listener that serves clients, because the metrics of tails can be registered only once. */
+/** The options of tails. Used only for the listener that serves clients, because the metrics of tails can be registered only once. */
 function toTailOptions(config: Config, { memory, metrics, randomness }: HttpOptions): HttpServerOptions["tail"] {
   return {
     tailsMax: config.tailsMax,

@@ -106,7 +106,7 @@ describe("stele scrub", () => {
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });
 
-  it("rebuilds the chain's places from its blocks if one is missing", async () => {
+  it("rebuilds the chain's table `places` from its blocks if a row is missing", async () => {
     const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
     sqlite.exec("DELETE FROM places WHERE key = (SELECT key FROM places LIMIT 1)");
     sqlite.close();

@@ -88,7 +88,7 @@ async function verifyGroups(rpc: string): Promise<void> {
   expect(await verify("2")).toMatchObject({ exitCode: 2, problem: expect.stringMatching(other) });
 }
 
-it("fails, and names the remedy, when the file of keys is damaged while the broker runs", async () => {
+it("a broker fails, and names the remedy, when the file of keys is damaged while the broker runs", async () => {
   const { failure } = await start([{ id: "1", endpoints: "embedded" }], { STELE_ACCESS: "{}" });
   const keys = join(folder, "data", "keys.sqlite");
   writeFileSync(keys, readFileSync(keys).fill(0xff));

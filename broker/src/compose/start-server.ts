@@ -242,13 +242,13 @@ function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }
 
-/** The JavaScript implementation gives the same bytes as the addon, at a tenth of the speed. */
+/** Logs which implementation is in use, as a warning unless it is the native addon: the JavaScript implementation gives the same bytes, at a tenth of the speed. */
 function reportCrypto(logger: Logger): void {
   const isNative = cryptoInUse.signing === "native" && cryptoInUse.hashing === "native";
   logger[isNative ? "info" : "warn"]("cryptography chosen", cryptoInUse);
 }
 
-/** Never resolves. @throws the reason of `signal`. */
+/** Rejects with the reason of `signal` once it aborts; never resolves. */
 function untilEnded(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
