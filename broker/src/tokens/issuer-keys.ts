@@ -62,7 +62,7 @@ function toIssuerKey(jwk: JWK): IssuerKey {
   return { kid: typeof kid === "string" ? kid : undefined, thumbprint: toThumbprint(key), lookup };
 }
 
-/** Depends only on the key, not on the document that contains it. */
+/** Identifies a key: the same key has the same thumbprint in every document. */
 function toThumbprint({ kty, crv, x, y, n, e }: JWK): string {
   return createHash("sha256")
     .update(JSON.stringify([kty, crv, x, y, n, e]))

@@ -42,7 +42,7 @@ export class Issuer {
   #text = "";
   #keys: readonly IssuerKey[] = [];
   #thumbprints: ReadonlySet<string> = new Set();
-  /** When the last successful read began, on the monotonic clock; undefined before that. */
+  /** When the last successful read began, on the monotonic clock; undefined before the first. */
   #readAt: number | undefined;
   #triedAt = 0;
   #onChanged: () => void = () => {};

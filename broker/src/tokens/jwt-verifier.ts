@@ -70,7 +70,7 @@ interface Verification {
   readonly issuer: IssuerOptions;
 }
 
-/** Undefined if this key does not fit: another one may. */
+/** Verifies a token with one key; undefined if the key does not fit, because another key of the issuer may. */
 async function verifyWith(key: IssuerKey, { token, now, issuer }: Verification): Promise<TokenVerdict | undefined> {
   try {
     const { payload } = await jwtVerify(token, key.lookup, {

@@ -200,7 +200,7 @@ describe("log-ins that wait for a token", () => {
     expect(warnings).toEqual([]);
   }
 
-  it("are at most 10 of one address, which limits no other address", async () => {
+  it("are at most 10 for each address", async () => {
     const held = hold("192.0.2.1", 10);
     const further = await provider.finish(callback, secrets, "192.0.2.1");
     expect(further).toEqual(busy("10 log-ins of this address wait for the provider"));
@@ -209,7 +209,7 @@ describe("log-ins that wait for a token", () => {
     await expectServed(hold("192.0.2.1", 10));
   });
 
-  it("are at most 100, while further ones can begin", async () => {
+  it("are at most 100 over all addresses, while further log-ins can begin", async () => {
     const held = Array.from({ length: 10 }, (_, index) => hold(`192.0.2.${index}`, 10)).flat();
     const further = await provider.finish(callback, secrets, "192.0.2.99");
     expect(further).toEqual(busy("100 log-ins wait for the provider"));

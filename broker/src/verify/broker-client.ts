@@ -62,17 +62,17 @@ export class BrokerClient {
     return this.#ask(() => this.#stele.getProof(eventId), proofSchema);
   }
 
-  /** Undefined when the broker does not have the event. */
+  /** The event; undefined if the broker does not have it. */
   async findEvent(eventId: string): Promise<EventBody | undefined> {
     return this.#find(() => this.#events.getEvent(eventId), eventSchema, [eventNotExist, eventBeyondHead]);
   }
 
-  /** Undefined when the broker does not have the topic. */
+  /** The topic's state; undefined if the broker does not have the topic. */
   async findTopic(topic: string): Promise<TopicState | undefined> {
     return this.#find(() => this.#stele.state(topic), topicStateSchema, [topicNotExist]);
   }
 
-  /** Undefined if the broker does not report its group's chain. */
+  /** The chain of the group; undefined if the broker does not report it. */
   async findGroupChain(): Promise<GroupChain | undefined> {
     const group = this.#options.group ?? indexSchema.safeParse(await this.#getIndex()).data?.defaultGroup;
     const readiness = await this.#stele.readiness().catch(() => undefined); // Readiness may be for admins only.

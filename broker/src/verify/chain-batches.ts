@@ -71,7 +71,7 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
   }
 }
 
-/** Undefined if the range is too large for the node. */
+/** The logs of a range of blocks; undefined if the range is too large for the node. */
 async function askForLogs(
   chain: ChainClient,
   topic: Pick<ReadRange, "registry" | "address">,
