@@ -33,7 +33,7 @@ const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
 /** Gauges of the client library that have names of counters. The gauges without the suffix show the same, by type. */
 const misnamed = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"];
 
-/** The values of labels that have few. Each of their series exists from the start, so that Prometheus sees the first count as an increase. */
+/** All values of labels that have few. The series of each value exists from the start, so that Prometheus sees the first count as an increase. */
 const outcomesOfAttempts = ["accepted", "failed", "gone"] as const;
 const outcomesOfLookups = ["found", "absent", "timed-out", "failed"] as const;
 const skipReasons: readonly SkipReason[] = [

@@ -147,7 +147,7 @@ interface Probe {
   readonly absent?: Pick<Finding, "detail" | "advice">;
 }
 
-/** Only a warning on failure: most callers do not need the admin API. */
+/** Tries the admin API. A failure is only a warning: most callers do not need that API. */
 const adminProbe: Probe = {
   check: "admin",
   detail: "this caller may use the admin API",

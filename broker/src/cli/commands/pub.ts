@@ -119,7 +119,7 @@ async function* toPublications(
   }
 }
 
-/** Repeated events in one request. */
+/** Maximum number of repeated events in one request. */
 const repeatedAtOnce = 100;
 
 /** The content `count` times, in groups of one request each. */
