@@ -79,7 +79,7 @@ function missingRows(listeners: readonly ListenerAddress[], config: Config): rea
   });
 }
 
-/** "Ready" means the same as at /health/ready: at least one group can serve. */
+/** The state of the broker in words. "Ready" means the same as at /health/ready: at least one group can serve. */
 function describeState(groups: readonly GroupHealth[]): string {
   const down = groups.filter(({ ready }) => !ready).map(({ groupId }) => groupId);
   if (down.length === 0) return "is ready.";

@@ -96,7 +96,7 @@ async function run(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** The broker of a restored folder calls no receiver until an operator allows it. */
+/** Pauses the deliveries of a restored folder: its broker calls no receiver until an operator allows it. */
 function silenceRestored(config: Config, logger: Logger): Config {
   if (!isRestored(config.dataDir)) return config;
   const remedy = "inspect it; `stele activate` lets it deliver from its next start on";
@@ -152,7 +152,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, "abort");
 }
 
-/** If a part fails: stops the broker, finishes what is still possible, and ends the process with the failure. */
+/** Waits until a part of the broker fails, then stops the broker in order if possible, and ends the process with exit code 1. */
 async function stopOnFailure(server: RunningServer, logger: Logger): Promise<void> {
   const failure = await server.failure;
   logger.error("broker stopping", { error: failure });

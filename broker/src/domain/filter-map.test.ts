@@ -25,7 +25,7 @@ function keptBytes(work: () => void): number {
 }
 
 it.each(["", "/+", "/#"])(
-  "needs memory for the length of filters, not for their number of levels: filters ending in %j",
+  "takes memory in proportion to the length of filters, not to their number of levels: filters that end in %j",
   (end) => {
     const filters = deepFilters(2_000, end);
     const map = new FilterMap<number>();

@@ -1,6 +1,6 @@
 /**
- * Bounds an amount per second. The amount of one second may be taken at once. A single larger amount may be taken too: the excess is owed, and delays
- * what follows.
+ * Bounds an amount per second. Callers may take the amount of one second at once. A caller may also take a larger amount in one step: the excess is
+ * owed, and delays later callers.
  */
 export class RateMeter {
   readonly #perSecond: number;

@@ -5,7 +5,7 @@ export interface SourceAllowancesOptions {
   readonly each: AllowanceSize;
   /** Allowance of all sources together. */
   readonly all: AllowanceSize;
-  /** Maximum number of sources to remember; a further source replaces the one that was quiet for longest. */
+  /** Maximum number of sources to remember; a further source replaces the one that asked for a token longest ago. */
   readonly sourcesMax: number;
 }
 

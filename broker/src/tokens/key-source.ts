@@ -22,7 +22,7 @@ async function readDocument(path: string): Promise<string> {
   return buffer.toString("utf8", 0, bytesRead);
 }
 
-/** Follows no redirect: the operator trusts only the URL that the settings name. */
+/** Fetches a document, and follows no redirect: the operator trusts only the URL that the settings name. */
 async function fetchDocument(url: string, signal: AbortSignal): Promise<string> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(fetchTimeoutMs)]);
   const response = await fetch(url, { signal: ends, redirect: "error", headers: { accept: "application/json" } });

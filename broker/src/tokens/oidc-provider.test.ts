@@ -166,7 +166,7 @@ it.each<[string, typeof answer, number]>([
   ["HTTP status 500", (_, response) => sendJson(response, {}, 500), 1],
   ["an answer that breaks the protocol", (_, response) => sendJson(response, {}), 1],
 ])(
-  "after %s at the token endpoint, asks for the endpoints again only if they may be stale",
+  "asks for the endpoints again only if they may be stale: after %s at the token endpoint",
   async (...[, atToken, times]) => {
     serve(atToken);
     expect(await provider.finish(callback, secrets, "192.0.2.1")).toMatchObject({ status: "unavailable" });
