@@ -6,7 +6,7 @@ import type { EventBound } from "./calls.ts";
 
 export interface EventBoundsParts {
   readonly group: Pick<Group, "id" | "findHead" | "times">;
-  /** The store alone: a bound needs no content from the chain. */
+  /** The store, which does not ask the chain for dropped content: a bound needs none. */
   readonly store: Pick<Store, "readBatches">;
 }
 
