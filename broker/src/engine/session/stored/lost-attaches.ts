@@ -77,7 +77,10 @@ export class LostAttaches {
     }
   }
 
-  /** Ends a connection in a turn of the session's name, so that no other connection of this node gets the session meanwhile. The client was never accepted, so its will is not published. */
+  /**
+   * Ends a connection in a turn of the session's name, so that no other connection of this node gets the session meanwhile. The client was never
+   * accepted, so its will is not published.
+   */
   async #end(session: StoredSession): Promise<void> {
     const { connected, turns, store } = this.#parts;
     const name = nameOf(session);

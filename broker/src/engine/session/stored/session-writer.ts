@@ -64,7 +64,10 @@ export class SessionWriter {
     this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
 
-  /** Resolves when the session's current state is on disk; never if the store refuses it and the session is not read again, or if the session is forgotten first. */
+  /**
+   * Resolves when the session's current state is on disk; never if the store refuses it and the session is not read again, or if the session is forgotten
+   * first.
+   */
   written(session: Written): Promise<void> {
     const deferred = this.#dirty.get(session) ?? this.#takeRefused(session) ?? createDeferred<void>();
     this.#dirty.set(session, deferred);
