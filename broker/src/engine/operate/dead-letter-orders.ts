@@ -59,7 +59,8 @@ interface Done extends Pick<DeadLettersResult, "failure"> {
 
 /**
  * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill between the two repeats the
- * event. Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as reserved before its attempt.
+ * event. Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as reserved
+ * before its attempt.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
