@@ -32,7 +32,7 @@ export interface SearchCall {
   readonly groupId?: string | undefined;
   readonly state?: SubscriptionState | undefined;
   readonly kind?: WebhookFormat | undefined;
-  /** The subscription's topic or pattern itself. */
+  /** The subscription's topic or pattern, compared as text. */
   readonly topic?: string | undefined;
   readonly prefix?: string | undefined;
   /** A topic whose events the subscription receives. */
@@ -70,7 +70,7 @@ export interface ListedSubscription extends SubscriptionView {
 }
 
 export interface SubscriptionDetails extends ListedSubscription {
-  /** Number of its dead letters. */
+  /** Number of the subscription's dead letters. */
   readonly deadLetters: number;
   /** Attempts of this node since it began to deliver the subscription, newest first; empty if another node delivers it. */
   readonly attempts: readonly AttemptRecord[];
@@ -83,7 +83,7 @@ export type PlaceOrder = string | { readonly sequence: number } | { readonly tim
 export type SubscriptionOrder =
   /** Stops delivery until an operator resumes the subscription. */
   | { readonly kind: "pause" }
-  /** Delivers again from its cursor, whether it was paused or suspended. */
+  /** Delivers again from the cursor, whether the subscription was paused or suspended. */
   | { readonly kind: "resume" }
   /** Makes the next attempt at once; also resumes a suspended subscription. */
   | { readonly kind: "retry" }
@@ -97,7 +97,7 @@ export type SubscriptionOrder =
   | { readonly kind: "test" }
   | DeadLetterOrder;
 
-/** Delivers dead letters again, or removes them: the one of `eventId`, or all if `eventId` is undefined. */
+/** Delivers dead letters again, or removes them: the dead letter of the event `eventId`, or all if `eventId` is undefined. */
 export interface DeadLetterOrder {
   readonly kind: "redeliver" | "discard";
   readonly eventId: string | undefined;
@@ -118,11 +118,11 @@ export interface DeliveryChange extends DeliveryOptionsCall {
 
 export interface OrderCall {
   readonly order: SubscriptionOrder;
-  /** Whether to change nothing, and only answer what the order would concern. */
+  /** Whether to change nothing, and only return what the order would concern. */
   readonly isDryRun: boolean;
 }
 
-/** What an order concerned, or would concern. */
+/** The result of an order, or of its dry run. */
 export interface OrderResult extends Concerned {
   readonly id: Subscription["id"];
   /** Set by an order for dead letters. */
@@ -180,7 +180,7 @@ export interface TopicDetails {
   /** Events in the index. */
   readonly events: number;
   readonly size: TopicBytes;
-  /** Undefined if the chain does not answer, like `lastEventAt` and `writers`. */
+  /** The rate; undefined if the chain does not answer, as are `lastEventAt` and `writers`. */
   readonly rate: TopicRate | undefined;
   /** When the block of the newest event was made. */
   readonly lastEventAt: number | undefined;
@@ -195,9 +195,9 @@ export type EventBound = Exclude<PlaceOrder, string>;
 export interface EventsCall {
   readonly topic: string;
   readonly groupId: string | undefined;
-  /** Only events from here on; undefined for all. */
+  /** Only events from this bound on; undefined for all. */
   readonly from?: EventBound | undefined;
-  /** Only events before this; undefined for the newest. */
+  /** Only events before this bound; undefined to end with the newest event. */
   readonly before: EventBound | undefined;
   readonly limit: number;
 }
@@ -205,14 +205,14 @@ export interface EventsCall {
 /** A block that has events. */
 export interface BlockView {
   readonly block: number;
-  /** In chain order. */
+  /** Batches of the block, in chain order. */
   readonly batches: readonly { readonly batch: EventBatch; readonly firstEventId: EventId }[];
   /** Whether the block has more batches. */
   readonly isCut: boolean;
 }
 
 export interface GroupView extends GroupHealth {
-  /** Undefined if the chain did not answer in time. */
+  /** What the ledger reports; undefined if the chain did not answer in time. */
   readonly ledgerInfo: LedgerInfo | undefined;
   /** Rollbacks since the index was created. */
   readonly rollBacks: number;
@@ -222,7 +222,7 @@ export interface GroupView extends GroupHealth {
 
 export interface NodeView {
   readonly id: NodeId | undefined;
-  /** Undefined for a single node. */
+  /** The node's address; undefined for a single node. */
   readonly address: string | undefined;
   readonly joinedAt: number | undefined;
   /** Whether this node answers the call. */

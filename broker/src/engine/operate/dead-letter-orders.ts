@@ -39,7 +39,7 @@ export interface DeadLetterOrdersOptions
   readonly deliveries?: "active" | "paused" | undefined;
 }
 
-/** How long one order makes attempts, in milliseconds. The dead letters that remain wait for another order. */
+/** How long one order makes attempts, in milliseconds. The remaining dead letters wait for another order. */
 const redeliverMsMax = 30_000;
 
 /** What an order for the dead letters of one subscription needs. */
@@ -58,8 +58,9 @@ interface Done extends Pick<DeadLettersResult, "failure"> {
 }
 
 /**
- * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill in between repeats the event.
- * Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as reserved before its attempt.
+ * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill between the two repeats the
+ * event. Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as reserved
+ * before its attempt.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
@@ -162,7 +163,7 @@ export class DeadLetterOrders {
     return nodeId && { nodeId, now: clock.now() };
   }
 
-  /** Restores the dead letter as it was: the broker does not know whether the receiver has the event. */
+  /** Restores the dead letter to its state before the reservation: the broker does not know whether the receiver has the event. */
   async #giveBack(letter: DeadLetter, reserved: DeadLetter): Promise<void> {
     if (reserved !== letter) await this.#options.store.deadLetters.replace(reserved, letter);
   }
@@ -215,7 +216,7 @@ export class DeadLetterOrders {
   }
 }
 
-/** The error for an order that would call a receiver. */
+/** The error for an order that would call a receiver while deliveries are paused. */
 export function deliveriesPaused(): BrokerError {
   return new BrokerError("subscriptionHeld", { details: "deliveries are paused at this node" });
 }

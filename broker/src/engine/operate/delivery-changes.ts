@@ -51,7 +51,7 @@ export class DeliveryChanges {
     return {
       delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
       ...(topic !== undefined && { filter: parseTopicFilter(topic) }),
-      // A new secret, or none, unlocks the subscription.
+      // A new secret, or the removal of the secret, unlocks the subscription.
       ...(state === "locked" && { state: "active" }),
     };
   }

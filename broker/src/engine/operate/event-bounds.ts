@@ -6,14 +6,11 @@ import type { EventBound } from "./calls.ts";
 
 export interface EventBoundsParts {
   readonly group: Pick<Group, "id" | "findHead" | "times">;
-  /** Need not read dropped events from the chain: a bound needs only sequences. */
+  /** The store, which does not ask the chain for dropped content: a bound needs none. */
   readonly store: Pick<Store, "readBatches">;
 }
 
-/**
- * The sequence at which a bound lies. A time gives the first event of that time or later, else the next free sequence.
- * @throws BrokerError 200205 if the bound is a time and the chain does not return its block times.
- */
+/** The lowest sequence of a topic at or after a bound; the next free sequence if no event is there. @throws BrokerError 200205 for a time. */
 export async function findSequence(
   bound: EventBound,
   { name, sequence }: Pick<Topic, "name" | "sequence">,

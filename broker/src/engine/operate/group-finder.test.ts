@@ -55,7 +55,7 @@ it.each<[string, TestEngineOptions, string | number]>([
   ]);
 });
 
-it("ends the list after the last group, and refuses a cursor that is no group", async () => {
+it("ends the list after the last group, and refuses a cursor that names no group", async () => {
   expect((await listGroups()).next).toBeUndefined();
   const { operator } = engine.broker;
   expect((await operator.listGroups(testCaller, { after: "1", limit: 1 })).items).toEqual([]);
@@ -75,7 +75,7 @@ it.each([1, 2, 3, 4, 6, 7])("lists skipped entries newest first, in pages of %i"
   expect(seen).toEqual(newestFirst);
 });
 
-it("lists the skipped entries below the cursor, whether or not one is there, and refuses a cursor that is no place", async () => {
+it("lists the skipped entries below a cursor, whether or not an entry is at the cursor, and refuses a malformed cursor", async () => {
   await skipEntries();
   const { next } = await skipped(undefined, 2);
   expect(await skipped("9-9", 2)).toEqual({ places: ["3-1", "3-0"], next });

@@ -11,7 +11,7 @@ import type { GroupView, Page, PageCall } from "./calls.ts";
 /** How long the information of a ledger is cached, in milliseconds. */
 const infoAgeMsMax = 5_000;
 
-/** How long the chain may take to answer for that information, in milliseconds. */
+/** How long the chain may take to answer with the information of a ledger, in milliseconds. */
 const infoTimeoutMs = 1_000;
 
 export interface GroupFinderOptions {
@@ -36,7 +36,7 @@ export class GroupFinder {
     });
   }
 
-  /** In the order of the configuration; `next` is the last groupId of the page. @throws BrokerError 200001. */
+  /** Lists groups in the order of the configuration; `next` is the last groupId of the page. @throws BrokerError 200001. */
   async list({ after, limit }: PageCall): Promise<Page<GroupView>> {
     const all = this.#options.groupHealth();
     const start = after === undefined ? 0 : all.findIndex(({ groupId }) => groupId === after) + 1;
@@ -46,7 +46,7 @@ export class GroupFinder {
     return { items, next: start + limit < all.length ? page.at(-1)?.groupId : undefined };
   }
 
-  /** Newest first. @throws BrokerError 200001 for the cursor; 100306, 200211 for the group. */
+  /** Lists the newest entries first. @throws BrokerError 200001 for the cursor; 100306, 200211 for the group. */
   async listSkippedEntries(groupId: string, { after, limit }: PageCall): Promise<Page<SkippedEntry>> {
     const { id } = this.#options.groups.getAny(groupId);
     const below = after === undefined ? undefined : toPlace(after);

@@ -13,13 +13,13 @@ export interface HeldSubscriptionsOptions {
   readonly logger: Logger;
 }
 
-/** Numbers of subscriptions of a group to which no node delivers. */
+/** Numbers of the subscriptions of a group to which no node delivers, by reason. */
 export interface Held {
   readonly suspended: number;
   readonly paused: number;
 }
 
-/** Knows how many subscriptions are held, as of a few seconds ago, so that health and metrics show them. */
+/** Counts, every few seconds, the subscriptions to which no node delivers. Health and metrics show the counts. */
 export class HeldSubscriptions {
   readonly #options: HeldSubscriptionsOptions;
   readonly #trouble: ReportedTrouble;

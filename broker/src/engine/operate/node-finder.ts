@@ -23,7 +23,7 @@ export interface NodeFinderOptions {
   readonly memberHistory: Pick<MemberHistory, "list"> | undefined;
 }
 
-/** What the nodes hold, according to the database. */
+/** Leases, subscriptions and sessions of the nodes, according to the database. */
 interface Held {
   readonly leases: readonly GroupLease[];
   readonly counts: readonly OwnedCount[];
@@ -40,7 +40,7 @@ export class NodeFinder {
     this.#counts = new BriefCache({ now, ageMsMax: countsAgeMsMax, entriesMax: 1 });
   }
 
-  /** Sorted by address. */
+  /** Lists the nodes, sorted by address. */
   async list({ after = "", limit }: PageCall): Promise<NodePage> {
     const { nodes, memberHistory } = this.#options;
     const history = memberHistory?.list() ?? [];

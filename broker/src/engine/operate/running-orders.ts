@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 /** Time for an attempt in progress, in milliseconds, once the broker stops. */
 const attemptGraceMs = 1_000;
 
-/** `stopping`: begin no further attempt. `aborting`: abort the one in progress. */
+/** `stopping`: the order begins no further attempt. `aborting`: it aborts the attempt in progress. */
 export interface OrderSignals {
   readonly stopping: AbortSignal;
   readonly aborting: AbortSignal;

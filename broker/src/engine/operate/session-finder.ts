@@ -47,7 +47,7 @@ export class SessionFinder {
     this.#options = options;
   }
 
-  /** In the order of their identifiers. @throws BrokerError 200001 for the cursor or the owner; 100306, 200211 for the group. */
+  /** Lists matching sessions in the order of their identifiers. @throws BrokerError 200001 for the cursor or the owner; 100306, 200211 for the group. */
   async search(call: SessionsCall, page: PageCall & Paused): Promise<Page<SessionView>> {
     const { items, next } = await this.#find(call, page);
     return { items: await this.#withTimes(items), next };

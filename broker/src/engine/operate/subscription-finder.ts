@@ -26,7 +26,7 @@ import { findWaitingTimes } from "./waiting-times.ts";
 /** Most subscriptions that one call reads in search of those whose lag matches. The next page continues from there. */
 const rowsSearchedMax = 1_000;
 
-/** The same for a search without `lagMin`, which counts events of the matching subscriptions only. */
+/** Most subscriptions that a call without `lagMin` reads. It counts events only of the matching subscriptions. */
 const rowsMatchedMax = 10_000;
 
 /** Subscriptions per read of a search. */
@@ -65,7 +65,7 @@ export class SubscriptionFinder {
     return { items: await this.#withAttempts(items), next };
   }
 
-  /** In the order of their identifiers. @throws BrokerError 100306, 200211 for the group; 100101 to 100109 for the topic. */
+  /** Lists matching subscriptions in the order of their identifiers. @throws BrokerError 100306, 200211 for the group; 100101 to 100109 for the topic. */
   async search(call: SearchCall, { after, limit, slices }: PageCall & Paused): Promise<Page<SubscriptionView>> {
     const addresses = await this.#addresses();
     const search = this.#toSearch(call, addresses);
@@ -106,7 +106,7 @@ export class SubscriptionFinder {
     return state === "active" && retryAt > this.#options.clock.now() ? retryAt : undefined;
   }
 
-  /** Sorted by position. @throws BrokerError 100503 to 100505; 200001 for the cursor. */
+  /** Lists dead letters, sorted by position. @throws BrokerError 100503 to 100505; 200001 for the cursor. */
   async listDeadLetters(text: string, { after, limit }: PageCall): Promise<Page<DeadLetter>> {
     const { store, progressWriter } = this.#options;
     const id = parseAnySubscriptionId(text);
@@ -174,7 +174,7 @@ export class SubscriptionFinder {
   }
 }
 
-/** The pattern of a damaged row may be invalid. */
+/** Whether the subscription receives events of the topic. The pattern of a damaged row may be invalid. */
 function isFor({ state, filter }: Subscription, topic: TopicName): boolean {
   return state !== "damaged" && matchesFilter(filter, topic);
 }

@@ -50,7 +50,7 @@ const attemptGraceMs = 1_000;
 
 export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omit<DeadLetterOrdersOptions, "access"> {
   readonly store: Store;
-  /** The store alone, without the content that it has dropped. */
+  /** The store without the content of events that it has dropped. */
   readonly storeWithoutDropped: Pick<Store, "findHead" | "readBatches">;
   readonly groups: Groups;
   readonly logger: Logger;

@@ -38,7 +38,7 @@ interface Since {
   readonly position: Position;
 }
 
-/** Finds what the row of a topic does not hold. Asks the chain for each fact at most once in ten seconds. */
+/** Finds facts about a topic that its row does not hold. Asks the chain for each fact at most once in ten seconds. */
 export class TopicFacts {
   readonly #options: TopicFactsOptions;
   readonly #writers: BriefCache<TopicWriters | undefined>;
@@ -53,7 +53,7 @@ export class TopicFacts {
     this.#since = new BriefCache(kept);
   }
 
-  /** Undefined if the chain does not answer. */
+  /** The writers of a topic; undefined if the chain does not answer. */
   findWriters(group: Group, { name }: Topic): Promise<TopicWriters | undefined> {
     return this.#writers
       .read(`${group.id} ${name}`, async () => {

@@ -46,7 +46,7 @@ describe("a chain that takes only small transactions", () => {
     expect(sizes.length).toBeGreaterThan(4);
   });
 
-  it("keeps the order of a topic whose later events fit into a transaction and whose earlier events do not", async () => {
+  it("keeps the order of a topic whose later events fit into a transaction, though its earlier events do not", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));
     const texts = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => `${index}`.repeat(index <= 4 ? 40 : 5));
@@ -82,7 +82,7 @@ describe("a chain that takes only small transactions", () => {
   });
 });
 
-/** Hangs until the deadline. */
+/** An append that hangs until its deadline. */
 const hang: Ledger["append"] = (_, signal) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));

@@ -33,7 +33,7 @@ export interface BatcherOptions {
   readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
 }
 
-/** A batch by its topic and place. */
+/** Identifies a batch by its topic and its place in the index. */
 export interface IndexedPlace {
   readonly topic: TopicName;
   readonly sequence: number;
@@ -78,7 +78,7 @@ export class Batcher {
   /** Number of drafts that were too large and whose parts are not all committed. Meanwhile no other draft is sent, so that topics keep their order. */
   #splits = 0;
   #lastSplit: Promise<void> = Promise.resolve();
-  /** When the first publish since the last pump came; those after it came in the same turn of the event loop. */
+  /** When the first publish after the last pump came. Later publishes came in the same turn of the event loop. */
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
@@ -137,7 +137,7 @@ export class Batcher {
     return false;
   }
 
-  /** Keeps half of the bytes for events that are already on their way here. */
+  /** Leaves half of the bytes for events that are on their way to {@link add}. */
   #hasRoomFor({ count, bytes }: Need): boolean {
     const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
     if (this.#waitingCount === 0) return true;
@@ -204,7 +204,7 @@ export class Batcher {
     return this.#drafts.length > 1 || draft.isFull(this.#options.ledger.limits);
   }
 
-  /** Keeps the earliest of the requested times. A pump that comes too early calls this again. */
+  /** Pumps at the earliest of the requested times. A pump that comes too early calls this method again. */
   #pumpAfter(waitMs: number, now: number): void {
     const due = now + waitMs;
     if (this.#timer !== undefined && this.#timer.due <= due) return;
@@ -327,7 +327,7 @@ export class Batcher {
         batch.commit(outcome, this.#options);
         committed += batch.count;
       } else {
-        // Query the index again, whatever the reason.
+        // Whatever the reason, the next publish reads the topic from the index.
         topics.forget(batch.topic.name);
         batch.refuse(toRefusal(outcome), this.#options);
       }
@@ -367,7 +367,7 @@ export class Batcher {
   }
 }
 
-/** The last committed batch of the highest block. If strangers filled the block, the index leaves this batch out first. */
+/** The last committed batch of the highest block. If strangers filled the block, this batch is the first that the index leaves out. */
 function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcome[]): IndexedPlace | undefined {
   let newest: IndexedPlace | undefined;
   for (const [index, outcome] of outcomes.entries()) {

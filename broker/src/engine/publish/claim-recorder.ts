@@ -20,7 +20,7 @@ export interface ClaimRecorderOptions {
 
 /**
  * Records the keys of a transaction's publishes in one write, before the ledger gets them. A publish whose key is taken, or cannot be recorded, leaves
- * the transaction. A transaction waits for those before it, so that topics keep their order; without any keys, nothing waits.
+ * the transaction. A transaction waits for earlier ones, so that topics keep their order; if no publish has a key, no transaction waits.
  */
 export class ClaimRecorder {
   readonly #options: ClaimRecorderOptions;
@@ -31,7 +31,7 @@ export class ClaimRecorder {
     this.#options = options;
   }
 
-  /** Returns the batches that remain; a promise only if a key must be recorded, for this draft or one before it. */
+  /** Returns the batches to send; a promise only if a key of this draft or of an earlier one must be recorded. */
   record(draft: Draft): readonly DraftBatch[] | Promise<readonly DraftBatch[]> {
     if (!draft.hasClaims && this.#waiting === 0) return draft.batches;
     this.#waiting += 1;

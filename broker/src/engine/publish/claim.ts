@@ -18,11 +18,11 @@ export function fenceOf(session: KeySession | undefined): SessionKey | undefined
 export interface Claim {
   /** What to record before the ledger gets the event; undefined once it is recorded. */
   readonly unrecorded: Omit<KeyClaim, "after" | "recordedAt"> | undefined;
-  /** The ledger calls this before it sends the transaction, which `false` forbids. Undefined if it may always send. */
+  /** The ledger calls this before it sends the transaction; `false` forbids to send. Undefined if it may always send. */
   readonly mayStart: (() => boolean) | undefined;
   onRecorded(): void;
-  /** The key already has a row, or another node has the session. The publish has been removed from its transaction. */
+  /** Called if the key already has a row, or another node has the session. The publish has been removed from its transaction. */
   onTaken(row: TakenKey): void;
-  /** The key could not be recorded. The publish has been removed from its transaction. */
+  /** Called if the key could not be recorded. The publish has been removed from its transaction. */
   onFailed(error: unknown): void;
 }

@@ -19,7 +19,7 @@ function fill(draft: Draft, nameOf: (index: number) => string): number {
 }
 
 describe("the room of a draft", () => {
-  it("shrinks with each topic and with each event", () => {
+  it("shrinks with each added topic and each added event", () => {
     const draft = new Draft();
     const topics = fill(draft, (index) => `topic/${index}`);
     expect(topics).toBe(Math.floor((limits.bytesPerTransactionMax + 224) / (224 + bytes)));
@@ -28,7 +28,7 @@ describe("the room of a draft", () => {
     expect(draft.isFull(limits) || !draft.hasRoomFor(submissionTo("topic/0"), limits)).toBe(true);
   });
 
-  it("is 1,000 small events if they have one topic", () => {
+  it("holds 1,000 small events of one topic", () => {
     expect(fill(new Draft(), () => "one")).toBe(1000);
   });
 });

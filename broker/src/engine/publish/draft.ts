@@ -27,7 +27,7 @@ export class DraftBatch {
   readonly topic: OpenTopic;
   readonly #writer: BatchWriter;
   #callers: OnSettled[];
-  /** By caller; shared with the parts of this batch. Undefined while no publish has a key. */
+  /** Claims by caller. The parts of a split batch share the map. Undefined while no publish has a key. */
   #claims: Map<OnSettled, Claim> | undefined;
 
   constructor(topic: OpenTopic, writer = new BatchWriter(), callers: OnSettled[] = []) {
@@ -148,7 +148,7 @@ export class Draft {
     return this.#firstAt;
   }
 
-  /** In the order in which their topics came. */
+  /** The batches, in the order in which their topics came. */
   get batches(): readonly DraftBatch[] {
     return [...this.#batches.values()];
   }

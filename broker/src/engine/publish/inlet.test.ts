@@ -16,7 +16,7 @@ const call = (name: string, text: string): PublishCall => ({
   extensions: [],
 });
 
-/** A store that counts reads of topics, and can delay its answers until released. */
+/** A store that counts reads of topics, and can hold back its answers until the test releases them. */
 function createCountedStore() {
   const store = createMemoryStore();
   const findTopic = store.findTopic.bind(store);
@@ -43,7 +43,7 @@ it("settles every publish of a batch in the order of submission, in a later turn
   expect(new Set(ids.map((id) => id.split("-")[2])).size).toBe(1);
 });
 
-it("does not ask the index for a topic that it knows", async () => {
+it("does not read a topic that is in memory from the index", async () => {
   const { store, state } = createCountedStore();
   engine = await TestEngine.start({ store });
   await engine.broker.open(topic("a"));
@@ -53,7 +53,7 @@ it("does not ask the index for a topic that it knows", async () => {
   expect(state.reads).toBe(reads);
 });
 
-it("keeps the order of publishes that came while the topic was being read", async () => {
+it("keeps the order of publishes that arrive while their topic is being read", async () => {
   const { store, state } = createCountedStore();
   engine = await TestEngine.start({ store });
   await engine.broker.open(topic("a"));
@@ -160,7 +160,7 @@ describe("a caller whose callback throws", () => {
     expect(await submitAll(names)).toEqual(["SUCCESS", "SUCCESS"]);
   });
 
-  it("does not keep the other callers from their refusals, whether or not the topic exists", async () => {
+  it("does not keep other callers from their refusals, whether or not the topic exists", async () => {
     engine = await TestEngine.start({
       append: async () => {
         throw new BrokerError("transactionFailed");

@@ -18,7 +18,7 @@ export interface InletOptions {
   readonly limits: EngineLimits;
   /** Passes an event to the connected sessions without committing it. */
   readonly onPassed: (groupId: GroupId, event: Event) => void;
-  /** What every extension key begins with. */
+  /** The prefix of every extension key. */
   readonly extensionPrefix: string;
 }
 
@@ -184,7 +184,7 @@ function scopeOf(sessionId: string): string {
   return `session ${sessionId}`;
 }
 
-/** Adds a publish whose topic had to be read first. `submit` has returned by now, so an error goes to the callback. */
+/** Adds a publish whose topic had to be read first. `submit` has returned, so the callback gets the error. */
 function addLate(event: TopicEvent, batcher: Pick<Batcher, "add">): void {
   try {
     batcher.add(event);

@@ -33,8 +33,8 @@ function noteReads(): number[] {
   return upTo;
 }
 
-describe("how long keys are kept, and how many", () => {
-  it("a key is forgotten after its time, and not before", async () => {
+describe("the limits of publish keys", () => {
+  it("forgets a key when its lifetime ends, and not before", async () => {
     await start({ limits: { publishKeyKeptMs: 600_000 } });
     const first = await send(call("k"));
     await engine.clock.advance(400_000);
@@ -56,7 +56,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call("k"))).eventId).not.toBe(first.eventId);
   });
 
-  it("a key recorded after a long time without keys is kept for its full time", async () => {
+  it("keeps a key for its full lifetime if no key was recorded for long before it", async () => {
     await start({ limits: { publishKeyKeptMs: 600_000 } });
     await send(call("forgotten"));
     await engine.clock.advance(2_000_000);
@@ -74,7 +74,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call(undefined))).status).toBe("SUCCESS");
   });
 
-  it("refuses new keys of a caller at its limit, but not those of a session", async () => {
+  it("refuses new keys of a caller at its limit, and accepts keys of a session", async () => {
     await start({ limits: { publishKeysPerCallerMax: 2 } });
     const first = await send(call("k0"));
     await send(call("k1"));
@@ -83,7 +83,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call("1", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
-  it("refuses new keys of a session at its limit until it releases one, but not those of others", async () => {
+  it("refuses new keys of a session at its limit until it releases one, and accepts keys of other sessions", async () => {
     await start({ limits: { publishKeysPerSessionMax: 2 } });
     for (const key of ["1", "2"]) await send(call(key, "text", { session: { id: "s" } }));
     await expect(send(call("3", "text", { session: { id: "s" } }))).rejects.toEqual(refusal("overQuota"));
@@ -93,7 +93,7 @@ describe("how long keys are kept, and how many", () => {
     expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
-  it("counts the keys of a scope that an earlier process recorded", async () => {
+  it("counts keys that an earlier process recorded in a scope", async () => {
     await start({ limits: { publishKeysPerCallerMax: 20 } });
     for (let count = 0; count < 20; count += 1) await publish(engine.broker, call(String(count)));
     await engine.rebuild();
@@ -116,8 +116,8 @@ describe("how long keys are kept, and how many", () => {
   });
 });
 
-describe("what a repeat reads", () => {
-  it("is only the block of its event", async () => {
+describe("a repeat of a publish with a key", () => {
+  it("reads only the block of its event", async () => {
     await start();
     const upTo = noteReads();
     const first = await send(call("k"));
@@ -127,7 +127,7 @@ describe("what a repeat reads", () => {
     expect(upTo).toEqual([endOfBlock(firstBlock)]);
   });
 
-  it("is the topic from the first request on if the block is not known, and later only the block", async () => {
+  it("reads the topic from its first request on if the block is not known, and afterwards only the block", async () => {
     await start();
     const first = await send(call("k"));
     await engine.publishMany("a", 20);

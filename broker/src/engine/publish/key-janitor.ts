@@ -11,7 +11,7 @@ const roundMs = 60_000;
 /** Most keys that one statement removes. */
 const expiredPerPageMax = 1_000;
 
-/** Keys are kept longer by this, in milliseconds: the stored session time may be a round old, and this node's copy of it another round. */
+/** How much longer than their lifetime keys are kept, in milliseconds: the stored session time may be a round old, and this node's copy of it another round. */
 const timeUnsureMs = 2 * roundMs;
 
 export interface KeyJanitorOptions {
@@ -27,7 +27,7 @@ export interface KeyJanitorOptions {
   >;
 }
 
-/** A count leaves out scopes with fewer keys, so that many small scopes take no memory. */
+/** A count of the store leaves out scopes with fewer keys, so that many small scopes take no memory. */
 const scopeCountMin = 16;
 
 /** The owner of publish keys: a session, or a caller without one. */
@@ -52,7 +52,7 @@ export class KeyJanitor {
     this.#trouble = new ReportedTrouble(options.logger, "old publish keys not removed, trying again");
   }
 
-  /** The error for a new key of the scope if there are too many, by the estimate; undefined if the key may be recorded. */
+  /** The error for a new key if its scope or the group has too many keys, by the estimate; undefined if the key may be recorded. */
   refusalOf({ scope, isOfSession }: KeyScope): BrokerError | undefined {
     const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
     const scopeMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
@@ -64,7 +64,7 @@ export class KeyJanitor {
     return new BrokerError("overQuota", { details: "too many publish keys are kept" });
   }
 
-  /** Counts keys of a scope that were recorded, or released if negative, since the last round. */
+  /** Adds `count` to the keys of a scope that were recorded since the last round; a negative count is of released keys. */
   added(scope: string, count: number): void {
     this.#count += count;
     const left = (this.#byScope.get(scope) ?? 0) + count;

@@ -5,7 +5,7 @@ import type { KeySession } from "../key-session.ts";
 import { fenceOf } from "./claim.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 
-/** Maximum number of keys that one write frees; each is looked up first. */
+/** Maximum number of keys that one write frees; the store looks up each key first. */
 const releasesPerWriteMax = 1_000;
 
 export interface KeyReleasesOptions {
@@ -18,7 +18,7 @@ interface Release extends Deferred<boolean> {
   readonly session: KeySession;
 }
 
-/** Frees publish keys in the order of the calls. All calls that come during a write share the next one. */
+/** Frees publish keys in the order of the calls. All calls that come during a write share the next write. */
 export class KeyReleases {
   readonly #options: KeyReleasesOptions;
   #waiting: Release[] = [];
@@ -29,7 +29,7 @@ export class KeyReleases {
   }
 
   /**
-   * Resolves once the key is free on disk, with whether it was in use. A damaged row stays. Rejects if the store fails, and with 200300 if another node has
+   * Resolves once the key is free on disk, to whether the key was in use. A damaged row stays. Rejects if the store fails, and with 200300 if another node has
    * taken the session: its client may use the key for another publish by now.
    */
   release(key: PublishKey, session: KeySession): Promise<boolean> {

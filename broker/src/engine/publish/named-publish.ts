@@ -9,7 +9,7 @@ import { answerAll } from "./answer-all.ts";
 import { type Claim, fenceOf } from "./claim.ts";
 import type { OpenMissing, OpenTopic } from "./open-topics.ts";
 
-/** A publish with a key. All but the key is checked. */
+/** A publish with a key, checked except for the key. */
 export interface KeyedPublish {
   readonly name: TopicName;
   readonly payload: EventPayload;
@@ -114,7 +114,7 @@ export class NamedPublish implements Claim {
   }
 }
 
-/** Whether a refusal says that nothing was published and nothing will be. After any other, a repeat asks the ledger. */
+/** Whether an error says that nothing was published and nothing will be. After any other error, a repeat asks the ledger. */
 export function isKeyFree(error: unknown): boolean {
   const sure = ["topicClosed", "topicNotExist", "writerRefused", "contentTooLong", "transactionFailed"] as const;
   return sure.some((name) => isBrokerError(error, name));

@@ -3,9 +3,9 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 
 /** What a publish must know about the nodes that share the store. */
 export interface NodesView {
-  /** Accounts with which live nodes sign on the chain of a group. */
+  /** Lists the accounts with which live nodes sign on the chain of a group. */
   readonly listSigners: (groupId: GroupId) => Promise<readonly string[]>;
-  /** Returns a check whether this node is still the member that it is now. Once false, the check stays false. */
+  /** Returns a check whether this node still has the membership that it had at the call. Once false, the check stays false. */
   readonly mayStart: () => () => boolean;
 }
 

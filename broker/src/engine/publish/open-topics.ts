@@ -5,7 +5,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
 import { answerAll } from "./answer-all.ts";
 
-/** Most open topics of one group in memory, about 300 bytes each. The one that was added first is removed first. */
+/** Most open topics of one group in memory, about 300 bytes each. At the limit, the oldest entry is removed. */
 export const openTopicsMax = 65_536;
 
 /** What a publish needs of its topic. */
@@ -21,12 +21,12 @@ export interface OpenTopic {
 /** Called with the topic once it is known to be open, or with the error that prevents a publish. */
 export type OnFound = (found: OpenTopic | BrokerError) => void;
 
-/** Prepares to open a missing topic together with the publish that asks. */
+/** Prepares to open a missing topic in the transaction of its first publish. */
 export type OpenMissing = (name: TopicName) => Promise<TopicOpening>;
 
 /** A publish that waits for its topic. */
 interface WaitingCaller {
-  /** Bytes of its content and extensions. */
+  /** Bytes of the publish: content and extensions. */
   readonly bytes: number;
   readonly onFound: OnFound;
   /** Opens a missing topic. Undefined if the caller must not open it: then the caller gets 100101. */
@@ -59,12 +59,12 @@ export class OpenTopics {
     this.#options = options;
   }
 
-  /** Undefined if the caller must ask the index with {@link read}, also while others wait for that topic. */
+  /** The topic, if it is in memory. Undefined also while earlier callers wait for it: then the caller must call {@link read} too. */
   find(name: string): OpenTopic | undefined {
     return this.#known.get(name);
   }
 
-  /** Calls back in a later turn, callers of one topic in their order. @throws BrokerError 200300 when too many wait. */
+  /** Calls back in a later turn of the event loop; callers of one topic in the order of their calls. @throws BrokerError 200300 when too many wait. */
   read(name: TopicName, caller: WaitingCaller): void {
     const { waitingMax, waitingBytesMax } = this.#options;
     if (this.#waitingCount >= waitingMax || this.#waitingBytes + caller.bytes > waitingBytesMax) {
@@ -93,7 +93,7 @@ export class OpenTopics {
       const { length } = callers;
       const found = await this.#read(name);
       if (!(found instanceof BrokerError)) {
-        // In the turn of the callbacks: nobody may find the topic before the earlier callers have their answers.
+        // In the same turn as the callbacks: no later caller may find the topic before the earlier callers have their answers.
         this.#keep(found);
         this.#answer(name, { count: callers.length, found });
         continue;

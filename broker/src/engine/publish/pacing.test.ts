@@ -17,7 +17,7 @@ describe("while a transaction is in progress", () => {
     expect(underWaySince(1_000).waitMs(full, 1_000)).toBe(0);
   });
 
-  it("the age of the youngest transaction counts", () => {
+  it("the age of the youngest transaction in progress decides how long the next one waits", () => {
     const pacing = underWaySince(1_000);
     pacing.started(5, 1_090);
     expect(pacing.waitMs(some(5), 1_100)).toBe(90);
@@ -35,7 +35,7 @@ describe("while a transaction is in progress", () => {
     expect(pacing.isHalf(300)).toBe(false);
   });
 
-  it("two halves remain two after one has ended", () => {
+  it("two halves stay two transactions after one has ended", () => {
     const pacing = ended({ events: 600, waiting: 0, tookMs: 8 });
     pacing.started(300, 1_008);
     pacing.started(300, 1_010);
@@ -81,7 +81,7 @@ describe("after a transaction has ended", () => {
     expect(underWaySince(3_600_000).waitMs(some(1), 0)).toBe(limits.pipelineAfterMs);
   });
 
-  it("lingering has a limit", () => {
+  it("the next transaction lingers no longer than the limit", () => {
     expect(ended({ events: 60, waiting: 4, tookMs: 12_000 }).waitMs(some(4), 13_000)).toBe(10);
   });
 });

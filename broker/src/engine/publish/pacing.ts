@@ -3,7 +3,7 @@ import type { EngineLimits } from "../limits.ts";
 /** The events that wait for a transaction. */
 export interface WaitingEvents {
   readonly count: number;
-  /** Whether they fill a transaction. */
+  /** Whether the waiting events fill a transaction. */
   readonly isFull: boolean;
 }
 
@@ -11,20 +11,20 @@ export interface WaitingEvents {
 export interface EndedTransaction {
   readonly events: number;
   readonly startedAt: number;
-  /** Events that arrived while it was in progress. */
+  /** Number of events that arrived while the transaction was in progress. */
   readonly waiting: number;
 }
 
 /** Share of a transaction's duration for which the next one may wait for the same callers to come back. */
 const lingerShare = 0.5;
-/** Fewest events that justify a second transaction: they cost several times as much as a transaction without events. */
+/** Fewest events for which two transactions pay: the events cost several times as much as the second transaction itself. */
 const halfMin = 256;
 
 /**
  * Decides when to send the next transaction. A transaction costs about a millisecond whatever it carries, and callers that publish one event after another
  * come back together: without care they would stay split in a large and a small convoy forever. Hence two waits. A transaction that is not full waits
- * for the one in progress, unless that one takes long. After one has ended, the next lingers until as many events wait as there were callers, but only
- * for a share of the time that the last one took. Very many callers of short transactions are split in halves: while the chain commits one half, the
+ * for the one in progress, unless that one takes long. After a transaction has ended, the next lingers until as many events wait as it had callers, but only
+ * for a share of the ended transaction's duration. Very many callers of short transactions are split in halves: while the chain commits one half, the
  * broker answers the other and reads its next requests.
  */
 export class Pacing {
@@ -32,7 +32,7 @@ export class Pacing {
   #underWay = 0;
   #eventsUnderWay = 0;
   #startedAt = 0;
-  /** Number of waiting events that ends the wait. */
+  /** Number of waiting events at which the next transaction is sent. */
   #wanted = 0;
   #isSplit = false;
   #lingerUntil = 0;
@@ -57,7 +57,7 @@ export class Pacing {
     return Math.min(lingerMsMax, this.#lingerUntil - now);
   }
 
-  /** Whether so many waiting events make up one of two halves, which is sent before the rest of the current input is read. */
+  /** Whether `count` waiting events are one of two halves. A half is sent before the broker reads the rest of the current input. */
   isHalf(count: number): boolean {
     return this.#isSplit && this.#underWay < 2 && count >= this.#wanted;
   }

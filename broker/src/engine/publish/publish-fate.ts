@@ -15,10 +15,10 @@ export interface PublishFateOptions {
   readonly nodes?: NodesView | undefined;
 }
 
-/** Wait between two looks at a chain that has reorgs, in milliseconds. By the second look, the ledger knows each reorg that the index knows. */
+/** Wait between two queries of a chain that has reorgs, in milliseconds. By the second query, the ledger knows each reorg that the index knows. */
 const confirmAfterMs = 1_000;
 
-/** Says whether an event that the index does not have can still come. */
+/** Tells whether an event that the index does not have can still come. */
 export class PublishFate {
   readonly #options: PublishFateOptions;
 

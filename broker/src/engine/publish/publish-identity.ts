@@ -2,7 +2,7 @@ import type { Extensions } from "../../domain/event.ts";
 import { sessionMarks } from "../../domain/session-filter.ts";
 import { withoutTraceParent } from "../../domain/trace-parent.ts";
 
-/** Marks that differ between a publish and its repeat: one counts from the time of receipt, one depends on the filters of that moment. */
+/** Marks that may differ between a publish and its repeat: the expiry counts from the receipt, the origin depends on the filters at the receipt. */
 const variableMarks: readonly string[] = [sessionMarks.expiresAt, sessionMarks.origin];
 
 /** The extensions by which a repeat of a session's publish is recognized. */

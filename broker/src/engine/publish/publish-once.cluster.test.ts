@@ -21,7 +21,7 @@ async function start(count: number, options: TestClusterOptions = {}): Promise<v
   await cluster.clock.advance(1_000);
 }
 
-/** Starts two nodes that know the topic, with messages to and from the store that take 100 ms. The next publish records its key at once. */
+/** Starts two nodes that know the topic. Each message to or from the store takes 100 ms. The next publish records its key at once. */
 async function startWarm(): Promise<void> {
   await start(2, { delayMs: () => 100 });
   for (const index of [0, 1]) await send(index, `w${index}`);

@@ -13,7 +13,7 @@ import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const keys = ["k0", "k1", "k2", "k3"];
 const triesMax = 5;
-/** Longer than a repeat waits, in milliseconds. */
+/** A time, in milliseconds, that is longer than any repeat waits. */
 const answerMsMax = 70_000;
 /** A chain and a store that outlive brokers. */
 class World {

@@ -41,7 +41,7 @@ function traced(span: number): PublishCall {
   return call("k", "text", { extensions: [["svc-traceparent", trace]] });
 }
 
-/** A chain whose next append ends as `state.next` says. */
+/** A chain; `state.next` says how its next append ends. */
 function createFailingChain(clock = new VirtualClock()) {
   const chain = new MemoryChain({ clock });
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain });
@@ -150,7 +150,7 @@ describe("a publish with a key", () => {
     for (const key of ["a".repeat(255), visible]) expect((await send(call(key))).status).toBe("SUCCESS");
   });
 
-  it("may not set the token itself, and needs room for the token within the limit of extensions", async () => {
+  it("is refused if it sets the token itself, or if its extensions leave no room for the token", async () => {
     await start({ limits: { extensionsBytesMax: 60 } });
     const named = (value: string) => () =>
       engine.broker.submit(call("k", "text", { extensions: [["svc-a", value]] }), () => {});
@@ -160,7 +160,7 @@ describe("a publish with a key", () => {
     expect((await send({ ...own, key: undefined })).status).toBe("SUCCESS");
   });
 
-  it("releases its key after a definite refusal", async () => {
+  it("releases its key after a refusal that says that nothing was published", async () => {
     const { chain, append, state } = createFailingChain();
     await start({ chain, append });
     state.next = "refuse";
@@ -169,7 +169,7 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["second"]);
   });
 
-  it("returns its event even if its topic was closed since; another key is refused", async () => {
+  it("returns the event of its first request even if the topic was closed since; another key is refused", async () => {
     await start();
     const first = await send(call("k"));
     await engine.broker.close(topic);
@@ -229,7 +229,7 @@ describe("limits and batches of publishes with keys", () => {
     await repeat(calls[6] ?? call("k6"));
   });
 
-  it("a transaction records its keys in one write before the ledger gets it, and writes nothing without keys", async () => {
+  it("records the keys of a transaction in one write before the ledger gets it, and writes nothing without keys", async () => {
     const store = createMemoryStore();
     const writes: number[] = [];
     const { chain, append, state } = createFailingChain();
@@ -307,7 +307,7 @@ describe("limits and batches of publishes with keys", () => {
 });
 
 describe("after a reorg", () => {
-  it("an event that was removed is published once more on a repeat", async () => {
+  it("a repeat publishes an event again that the reorg removed", async () => {
     await start({ confirmations: 0 });
     await send(call("k"));
     engine.chain.cutBack(engine.chain.head - 1);
@@ -319,7 +319,7 @@ describe("after a reorg", () => {
     expect(published()).toEqual(["text"]);
   });
 
-  it("finds an event that a reorg moved to an earlier block, and does not publish it again", async () => {
+  it("a repeat finds an event that the reorg moved to an earlier block, and does not publish it again", async () => {
     await start({ confirmations: 0 });
     const before = engine.chain.head;
     for (let block = 0; block < 5; block += 1) engine.chain.sealEmpty();

@@ -22,10 +22,10 @@ import type { TokenSearch } from "./token-search.ts";
 const publishKeyCharactersMax = 255;
 const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 
-/** Wait before a repeat looks again for an event that another node may still publish, in milliseconds. */
+/** How long a repeat waits, in milliseconds, before it looks again for an event that another node may still publish. */
 const lookAgainMs = 500;
 
-/** Callers and bytes that may wait, as a multiple of the limits for waiting publishes: each publish once, and as many repeats. */
+/** Limit of waiting callers and bytes, as a multiple of the limits for publishes without a key: as many repeats as first requests may wait. */
 const callersPerWaitingMax = 2;
 
 export interface PublishOnceOptions {
@@ -154,7 +154,7 @@ export class PublishOnce {
     }
   }
 
-  /** Nothing new can be published: answers with the event of an earlier request, or else with `refusal`. */
+  /** For a request that cannot publish now: answers with the event of an earlier request, or else with `refusal`. */
   async #findEarlier(named: NamedPublish, refusal: BrokerError): Promise<void> {
     try {
       const row = await this.#options.keys.findPublishKey(named.row);
@@ -176,7 +176,7 @@ export class PublishOnce {
         await keys.releasePublishKeys([named.row]);
         janitor.added(named.row.scope, -1);
       } catch (error) {
-        logger.debug("publish key not released", { error }); // A repeat finds out that nothing was published.
+        logger.debug("publish key not released", { error }); // The key stays in use. A repeat finds that nothing was published.
       }
     }
     named.finish(outcome);
@@ -208,7 +208,7 @@ export class PublishOnce {
     this.#add(named, named.topic);
   }
 
-  /** Undefined if the event can no longer come; `unknown` if that is not certain before `signal` aborts. */
+  /** The event of a row. Undefined if it can no longer come; `unknown` if that is not certain before `signal` aborts. */
   async #findEvent(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
     const { search, fate, clock } = this.#options;
     while (!signal.aborted) {
@@ -227,7 +227,7 @@ export class PublishOnce {
     return found ?? (signal.aborted ? "unknown" : undefined);
   }
 
-  /** Publishes with the same token, so that a reader could recognize two events of one publish. */
+  /** Publishes with the token of the row: if one publish did give two events, a reader can recognize them. */
   async #publishAgain(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
     const { keys, fate } = this.#options;
     if (refusal !== undefined) throw refusal;
@@ -255,7 +255,7 @@ function reusedKey(key: string): BrokerError {
   return new BrokerError("publishKeyReused", { details: `${quote(key)}: topic, content or extensions differ` });
 }
 
-/** The outcome of the key's publish is unknown. */
+/** The error for a key whose row is damaged: the outcome of its publish is unknown. */
 function damagedKey({ key }: DamagedKeyRow): BrokerError {
   const details = `the row of publish key ${quote(key)} is damaged; look for the event in the topic, and use another key`;
   return new BrokerError("indexDamaged", { details });

@@ -9,10 +9,10 @@ import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const session = { id: "00000000-0000-4000-8000-00000000aaaa" };
-/** Longer than a repeat waits, in milliseconds. */
+/** A time, in milliseconds, that is longer than any repeat waits. */
 const answerMsMax = 70_000;
 const triesMax = 6;
-/** Packet identifiers and contents. Each identifier is used again, also with the same content. */
+/** Packet identifiers and contents of the publishes. Each identifier is used twice or more, also with the same content. */
 const messages = [
   ["1", "same"],
   ["2", "same"],

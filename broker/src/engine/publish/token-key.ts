@@ -1,4 +1,4 @@
-/** A sample with the length of every token. */
+/** An example of a token: every token has this length. */
 export const tokenExample = "00000000-0000-4000-8000-000000000000";
 
 /** Key of the extension that carries the token of a publish with a key. */

@@ -38,7 +38,7 @@ interface Wanted {
 interface SearchRange {
   readonly topic: TopicName;
   readonly wanted: readonly Wanted[];
-  /** Defaults to the end of the index. */
+  /** Position at which the search ends; the end of the index if left out. */
   readonly upTo?: Position;
 }
 
@@ -78,7 +78,7 @@ export class TokenSearch {
     if (this.#blocks.size > blocksKnownMax && oldest !== undefined) this.#blocks.delete(oldest);
   }
 
-  /** The event, if it is in the block that is known; after a reorg it may be elsewhere. */
+  /** The event, if it is in the block that {@link note} recorded; a reorg may have moved it. */
   async #findKnown(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | undefined> {
     const block = this.#blocks.get(row.token);
     if (block === undefined) return undefined;
@@ -102,7 +102,7 @@ export class TokenSearch {
     const { wanted } = range;
     try {
       await this.#search(range);
-      for (const { found } of wanted) found.resolve(undefined); // No effect on those that were found.
+      for (const { found } of wanted) found.resolve(undefined); // Those that found their event are resolved already.
     } catch (error) {
       for (const { found } of wanted) found.reject(error);
     }
@@ -114,7 +114,7 @@ export class TokenSearch {
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     const upTo = minOf(endOfBlock(progress.blockNumber), end ?? endOfBlock(progress.blockNumber));
     const open = new Map(wanted.map((one) => [one.row.token, one]));
-    let after = Math.min(...wanted.map((one) => one.after)) as Position; // The least of several positions.
+    let after = Math.min(...wanted.map((one) => one.after)) as Position; // The least of several positions is a position.
     while (open.size > 0 && after < upTo) {
       const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
       const last = batches.at(-1);

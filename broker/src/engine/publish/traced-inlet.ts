@@ -53,7 +53,7 @@ class TracedInlet extends Inlet {
   #start({ topic, content, extensions }: PublishCall): Span | undefined {
     const { tracing, extensionPrefix } = this.#options;
     const traceParent = findTraceParent(extensions, extensionPrefix);
-    // An invalid name is refused at once, and may be very long.
+    // The inlet refuses an invalid name, which may be too long for a span.
     if (traceParent === undefined || !isTopicName(topic)) return undefined;
     const attributes = {
       ...messageAttributes("publish", { topic }),
@@ -80,7 +80,7 @@ function toEnd(outcome: PublishOutcome | { readonly status: "TIMEOUT" }): SpanEn
   return status === "SUCCESS" ? { attributes: { "messaging.message.id": eventId } } : { error: { type: status } };
 }
 
-/** The code alone: the text of an error may quote what the client wrote. */
+/** Only the code of an error: its text may quote what the client wrote. */
 function toErrorType(error: unknown): string {
   return isBrokerError(error) ? String(error.code) : "internal";
 }

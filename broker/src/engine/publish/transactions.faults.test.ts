@@ -10,7 +10,7 @@ import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { startOnFaultyPorts } from "../testing/start-on-faulty-ports.ts";
 
 const topics = ["a", "b", "c"];
-/** Longer than a transaction takes, in milliseconds. */
+/** A time, in milliseconds, that is longer than any transaction takes. */
 const answerMsMax = 20_000;
 
 /** What a client does: a transaction of events to topics, or a single publish. */

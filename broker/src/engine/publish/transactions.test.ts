@@ -82,12 +82,12 @@ describe("a transaction of publishes", () => {
     expect(submit({ ...call("a"), groupId: "other" })).toBe(200211);
   });
 
-  it("of no events succeeds", async () => {
+  it("succeeds if it has no events", async () => {
     expect(await settled(submitAll())).toEqual({ status: "SUCCESS", results: [] });
   });
 });
 
-it("a transaction delays the close of its topic, and new ones are refused meanwhile", async () => {
+it("a transaction delays the close of its topic, and new transactions with that topic are refused meanwhile", async () => {
   const store = createMemoryStore();
   const findTopic = store.findTopic.bind(store);
   const held: (() => void)[] = [];
@@ -140,7 +140,7 @@ it("a transaction of publishes shares no transaction of the chain with other pub
   expect(sizes).toEqual([1, 2, 1]);
 });
 
-it("refuses events as a whole if they do not fit into one transaction", async () => {
+it("refuses all events of a transaction if they do not fit into one transaction of the chain", async () => {
   const limits = {
     eventsPerTransactionMax: 3,
     bytesPerTransactionMax: 200,
@@ -154,7 +154,7 @@ it("refuses events as a whole if they do not fit into one transaction", async ()
   expect(await count("a")).toBe(3);
 });
 
-it("refuses a transaction that the chain finds too large, and does not split it", async () => {
+it("refuses a transaction that is too large for the chain, and does not split it", async () => {
   const chain = new MemoryChain({ clock: new VirtualClock() });
   let appends = 0;
   const append: Ledger["append"] = async (batches) => {

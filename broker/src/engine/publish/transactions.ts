@@ -13,7 +13,7 @@ export interface TransactionsOptions {
   readonly logger: Logger;
 }
 
-/** An event of a transaction. All but its topic is checked. */
+/** An event of a transaction, checked except for its topic. */
 export interface TransactionEvent {
   readonly name: TopicName;
   readonly payload: EventPayload;
@@ -71,7 +71,7 @@ export class Transactions {
     }
   }
 
-  /** Reads each topic from the index, even a known one: it may have been closed since. */
+  /** Reads each topic from the index, even a known one: somebody may have closed it since this node last read it. */
   #read(submitted: Submitted): void {
     const found = new Map<TopicName, OpenTopic>();
     let refusal: BrokerError | undefined;

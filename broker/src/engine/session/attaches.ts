@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 
-/** The attaches in progress. The broker closes the store after the last of them, and refuses new ones once it stops. */
+/** The attaches in progress. Once the broker stops, it refuses new attaches, and closes the store after the last attach has ended. */
 export class Attaches {
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;

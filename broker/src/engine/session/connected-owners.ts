@@ -62,7 +62,7 @@ export class ConnectedOwners {
     }
     for (const known of this.#expiring.takeDue(this.#time.now())) {
       checkRightsOf(known, this.#access);
-      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#await(known); // its bucket was due, but the session was not
+      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#await(known); // the time of its bucket has come, that of the session has not
     }
   }
 

@@ -16,12 +16,12 @@ export interface Connection {
   windowMax: number;
   /** The loops that deliver to the peer; undefined while the index rolls back. */
   reading: Reading | undefined;
-  /** Where the next feed begins. */
+  /** Position at which the next feed begins. */
   readUpTo: Position;
   readonly outgoing: Outgoing;
   /** Tickets that this peer has and has not acknowledged, in the order of delivery. */
   readonly held: LazySet<Ticket>;
-  /** Events up to here were delivered to an earlier connection, or did not match. */
+  /** Position up to which events were delivered to an earlier connection, or did not match. */
   repeatedUpTo: Position;
   readonly repeats: LazyMap<Position, InFlight>;
 }
@@ -41,7 +41,7 @@ interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgo
 }
 
 /**
- * A connection without deliveries so far. It holds the tickets that the client has received and that are not released yet. Events that the session may no
+ * Creates a connection without deliveries. It holds the tickets that the client has received and that are not released yet. Events that the session may no
  * longer receive leave the window, where they would take up room for ever.
  */
 export function createConnection(

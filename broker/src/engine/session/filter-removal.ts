@@ -40,7 +40,7 @@ export class FilterRemoval {
     this.#parts = parts;
   }
 
-  /** Returns whether the filter was removed: it must exist, and `mayRemove` must allow the removal of all filters that end with it. */
+  /** Removes a filter if it exists and `mayRemove` allows the removal of all filters that end with it. Returns whether it was removed. */
   async run(id: SubscriptionId, mayRemove: (found: Removable) => boolean): Promise<boolean> {
     const found = this.#findConnected(id) ?? (await this.#findStored(id));
     const name = found?.removables.every(mayRemove) === true ? found.name : undefined;
@@ -64,7 +64,7 @@ export class FilterRemoval {
     return { name: nameOf(found.session), removables: ending.map(({ filter }) => ({ owner, groupId, filter })) };
   }
 
-  /** Runs in the name's turn: no connection at this node gets the session meanwhile. Another node may take it. */
+  /** Call it in a turn of the session's name, so that no connection at this node gets the session meanwhile. Another node may take it. */
   async #remove(name: string, id: SubscriptionId): Promise<boolean> {
     const { connected, store, onEnded } = this.#parts;
     const known = connected.get(name);

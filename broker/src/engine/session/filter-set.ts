@@ -54,7 +54,7 @@ export class FilterSet {
     this.#filters.set(filter.filter, filter);
   }
 
-  /** Returns whether there was such a filter. */
+  /** Removes a filter. Returns whether the session had it. */
   remove(text: TopicFilter): boolean {
     return this.#filters.delete(text);
   }
@@ -86,7 +86,7 @@ export class FilterSet {
   /** The lower of the QoS of the publish and the highest QoS of the filters. For STOMP, which has no QoS, only the filters count. */
   qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
     const { extensionPrefix, protocol } = this.#parts;
-    const granted = Math.max(...filters.map(({ qos }) => qos)) as QoS; // the QoS of a filter
+    const granted = Math.max(...filters.map(({ qos }) => qos)) as QoS; // the QoS of one of the filters
     return protocol === "STOMP" ? granted : (Math.min(granted, publishedQos(event, extensionPrefix)) as QoS);
   }
 

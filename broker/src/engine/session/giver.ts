@@ -24,7 +24,7 @@ interface FirstGift extends Pick<InFlight, "isRetained" | "share">, Pick<Deliver
 
 type GivenFields = Required<Omit<Delivery, "eventId">>;
 
-/** Computes its eventId on demand: most peers never read it. */
+/** A delivery that computes its eventId on demand: most peers never read it. */
 class GivenDelivery implements Delivery {
   readonly event: Event;
   readonly qos: QoS;

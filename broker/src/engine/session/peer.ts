@@ -7,10 +7,10 @@ import type { QoS, SessionFilter } from "../../domain/session-filter.ts";
 /** An event for a session. */
 export interface Delivery {
   readonly event: Event;
-  /** Has no meaning for an event that is never committed. */
+  /** The event's identifier; meaningless if the event is never committed. */
   readonly eventId: EventId;
   readonly qos: QoS;
-  /** What the peer acknowledges; undefined with QoS 0. */
+  /** The ticket that the peer acknowledges; undefined with QoS 0. */
   readonly ticket: Ticket | undefined;
   /** Whether an earlier delivery of the event may have reached the client. */
   readonly isRepeated: boolean;
@@ -28,7 +28,7 @@ export type EndReason = "taken-over" | "stopping" | "failed" | "stale" | "remove
 
 /** The connection of a session, as the engine sees it. Its methods return at once. */
 export interface Peer {
-  /** If it throws, the connection ends. */
+  /** Delivers an event. If it throws, the connection ends. */
   deliver(delivery: Delivery): void;
   /** Delivers an event that is never committed; a peer without room drops it. Only peers that accept such events need this. */
   pass?(delivery: Delivery): void;
@@ -43,7 +43,7 @@ export interface Peer {
   suspended?(ticket: Ticket): void;
 }
 
-/** What a peer that only receives events needs of its session. */
+/** The part of a session that a tail's peer needs. */
 export interface TailSession {
   /** Whether this node cannot read the session's events at the moment. */
   readonly isStuck: boolean;

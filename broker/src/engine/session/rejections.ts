@@ -21,7 +21,7 @@ const delayMsMin = 100;
 const delayMsMax = 10_000;
 
 /**
- * The events that a peer rejected. The peer gets them again in order, each after a wait, and nothing newer before. When it has rejected one event
+ * The events that a peer rejected. The peer gets them again in order, each after a wait, and gets newer events only afterwards. When it has rejected one event
  * `rejectionsMax` times, the session is suspended: it gets no event until it is resumed.
  */
 export class Rejections {

@@ -215,7 +215,7 @@ it("a client finds no session if the broker was killed before the session was st
   expect((await attach(new RecordingPeer())).isPresent).toBe(false);
 });
 
-it("a step of the time of day ends no session", async () => {
+it("no session ends when the time of day is set forward or back", async () => {
   (await attach(new RecordingPeer())).detach({ expiryMs: 10_000, isRegular: true });
   engine.clock.step(365 * 24 * 3_600_000);
   await engine.clock.advance(5_000);

@@ -65,7 +65,7 @@ export interface SessionOrigin {
   readonly id: SessionId;
   readonly protocol: SessionProtocol;
   readonly epoch: number;
-  /** Every event up to here was delivered or skipped. */
+  /** Position up to which every event was delivered or skipped. */
   readonly taken: Position;
   readonly underWay: UnderWay;
   /** Publishes of QoS 2 of earlier connections. */
@@ -90,7 +90,7 @@ export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
 
 /**
  * Finds the position after which a subscription begins, and the generation of the index before it was found. An event of a topic that `mayFind`
- * refuses does not exist. @throws BrokerError 100300 to 100304.
+ * refuses is treated as missing. @throws BrokerError 100300 to 100304.
  */
 export type FindStart = (
   group: Group,

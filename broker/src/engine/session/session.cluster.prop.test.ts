@@ -13,7 +13,7 @@ const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
 const topics = ["a", "b"] as const;
 const expiryMs = 1_000_000_000;
-/** Time in which the other nodes notice that a node is gone and take over from it, in milliseconds. */
+/** Time, in milliseconds, in which the other nodes notice that a node is gone and take over its work. */
 const goneMs = 40_000;
 
 const node = fc.nat(nodesMax - 1);
@@ -85,7 +85,7 @@ class Client {
     return this.attachment !== undefined && !this.peer.isEnded;
   }
 
-  /** Drops its connection, with the packets that it has not read. */
+  /** Drops the client's connection, and the packets that the client has not read. */
   lose(): void {
     this.attachment = undefined;
     this.peer = new WaitingPeer();
@@ -108,7 +108,7 @@ class Client {
   }
 }
 
-/** Accepts events of QoS 1 or 2. It recognizes a repeat of QoS 2 by its packet identifier alone, which it forgets at the release. */
+/** Accepts events of QoS 1 or 2. It recognizes a repeat of QoS 2 only by the packet identifier, which it forgets at the release. */
 class Subscriber extends Client {
   readonly accepted: string[] = [];
   readonly #held = new Set<Ticket>();
@@ -174,7 +174,7 @@ class Publisher extends Client {
     this.send();
   }
 
-  /** Sends the packet that its node has not answered, as a client does after a lost connection. A halted node reads it when it resumes. */
+  /** Sends the packet again that the node has not answered, as a client does after a lost connection. A halted node reads it when it resumes. */
   send(): void {
     const { attachment, peer, node: at } = this;
     const { gate, broker } = this.cluster.find(at) ?? {};

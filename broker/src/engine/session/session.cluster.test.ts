@@ -97,7 +97,7 @@ async function countSessions(): Promise<number> {
   return page.length;
 }
 
-/** Time in which the other nodes notice that a node is gone and clean up after it, in milliseconds. */
+/** Time, in milliseconds, in which the other nodes notice that a node is gone and clean up after it. */
 const goneMs = 40_000;
 
 describe("a session whose client moves to another node", () => {
@@ -160,7 +160,7 @@ describe("a session whose client moves to another node", () => {
     },
   );
 
-  it("is one session, however many nodes its client connects to at once", async () => {
+  it("stays one session, however many nodes its client connects to at once", async () => {
     await (await Client.attach(0)).subscribe(1);
     const clients = await Promise.all([0, 1, 2, 1, 0].map((node) => Client.attach(node)));
     await cluster.clock.advance(2_000);
@@ -203,7 +203,7 @@ describe("a share with members at several nodes", () => {
 });
 
 describe("a node with connections that dies or is cut off", () => {
-  it("leaves its sessions to the others, with what was in flight", async () => {
+  it("leaves its sessions to the other nodes, with the events in flight", async () => {
     await (await Client.attach(0)).subscribe(1);
     await publish(1, "1");
     cluster.kill(0);
@@ -214,7 +214,7 @@ describe("a node with connections that dies or is cut off", () => {
     expect(again.texts).toEqual(["1", "2", "3"]);
   });
 
-  it.each([0, 1])("has its wills published once by the others when it is killed: node %i", async (node) => {
+  it.each([0, 1])("has its wills published once by the other nodes when it is killed: node %i", async (node) => {
     await Client.attach(node, { key: "now", will: will(0) });
     await Client.attach(node, { key: "later", will: will(5_000) });
     cluster.kill(node);
@@ -237,7 +237,7 @@ describe("a node with connections that dies or is cut off", () => {
     expect(again.texts).toEqual(["1"]);
   });
 
-  it("has its expired sessions ended by the others, also more than one page of them", async () => {
+  it("has its expired sessions ended by the other nodes, also if they fill more than one page", async () => {
     for (let count = 0; count < 110; count += 1) await Client.attach(0, { key: `c${count}`, expiryMs: 1_000 });
     expect(await countSessions()).toBe(110);
     cluster.kill(0);
@@ -274,7 +274,7 @@ describe("a rollback of the index", () => {
     expect(await countSessions()).toBe(1);
   });
 
-  it("keeps the connections of all nodes, which get the new branch", async () => {
+  it("ends no connection at any node, and each gets the events of the new branch", async () => {
     const clients = [
       await (await Client.attach(0)).subscribe(1),
       await (await Client.attach(1, { key: "d" })).subscribe(2),

@@ -135,7 +135,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("continues after a reconnection with a full window", async () => {
+  it("continues if its window is full when the client reconnects", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first, { windowMax: 2 });
     await subscribe(attachment, "a");
@@ -256,7 +256,7 @@ describe("a session", () => {
     await attach(new RecordingPeer(), { key: "2" });
   });
 
-  it("begins anew for a clean attach", async () => {
+  it("starts without filters and events after a clean attach", async () => {
     const attachment = await attach(new RecordingPeer());
     await subscribe(attachment, "a");
     attachment.detach(kept);
@@ -330,14 +330,14 @@ function attachWith(key: string): Promise<Attachment> {
 describe("a will", () => {
   const lost = { expiryMs: 60_000, isRegular: false };
 
-  it("is published when the connection is lost, and not when the client left", async () => {
+  it("is published when the connection is lost, and not when the client disconnects", async () => {
     (await attach(new RecordingPeer(), { will: will(0) })).detach(kept);
     expect(await countWills()).toBe(0);
     (await attach(new RecordingPeer(), { will: will(0) })).detach(lost);
     expect(await countWills()).toBe(1);
   });
 
-  it("is refused if the wills of the node take too much memory", async () => {
+  it("is refused if the wills of its node would take too much memory", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
     const first = await attachWith("first");

@@ -57,7 +57,7 @@ export class Session implements ConnectedSession, Interest, Written {
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: ConnectedSession["inbound"];
   readonly keys: Inbound["keys"];
-  /** Every event up to here was delivered or skipped, so the cursor is here or just before the oldest unacknowledged event. */
+  /** Position up to which every event was delivered or skipped. The cursor is here, or just before the oldest unacknowledged event. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
@@ -139,7 +139,7 @@ export class Session implements ConnectedSession, Interest, Written {
     return this.#waiting.isFailing;
   }
 
-  /** Call it once the store has the session: from now on `keeper` stores its changes. */
+  /** From now on, `keeper` stores the session's changes. Call it once the store has the session. */
   keepIn(keeper: Keeper): void {
     this.#keeper = keeper;
     this.#changed();
@@ -167,7 +167,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (!this.isStopped) this.#read(this.#connection);
   }
 
-  /** Disconnects the peer for good. Events in flight stay, but shares take back those that other members may get. */
+  /** Disconnects the peer. Events in flight stay, but shares take back the events that other members may get. */
   disconnect(): void {
     const connection = this.#connection;
     if (connection === undefined) return;
@@ -284,7 +284,7 @@ export class Session implements ConnectedSession, Interest, Written {
     this.wake();
   }
 
-  /** Records that the peer has an event of QoS 2. Returns whether the ticket was in flight. The release follows once this is stored. */
+  /** Records that the peer has an event of QoS 2. Returns whether the ticket was in flight. The release follows once the record is stored. */
   receive(ticket: Ticket): boolean {
     const isKnown = this.#window.receive(ticket);
     const connection = this.#connection;
@@ -300,7 +300,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (filters.length > 0) this.#connection?.peer.pass?.(this.#giver.passing(event, filters));
   }
 
-  /** Call it when the peer may have room again. */
+  /** Continues deliveries. Call it when the peer may have room again. */
   wake(): void {
     this.#waiting.wake();
     this.#connection?.reading?.wake();
@@ -376,7 +376,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (filters.length > 0) this.#giver.first(event, connection, { filters });
   }
 
-  /** Every event up to here is acknowledged, or was not for the session. */
+  /** The session has acknowledged, or does not get, every event up to this position. */
   get #cursor(): Position {
     const { lowest } = this.#window;
     return lowest === undefined ? this.#takenUpTo : minOf(before(lowest), this.#takenUpTo);

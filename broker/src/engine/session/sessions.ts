@@ -35,7 +35,7 @@ import { Streams } from "./streams.ts";
 import { SessionWriter, type Written } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
-/** The sessions that are connected to this node. Those that outlast their connections are in the store, and only there while they have no connection. */
+/** The sessions that are connected to this node. A session that outlasts its connections is in the store, and only there while it has no connection. */
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #connected = new Map<string, Connected>();
@@ -105,12 +105,12 @@ export class Sessions implements Readers {
     return this.#removal.run(id, mayRemove);
   }
 
-  /** Call it when rights may have changed. */
+  /** Checks the rights of connected sessions. Call it when rights may have changed. */
   checkRights(changed: ChangedOwners): void {
     this.#owners.check(changed);
   }
 
-  /** Call it when a group has come up: starts the sweep of its sessions. */
+  /** Starts the sweep of a group's sessions. Call it when the group has come up. */
   resume(groupId: GroupId): void {
     this.#sweeper.begin(groupId);
   }
@@ -138,13 +138,13 @@ export class Sessions implements Readers {
     this.#sharesOf(groupId).restart();
   }
 
-  /** Call it when another node may have changed a session. */
+  /** Reads a session again. Call it when another node may have changed the session. */
   onHint(id: SessionId): void {
     const known = this.#find(id);
     if (known !== undefined) void this.#readUntilDone(known.session);
   }
 
-  /** Ends all connections. Other nodes may have their sessions by now. */
+  /** Ends all connections of this node. Other nodes may have the sessions by now. */
   endAll(why: "stopping" | "stale"): void {
     for (const known of this.#connected.values()) {
       known.peer.ended(why);
@@ -201,7 +201,7 @@ export class Sessions implements Readers {
     const lingering = new Lingering();
     const who = { name, key, group, session, principal, protocol, peer, lingering };
     const known: Connected = { ...who, will, expiryMs, ...since };
-    // In the same turn as the registration below, so that no end of the membership or of a right comes in between.
+    // In the same turn as the registration below, so that neither the membership nor a right can end before the registration.
     this.#checkOwner(claim);
     checkAdmission(known, this.#parts.access);
     this.#connected.set(name, known);
@@ -223,7 +223,7 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Publishes the will of a connection that this one replaces, or of a session that has ended. */
+  /** Publishes the will of the connection that an attach replaces, or of the session that it ends. */
   #settleFormer(groupId: GroupId, claimed: SessionGranted): void {
     const { former } = claimed;
     if (former === undefined) return;
@@ -270,7 +270,7 @@ export class Sessions implements Readers {
 
   /** Ends this node's connection of a session as taken over. */
   async #endLocal(name: string): Promise<void> {
-    // If the connection has left since this turn began, its own turn comes only after this one.
+    // If the connection has left since this turn began, its end is written only after this turn: write it now.
     if (this.#left.has(name)) await this.#left.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
@@ -311,7 +311,7 @@ export class Sessions implements Readers {
     void this.#parts.inlet.forget(groupId, id);
   }
 
-  /** Call it when an earlier connection of a session, or the session itself, has ended: its shares may take back events. */
+  /** Lets shares take events back. Call it when an earlier connection of a session, or the session itself, has ended. */
   #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
     for (const shares of this.#shares.values()) shares.lookForReturned();
@@ -365,7 +365,7 @@ export class Sessions implements Readers {
     this.#release(known);
   }
 
-  /** Refuses an attach if the membership has ended: that closed only the connections that existed then. */
+  /** Refuses an attach if the node's membership has ended. The end of the membership closed only the connections that existed at that moment. */
   #checkOwner({ owner }: SessionClaim): void {
     if (this.#ownerNow() !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
   }

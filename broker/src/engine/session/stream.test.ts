@@ -8,7 +8,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 
 const subscriptionId = "5e1e0000-0000-4000-8000-00000000000a";
 const day = 86_400_000;
-/** Longer than all waits between the rejections of one event. */
+/** A time that is longer than all waits between the rejections of one event. */
 const longMs = 60_000;
 
 class RejectingPeer extends RecordingPeer {
@@ -92,7 +92,7 @@ describe("the start of a stream", () => {
     expect(await engine.listSubscriptions()).toEqual([]);
   });
 
-  it("is the cursor of a subscription that already exists, whatever the order says", async () => {
+  it("is the cursor if the subscription already exists, whatever offset the attach names", async () => {
     const first = await attach();
     await engine.publishMany("a", 3);
     first.session.acknowledge(peer.ticketOf(1));
@@ -105,7 +105,7 @@ describe("the start of a stream", () => {
     expect(next.sequences).toEqual([2, 3]);
   });
 
-  it("keeps acknowledgements of the earlier connection, even when it leaves after the next one came", async () => {
+  it("is after the acknowledgements of the earlier connection, even if that leaves only after the next one came", async () => {
     const first = await attach();
     await engine.publishMany("a", 2);
     let last = { peer, attachment: first };
@@ -122,7 +122,7 @@ describe("the start of a stream", () => {
     }
   });
 
-  it("survives a restart of the broker", async () => {
+  it("is the cursor after a restart of the broker", async () => {
     await attach({ offset: "OFFSET_FIRST", filters: ["a", "b/+"] });
     await engine.rebuild();
     await engine.broker.start();
@@ -152,7 +152,7 @@ describe("a subscription identifier", () => {
     expect(await codeOf(engine.subscribe("a", { subscriptionId }))).toBe(100108);
   });
 
-  it("shows in the listing, and unSubscribe with it ends the subscription and its connection", async () => {
+  it("is listed, and unSubscribe with it ends the subscription and its connection", async () => {
     const attachment = await attach({ filters: ["a", "b"] });
     const listed = await engine.listSubscriptions();
     expect(listed.map(({ filter }) => filter).toSorted()).toEqual(["a", "b"]);
@@ -218,7 +218,7 @@ describe("acknowledgements", () => {
     expect(attachment.session.acknowledge(peer.ticketOf(1))).toBe(true);
   });
 
-  it("let the window be resized", async () => {
+  it("count towards a window that the client can resize", async () => {
     const attachment = await attach({}, { windowMax: 1 });
     await engine.publishMany("a", 3);
     expect(peer.sequences).toEqual([1]);
@@ -248,7 +248,7 @@ describe("a connection that lingers", () => {
     expect(next.sequences).toEqual([1, 3]);
   });
 
-  it("does not write a state that is ahead of an index that rolled back meanwhile", async () => {
+  it("writes no state that is ahead of an index that rolled back meanwhile", async () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });

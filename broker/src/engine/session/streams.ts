@@ -32,14 +32,14 @@ export interface Stream {
   /** Undefined if the session already exists, so that it continues from its cursor. */
   readonly offset: string | undefined;
   readonly findStart: StreamOrder["findStart"];
-  /** Whether its offset may be an event of a topic. */
+  /** Whether the offset may name an event of a topic. */
   readonly mayFind: (topic: TopicName) => boolean;
 }
 
 interface CheckedStream {
   readonly group: Group;
   readonly caller: Caller;
-  /** The connection that holds the session now. */
+  /** The connection that has the session now. */
   readonly held: { readonly ownedBy: string } | undefined;
 }
 

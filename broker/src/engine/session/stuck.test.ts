@@ -56,7 +56,7 @@ async function retain(topic: string, text: string): Promise<void> {
 const health = () => engine.running.groupHealth()[0];
 
 describe("a session whose retained events cannot be read", () => {
-  it("is named by health until they can be read, and then gets them and newer events", async () => {
+  it("is named by health until the events can be read, and then gets them and newer events", async () => {
     await retain("a", "1");
     const peer = new RecordingPeer();
     const attachment = await attach(peer);
@@ -126,7 +126,7 @@ it("a share continues after a member failed, and health names the share meanwhil
   expect(health()?.ready).toBe(true);
 });
 
-it("many sessions that ask for the same retained events share reads, few at a time", async () => {
+it("many sessions that ask for the same retained events share a few reads at a time", async () => {
   const topics = Array.from({ length: 30 }, (_, number) => `t${number}`);
   for (const topic of topics) {
     await engine.broker.open({ topic, groupId: undefined });

@@ -5,7 +5,7 @@ import type { ConnectedSession } from "../broker.ts";
 /** Most packet identifiers in memory, about 200 bytes each. */
 const identifiersMax = 100_000;
 
-/** The unreleased publishes of QoS 2 of a session at this node. They count only while no other node has had the session since. */
+/** The unreleased publishes of QoS 2 of a session at this node. They are valid until another node gets the session. */
 export interface Inbound {
   readonly outcomes: ConnectedSession["inbound"];
   /** The epoch changes with each connection. */
@@ -31,11 +31,11 @@ interface Kept extends Inbound {
  * restart, `PublishOnce` has to search the topic.
  */
 export class Unreleased {
-  /** In the order in which the connections ended. */
+  /** Entries in the order in which the connections ended. */
   readonly #bySession = new Map<SessionId, Kept>();
   #count = 0;
 
-  /** If there are too many, forgets the session that lost its connection first. */
+  /** Keeps the unreleased publishes of a session. If there are too many, forgets the session that lost its connection first. */
   keep({ id, epoch, inbound: outcomes, keys }: Left): void {
     this.forget(id);
     const count = outcomes.size;
@@ -62,7 +62,7 @@ export class Unreleased {
   }
 }
 
-/** Whether nothing but the end of the connection came after it. */
+/** Whether the row is that of the kept connection, with nothing changed but the connection's end. */
 function isNext({ epoch }: Kept, former: Pick<StoredSession, "epoch" | "detachedAt">): boolean {
   return former.epoch === (former.detachedAt === undefined ? epoch : epoch + 1);
 }

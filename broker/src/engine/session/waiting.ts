@@ -24,7 +24,7 @@ export interface WaitingParts {
   readonly troubles: ReaderTroubles;
 }
 
-/** What can be stuck, as health names it. */
+/** The steps that can be stuck, as health names them. */
 export const stuck = {
   live: "events",
   retained: "retained events",
@@ -62,8 +62,8 @@ export class Waiting {
   }
 
   /**
-   * Waits for the next {@link wake}. The loop must check its condition again afterwards, in the turn in which it acts: another loop may act in every turn
-   * between.
+   * Waits for the next {@link wake}. The loop must check its condition again afterwards, in the turn in which it acts: before
+   * that turn, another loop may act.
    */
   async woken(): Promise<void> {
     await new Promise<void>((resolve) => this.#sleepers.push(resolve));

@@ -25,13 +25,13 @@ export function toChange(existing: CallbackSubscription, { call, caller }: Conti
   };
 }
 
-/** The owner of what a caller makes; empty if it has no owner. */
+/** The owner of the subscriptions that a caller makes; empty if the caller has no principal. */
 export function principalOf({ principal }: Caller): Pick<Subscription, "principal"> {
   const owner = ownerOf(principal);
   return owner === nobody ? {} : { principal: owner };
 }
 
-/** Whether the change leaves everything as it is. */
+/** Whether the subscription already has all values of the change. */
 export function isUnchanged({ delivery, state, principal }: CallbackSubscription, change: CallbackChange): boolean {
   const { format, url, secret, options } = change.delivery;
   const hasOwner = change.principal === undefined || change.principal === principal;

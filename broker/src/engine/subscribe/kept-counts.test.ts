@@ -52,7 +52,7 @@ it("reads again after a second, and counts additions in progress", async () => {
   expect(reads).toBe(2);
 });
 
-it("a failed read rejects its own callers only", async () => {
+it("a failed read rejects only the callers that wait for it", async () => {
   const reading = createDeferred<number>();
   counts = new KeptCounts(() => (reads++ === 0 ? reading.promise : Promise.resolve(0)), clock);
   const both = Promise.allSettled([add(), add()]);

@@ -2,13 +2,13 @@ import type { Clock } from "../../ports/clock.ts";
 
 /** How long a count that was read from the store is used, in milliseconds. Other nodes' changes in that time are not counted. */
 const keptMsMax = 1000;
-/** Maximum number of counts to keep. The one read longest ago is removed first. */
+/** Maximum number of counts to keep. At the limit, the count that was read longest ago is removed. */
 const countsMax = 10_000;
 
 interface KeptCount {
-  /** As read, with this node's changes since. */
+  /** The count in the store when it was read, plus this node's changes since then. */
   count: number;
-  /** Additions that are not settled: the store may or may not have them. */
+  /** Number of additions that are not settled: the store may or may not have them. */
   unsettled: number;
   readonly until: number;
 }
@@ -31,7 +31,7 @@ export class KeptCounts {
     this.#clock = clock;
   }
 
-  /** Counts one more; undefined if that would exceed `max`. Concurrent additions count each other. */
+  /** Adds one to the count of `key`; undefined if the count would exceed `max`. Concurrent additions count each other. */
   async add(key: string, max: number): Promise<Addition | undefined> {
     for (;;) {
       const kept = this.#counts.get(key);
@@ -41,7 +41,7 @@ export class KeptCounts {
     }
   }
 
-  /** Subtracts one that was removed. */
+  /** Subtracts one from the count of `key`. */
   removed(key: string): void {
     const kept = this.#counts.get(key);
     if (kept !== undefined) kept.count -= 1;

@@ -5,7 +5,7 @@ import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 
 /** Which node may change a subscription and deliver it. */
 export interface Ownership {
-  /** Whether other nodes make and remove subscriptions too. */
+  /** Whether several nodes make and remove subscriptions. */
   readonly isShared: boolean;
   /** The node that delivers subscriptions made here; undefined for a single node. @throws BrokerError 200207. */
   owner(): Promise<NodeId | undefined>;
@@ -18,7 +18,7 @@ export interface Ownership {
   isOwn(subscription: Subscription): boolean;
   /**
    * Starts delivery of a subscription of this node. It must have been created or read while its index could not roll back, and the index must have been held
-   * since then. `ahead` is what the last worker, which ended in that time, delivered beyond the cursor.
+   * since then. If its former worker ended in the meantime, `ahead` is what that worker delivered beyond the cursor.
    */
   begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void;
 }

@@ -27,7 +27,7 @@ export interface ResumptionOptions {
   readonly limits: EngineLimits;
 }
 
-/** Subscriptions that start together: calls for one of them wait until all have started. */
+/** Number of subscriptions that start together. Calls for one of them wait until all have started. */
 const pageMax = 100;
 
 /**
@@ -56,7 +56,7 @@ export class Resumption {
     if (this.#begun.has(groupId)) this.begin(groupId);
   }
 
-  /** Starts no further delivery. Resolves when none is being started. */
+  /** Stops starting deliveries. Resolves when no start is in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#running);

@@ -31,7 +31,7 @@ it("a session's row starts no callback worker, is listed, and cannot be continue
   await engine.stop();
 });
 
-it("a node that owns a session's row starts no callback worker for it", async () => {
+it("a node starts no callback worker for a session's row that it owns", async () => {
   const cluster = await TestCluster.start(1);
   const [owner] = cluster.node(0).ids;
   await cluster.shared.store.insertSubscription({ ...row, owner }, 0);

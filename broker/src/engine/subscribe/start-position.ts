@@ -6,7 +6,7 @@ import type { EventQuery } from "../query/event-query.ts";
 
 export interface StartPositionOptions {
   readonly events: EventQuery;
-  /** Whether the caller may name events of a topic. If undefined, it may name any. */
+  /** Whether the caller may name events of a topic. Undefined if it may name any event. */
   readonly mayFind?: ((topic: TopicName) => boolean) | undefined;
 }
 

@@ -22,7 +22,7 @@ it("concurrent calls create no more subscriptions to one receiver than the limit
   await engine.subscribe("a", { url: "http://other/" });
 });
 
-it("a subscription can stay at a full receiver, but cannot move to one", async () => {
+it("a subscription can stay at a receiver that has reached the limit, but cannot move to one", async () => {
   await start(1);
   const first = await engine.subscribe("a", { url: "http://receiver/1" });
   const second = await engine.subscribe("a", { url: "http://other/" });

@@ -86,7 +86,7 @@ interface Order {
   readonly owner: NodeId | undefined;
 }
 
-/** Most tries of a call while the subscription changes its owner or the index rolls back. */
+/** Most tries of a call. A try fails if the subscription changes its owner or the index rolls back during it. */
 const triesMax = 10;
 
 /** Hexadecimal digits at the end of a random UUID that are all random: 40 bits. */
@@ -114,7 +114,7 @@ export class SubscriptionService {
     this.#resumption.restart(groupId);
   }
 
-  /** Ends what {@link resume} began. */
+  /** Stops the starts of deliveries that {@link resume} began. */
   async stop(): Promise<void> {
     await this.#resumption.stop();
   }
@@ -169,7 +169,7 @@ export class SubscriptionService {
     }
   }
 
-  /** Ends the worker first: if its owner's rights have ended, it may still wait for a retry, which must not be made if they return. */
+  /** Ends the worker first. If the owner's rights have ended, the worker may wait for a retry, which it must not make if the rights return. */
   async #suspend(id: SubscriptionId): Promise<void> {
     const { workers, progressWriter, store, logger } = this.#options;
     const progress = await workers.remove(id, 0);
@@ -181,7 +181,7 @@ export class SubscriptionService {
     this.#options.onHeld();
   }
 
-  /** Fields for the log. Of the url they show only the receiver: the rest may contain a token. */
+  /** Fields of a subscription for the log. They show only the receiver of the url: the rest may contain a token. */
   async #describe(id: SubscriptionId): Promise<LogFields> {
     const row = await this.#options.store.findSubscription(id).catch(() => undefined);
     const hasRights = row === undefined || this.#options.access.mayDeliver(row);
@@ -291,7 +291,7 @@ export class SubscriptionService {
     });
   }
 
-  /** Random if nodes share the store, so that a stale node cannot match a recreated row. */
+  /** The epoch of a new row: random if nodes share the store, so that a stale node cannot match a recreated row. */
   #firstEpoch(): number {
     const { ownership, randomness } = this.#options;
     return ownership.isShared ? Number.parseInt(randomness.uuid().slice(-randomDigits), 16) : 0;
@@ -330,7 +330,7 @@ export class SubscriptionService {
     return true;
   }
 
-  /** Treats a subscription of somebody else as if it did not exist. @throws BrokerError 100504, 100702. */
+  /** Checks that the caller may remove a subscription. One of another owner is treated as missing. @throws BrokerError 100504, 100702. */
   #checkRemovable(caller: Caller, known: Subscription | undefined): void {
     if (known === undefined) return;
     const { id, principal: owner, groupId, state } = known;

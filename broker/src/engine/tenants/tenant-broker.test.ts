@@ -99,7 +99,7 @@ it("an event of another tenant cannot be read, proven or named as an offset", as
   await expect(attached).rejects.toMatchObject(missing);
 });
 
-it("only its tenant learns that a removed event existed", async () => {
+it("only the tenant of a removed event learns that it existed", async () => {
   const foreign = await say("globex", "x");
   engine.chain.cutBack(engine.chain.head - 1);
   engine.chain.sealEmpty();
@@ -114,7 +114,7 @@ it("a tenant gets no proof, since the proof's transaction may name topics of oth
   await expect(calls.getProof(by("acme"), { eventId, groupId })).rejects.toMatchObject({ code: 100_702 });
 });
 
-it("two tenants can use the same subscription identifier", async () => {
+it("two tenants can use the same identifier for their subscriptions", async () => {
   expect(await subscribe("acme", "x", id)).toBe(id);
   expect(await subscribe("globex", "#", id)).toBe(id);
   for (const name of ["acme", "globex"] as const) await say(name, "x");
@@ -147,7 +147,7 @@ it("an admin without a tenant sees real names and identifiers, and can continue 
   await expect(calls.unSubscribe(by("acme"), { subscriptionId: id })).rejects.toMatchObject({ code: 100_504 });
 });
 
-it("a tenant cannot use a real identifier, with its own prefix or another tenant's", async () => {
+it("a tenant cannot use an identifier that contains its own prefix or another tenant's", async () => {
   await subscribe("acme", "x", id);
   for (const text of [`acme/${id}`, `globex/${id}`]) {
     await expect(subscribe("globex", "x", text)).rejects.toMatchObject({
@@ -166,7 +166,7 @@ it("a tenant has no rights to the broker as a whole, whatever its rules say", as
 
 const ask = (topic: string) => () => calls.authorize(by("acme"), "subscribe", { groupId, topic });
 
-it("a right is asked for and refused under the tenant's names", () => {
+it("rights are checked under the tenant's names, and a refusal shows these names", () => {
   for (const topic of ["x", "#", "$x"]) expect(ask(topic), topic).not.toThrow();
   expect(ask("$share/s/#")).toThrow(/^not allowed: subscribe "\$share\/s\/#"$/);
 });
@@ -195,7 +195,7 @@ it.each([0, 1, 2] as const)("at QoS %i, a share skips events that its tenant can
   expect(session.hasFilter("$share/s/#" as TopicFilter)).toBe(true);
 });
 
-it("a tail and a passed event stay within one tenant", async () => {
+it("a tail and an event that is passed without a commit reach only their tenant", async () => {
   const foreign = await say("globex", "x", "old");
   const peers = { acme: new RecordingPeer(), globex: new RecordingPeer() };
   const origins: { acme?: OriginSource; globex?: OriginSource } = {};
@@ -245,14 +245,14 @@ it("shares of two tenants with the same name and filter are separate", async () 
   expect([heardAt(acme), heardAt(globex)]).toEqual([["acme"], ["globex"]]);
 });
 
-it("a filter that leaves out the session's own publishes does so for the tenant's topics", async () => {
+it("a filter of a tenant can leave out the session's own publishes", async () => {
   const [, { session, subscribe: add }] = await attach("acme", "$x/#");
   const how = { qos: 1, isNoLocal: true, isRetainAsPublished: false, identifier: undefined } as const;
   await add([{ filter: "x" as TopicFilter, ...how }]);
   expect([session.originFor("x"), session.originFor("acme/x")]).toEqual([session.id, undefined]);
 });
 
-it("refusals say how long a tenant's name may be, and show no prefix", async () => {
+it("refusals say how long a topic of the tenant may be, and do not show the prefix", async () => {
   const long = "y".repeat(252);
   const tooLong = { code: 100_102, message: "topic name exceeds max length: 252 characters, at most 251" };
   await expect(calls.open(by("acme"), { topic: long, groupId })).rejects.toMatchObject(tooLong);

@@ -1,22 +1,22 @@
 import { BrokerError, errorCatalogue, type ErrorName, isBrokerError, quote } from "@stele/wire";
 import type { TenantNames } from "../../domain/tenant-names.ts";
 
-/** A name in a call, as its client wrote it and as the broker has it. */
+/** A name in a call: `view` as its client wrote it, `real` as the broker has it. */
 export interface Naming {
   readonly view: string;
   readonly real: string;
-  /** Throws what is wrong with a topic or filter; left out for an identifier. */
+  /** Throws an error if a topic or filter is malformed; left out for an identifier. */
   readonly check?: ((view: string) => unknown) | undefined;
 }
 
-/** Errors about the characters of a topic, whose text counts the prefix. */
+/** Errors about the characters of a topic. Their text counts the tenant's prefix too. */
 const ofForm = ["topicTooLong", "topicBlank", "topicInvalidCharacter", "topicPatternInvalid"] as const;
 
 const nameOfCode = new Map(
   Object.entries(errorCatalogue).map(([name, { code }]) => [code, name as ErrorName]), // The catalogue's own keys.
 );
 
-/** An error in the words of a tenant's client: with the names that the call has, and without the tenant's prefix. */
+/** Returns an error with the names that the tenant's client wrote, without the tenant's prefix. */
 export function inWordsOf(names: TenantNames, error: unknown, namings: readonly Naming[]): unknown {
   if (!(error instanceof BrokerError)) return error;
   const fault = ofForm.some((name) => isBrokerError(error, name)) ? findFault(names, namings) : undefined;

@@ -32,7 +32,7 @@ export class TenantPeer implements Peer {
       return;
     }
     const { ticket } = delivery;
-    // In a later turn: the session is still delivering.
+    // Acknowledges in a later turn, because the session is still delivering.
     if (ticket !== undefined) queueMicrotask(() => this.session?.acknowledge(ticket));
   }
 
@@ -75,7 +75,7 @@ export class TenantPeer implements Peer {
   }
 }
 
-/** Computes its eventId on demand, as the real delivery does. */
+/** A delivery under the tenant's names. It computes the eventId on demand, as the real delivery does. */
 class TenantDelivery implements Delivery {
   readonly event: Event;
   readonly qos: QoS;

@@ -17,7 +17,7 @@ const secret = "s".repeat(43);
 const actions = ["open", "close", "publish", "subscribe", "read", "unsubscribe"] as const;
 const rules: readonly AccessRule[] = [{ effect: "allow", actions }];
 
-/** Two tenants whose names also occur in topics and in MQTT's reserved `$share`, and undefined for a client without a tenant. */
+/** The tenants of the clients: two whose names also occur in topics and in MQTT's reserved `$share`, and undefined for no tenant. */
 const tenants = ["acme", "share", undefined] as const;
 type Tenant = (typeof tenants)[number];
 
@@ -199,7 +199,7 @@ class Client {
     return this.#held.delete(key);
   }
 
-  /** Describes what its connections and callbacks received since the last step. */
+  /** Describes what the client's connections and callbacks received since the previous step. */
   #look(): string {
     const seen: string[] = [];
     for (const [key, held] of this.#held) {

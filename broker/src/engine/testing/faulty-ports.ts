@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 
-/** How a port call fails: before it did anything, or after, so that only its answer is lost. With `dies`, the process ends there. */
+/** How a port call fails: before it has an effect, or after, so that only its answer is lost. With `dies`, the process ends at that moment. */
 export const faults = ["fails before", "fails after", "dies before", "dies after"] as const;
 export type Fault = (typeof faults)[number];
 
@@ -15,12 +15,12 @@ const counted = new Set([
   "findTopic",
 ]);
 
-/** Makes counted call number `at` of the wrapped ports fail. */
+/** Wraps ports, and makes one of their calls fail: number `at` of those that it counts. */
 export class FaultyPorts {
   calls = 0;
   /** Whether calls are counted. */
   isArmed = false;
-  /** Whether the process has died: then none of its calls has an effect or gets an answer. */
+  /** Whether the process has died: then no call has an effect or gets an answer. */
   isDead = false;
   readonly #at: number;
   readonly #fault: Fault;

@@ -2,12 +2,12 @@ import { setImmediate as turn } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../ports/clock.ts";
 
-/** How a node is cut off from the store and the coordinator that nodes share: calls fail at once, or get no answer until the cut is healed. */
+/** How a node is cut off from the shared store and coordinator: calls fail at once, or get no answer until the cut is healed. */
 export type Cut = "refused" | "silent";
 
 /**
  * The boundary of one node's process. While the node is halted, everything that comes in waits until it resumes; after a kill, nothing comes in. Calls that
- * the node sent out before still take effect.
+ * the node sent before the halt or kill still take effect.
  */
 export class NodeGate {
   readonly clock: Clock;
@@ -58,7 +58,7 @@ export class NodeGate {
     this.#held ??= [];
   }
 
-  /** Lets in what has waited, one after the other, like timers and messages in a process that resumes. */
+  /** Lets the waiting actions in, one after the other, like timers and messages in a process that resumes. */
   resume(): void {
     if (!this.#isHalted) return;
     this.#isHalted = false;

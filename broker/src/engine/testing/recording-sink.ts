@@ -10,16 +10,16 @@ import type {
   TestOutcome,
 } from "../../ports/sink.ts";
 
-/** Answers an attempt; may wait. */
+/** Answers an attempt, at once or later. */
 export type Receiver = (notification: Notification) => AttemptOutcome | Promise<AttemptOutcome>;
 
 /** A sink whose receivers are functions, by url. It remembers every attempt. */
 export class RecordingSink implements Sink {
   readonly attempts: Notification[] = [];
   readonly tested: CallbackTarget[] = [];
-  /** Outcome of the tests from now on. */
+  /** Outcome of each consent test from now on. */
   testOutcome: TestOutcome["outcome"] = { status: "accepted" };
-  /** Whether tests from now on hang until their signal aborts. */
+  /** Whether each consent test from now on hangs until its signal aborts. */
   isTestHanging = false;
   /** Limits the concurrent attempts at one host; no limit if undefined. */
   slots: KeyedSlots<string> | undefined;

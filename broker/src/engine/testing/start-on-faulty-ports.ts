@@ -12,7 +12,7 @@ import { asCaller, type CalledBroker } from "./as-caller.ts";
 import type { FaultyPorts } from "./faulty-ports.ts";
 import { RecordingSink } from "./recording-sink.ts";
 
-/** The parts that outlive brokers. */
+/** The parts that remain when a broker stops or dies. */
 export interface Outliving {
   readonly clock: VirtualClock;
   readonly chain: MemoryChain;

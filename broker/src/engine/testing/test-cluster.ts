@@ -30,7 +30,7 @@ export interface TestClusterOptions {
   /** Changes the ledger of one node. By default it stays as it is. */
   readonly toLedger?: (ledger: Ledger, index: number) => Ledger;
   readonly policy?: Policy;
-  /** Without `keys` and `policy`, everybody may do everything. */
+  /** Keys of callers. Without `keys` and `policy`, everybody may do everything. */
   readonly keys?: KeyOptions;
 }
 
@@ -39,7 +39,7 @@ export interface BegunAttempt {
   readonly node: TestNode;
   readonly notification: Notification;
   readonly stored: Promise<Subscription | undefined>;
-  /** When it was sent. */
+  /** When the attempt was sent. */
   readonly at: number;
 }
 
@@ -59,7 +59,7 @@ export interface TestNode {
   /** The same broker, for callers with API keys. */
   readonly calls: Broker;
   readonly gate: NodeGate;
-  /** Every identifier under which it tried to join. */
+  /** Every identifier under which the node tried to join. */
   readonly ids: ReadonlySet<NodeId>;
 }
 

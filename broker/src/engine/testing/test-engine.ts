@@ -53,7 +53,7 @@ export class TestEngine {
   running: RunningBroker;
   /** The same broker, called by {@link testCaller}. */
   broker: CalledBroker;
-  /** Setting of the broker that is built next. */
+  /** The setting `deliveries` of the broker that is built next. */
   deliveries: "active" | "paused";
   /** Replaces the ledger's readCommitted. */
   readCommitted: Ledger["readCommitted"] | undefined;

@@ -10,7 +10,7 @@ import type { Group, Groups, TopicState } from "../group.ts";
 import { isFateUnknown, notIndexed } from "../publish/refusals.ts";
 import { Deadline } from "../time.ts";
 
-/** INTERFACE.md, Limits: pageSize lies in the open range (0,100), else it is 10. */
+/** Largest pageSize of a listing. Any value outside 1 to 99 means 10. */
 const pageSizeMax = 99;
 const pageSizeDefault = 10;
 

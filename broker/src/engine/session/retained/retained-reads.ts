@@ -39,12 +39,12 @@ interface KeptEvent {
 
 /**
  * Reads single events by their places for the sessions of a node: retained events, and events to repeat. Thousands of clients may subscribe to the same
- * topics at once, so at most `feedReadsMax` reads are in progress, and sessions share the events that were read last, up to `recentBytesMax` bytes.
+ * topics at once, so at most `feedReadsMax` reads are in progress, and sessions share the most recently read events, up to `recentBytesMax` bytes.
  */
 export class RetainedReads {
   readonly #parts: RetainedReadsParts;
   readonly #semaphore: Semaphore;
-  /** Least recently used first. */
+  /** Recently read events, the least recently used first. */
   readonly #kept = new Map<string, KeptEvent>();
   #bytes = 0;
 

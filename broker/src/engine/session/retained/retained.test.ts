@@ -118,7 +118,7 @@ describe("a retained event", () => {
     expect(seen(peer)).toEqual(["retained a 0", "retained a/b 1", "retained a/b/c 2", "retained ab 3"]);
   });
 
-  it("is not searched for any longer once the client has disconnected", async () => {
+  it("is no longer searched for once the client has disconnected", async () => {
     for (let index = 0; index < 200; index += 1) {
       const topic = `many/${index}`;
       await engine.broker.open({ topic, groupId: undefined });
@@ -197,7 +197,7 @@ describe("a retained event", () => {
     expect(second.released).toEqual([first.deliveries[2]?.ticket]);
   });
 
-  it("is delivered to the next connection if it did not fit into the window of the last one", async () => {
+  it("is delivered to the next connection if it did not fit into the window of the earlier one", async () => {
     for (const topic of ["a", "a/b", "ab"]) await retain(topic, "1");
     const first = new RecordingPeer();
     const attachment = await attach(first, 1);

@@ -32,7 +32,7 @@ export interface Retained {
 /** The retained events that one filter has not got yet. */
 export interface PendingRetained {
   readonly filter: TopicFilter;
-  /** Only retained events up to here; later events reach the subscription as they are published. */
+  /** Position of the newest retained event to deliver; later events reach the subscription as they are published. */
   readonly upTo: Position;
   /** The last topic whose retained event was delivered or skipped; undefined before the first. */
   readonly given: TopicName | undefined;
@@ -92,7 +92,7 @@ export class RetainedEvents {
     }
   }
 
-  /** The next event, which stays the next until {@link pass}; undefined if there is none or `signal` aborts. @throws what the store throws. */
+  /** The next event, the same one until {@link pass}; undefined if there is none or `signal` aborts. @throws what the store throws. */
   async next(signal: CancelSignal): Promise<Retained | undefined> {
     for (let [scan] = this.#scans; scan !== undefined && !signal.aborted; [scan] = this.#scans) {
       const [place] = scan.places;
@@ -117,7 +117,7 @@ export class RetainedEvents {
     if (scan?.isRead === true && scan.places.length === 0) this.remove(filter);
   }
 
-  /** Undefined if the event is no longer on the chain, or the client may no longer receive it. */
+  /** The event at a place; undefined if it is no longer on the chain, or the client may no longer receive it. */
   async #find(place: RetainedEvent, signal: CancelSignal): Promise<Event | undefined> {
     if (!this.#parts.mayReceive(place.topic)) return undefined;
     const event = await this.#parts.retainedReads.find(this.#parts, place, signal);
@@ -152,6 +152,6 @@ function prefixOf(filter: TopicFilter): string {
   const wildcard = levels.findIndex((level) => isPattern(level));
   if (wildcard < 0) return filter;
   const literal = levels.slice(0, wildcard);
-  // "#" matches the level above it too.
+  // "a/#" matches "a" too.
   return levels[wildcard] === "#" || wildcard === 0 ? literal.join("/") : `${literal.join("/")}/`;
 }

@@ -12,9 +12,9 @@ export interface MembershipsParts {
   readonly mayReceiveAll: (filter: TopicFilter) => boolean;
 }
 
-/** What a session does for the shares that it is a member of. */
+/** The part of a session that its shares use. */
 export interface SharingSession {
-  /** Whether its client is connected and accepts another event. */
+  /** Whether the session's client is connected and accepts another event. */
   readonly hasRoom: () => boolean;
   readonly reserve: (event: Event, order: SessionFilter) => Reservation;
   readonly pass: (event: Event, order: SessionFilter) => void;
@@ -72,7 +72,7 @@ export class Memberships {
     for (const text of this.#memberships.keys()) this.leave(text);
   }
 
-  /** Call it when the session may have room again. */
+  /** Continues the deliveries of the session's shares. Call it when the session may have room again. */
   wake(): void {
     for (const text of this.#memberships.keys()) this.#parts.shares.wake(text);
   }
@@ -82,7 +82,7 @@ export class Memberships {
     return this.#withoutRights;
   }
 
-  /** Call it when the session's rights may have changed. */
+  /** Checks again which shares the session's rights cover. Call it when the rights may have changed. */
   checkRights(): void {
     for (const text of this.#withoutRights) {
       if (!this.#isCovered(text)) continue;

@@ -9,7 +9,7 @@ import type { Reservation, ShareMember } from "./share-member.ts";
 const takenMax = 256;
 
 export interface SharePlanParts {
-  /** The share as it was read. */
+  /** The share as this node read it. */
   readonly share: StoredShare;
   /** The events after the share's cursor. */
   readonly feed: Pick<Feed, "peek" | "advance">;
@@ -61,7 +61,7 @@ export class SharePlan {
     return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, gifts, dropped: this.#dropped };
   }
 
-  /** Delivers what {@link fill} returned, after the store has recorded it. */
+  /** Delivers the events that {@link fill} returned. Call it once the store has recorded them. */
   give(): void {
     const reserved = this.#reserved;
     this.#epoch += 1;
@@ -70,7 +70,7 @@ export class SharePlan {
     for (const { reservation } of reserved) reservation.give(this.id);
   }
 
-  /** Ends the plan: the store has not recorded it. */
+  /** Ends the plan. Call it if the store has not recorded the events. */
   cancel(): void {
     for (const { reservation } of this.#reserved) reservation.cancel();
     this.#reserved = [];

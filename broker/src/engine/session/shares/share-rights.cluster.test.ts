@@ -51,7 +51,7 @@ async function addKey(principal: string, role: string): Promise<Caller> {
   };
 }
 
-/** Takes the right to one topic of its filter from a principal. Returns a function that gives the right back. */
+/** Takes from a principal the right to one topic that its filter matches. Returns a function that gives the right back. */
 async function narrow(principal: string): Promise<() => Promise<void>> {
   const added = await addKey(principal, "not secret");
   const { keyId = "" } = added.principal as { readonly keyId?: string };
@@ -139,7 +139,7 @@ const warnings = (node: number): readonly (string | undefined)[] =>
     .broker.groupHealth()
     .map(({ warning }) => warning);
 
-it("keeps an event for a member at another node, which has no room yet, when no member here may receive it", async () => {
+it("keeps an event that no member at this node may receive for a member at another node that has no room yet", async () => {
   const narrowed = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   await narrow("one");
   const entitled = await (await Member.attach(await addKey("two", "all of a"), 1, 1)).join();

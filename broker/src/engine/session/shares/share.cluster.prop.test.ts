@@ -7,7 +7,7 @@ import { TestCluster } from "../../testing/test-cluster.ts";
 
 const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
-/** Time in which the other nodes notice that a node is gone and clean up after it, in milliseconds. */
+/** Time, in milliseconds, in which the other nodes notice that a node is gone and clean up after it. */
 const goneMs = 40_000;
 const shared = parseTopicFilter("$share/s/#");
 
@@ -67,7 +67,7 @@ class Client {
   #hasJoined = false;
   /** Texts of the events that this connection has and has not acknowledged. */
   readonly held = new Map<string, number>();
-  /** Those of them that came after the latest reorg. It may have removed the others, which another member then gets again. */
+  /** Texts of the unacknowledged events that came after the latest reorg. The reorg may have removed the others, which another member then gets again. */
   readonly #certain = new Set<string>();
 
   constructor(key: string, filter = shared) {
@@ -79,7 +79,7 @@ class Client {
     return this.#attachment !== undefined && this.#peer.endedBecause === undefined;
   }
 
-  /** Whether it is a member with a connection, as far as it knows. */
+  /** Whether the client is a member with a connection, as far as it knows. */
   get isMember(): boolean {
     return this.isConnected && this.#hasJoined;
   }
@@ -149,7 +149,7 @@ class Client {
     this.lose();
   }
 
-  /** Ends every connection but the newest, so that their events go to others. */
+  /** Ends every connection but the newest, so that other members get the events of the ended ones. */
   hangUpFormer(): void {
     const leave = { expiryMs: 1_000_000_000, isRegular: true };
     for (const attachment of this.#all) if (attachment !== this.#attachment) attachment.detach(leave);

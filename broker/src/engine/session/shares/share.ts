@@ -26,7 +26,7 @@ const returnedReadMax = 64;
 
 /**
  * The part of a share that delivers events to its members at this node. A transaction of the store assigns each event to one member, in turn, before it is
- * delivered. Other nodes do the same: if one of them was faster, this one continues from the share's new cursor.
+ * delivered. Other nodes do the same: if another node was faster, this node continues from the share's new cursor.
  */
 export class Share implements Interest {
   readonly #groupId: GroupId;
@@ -36,7 +36,7 @@ export class Share implements Interest {
   readonly #waiting: Waiting;
   /** The member whose turn is next comes first. */
   readonly #members = new Set<ShareMember>();
-  /** Takes that failed; the store may have recorded them. */
+  /** Writes that failed and would have taken events from the share; the store may have recorded them. */
   #unknown: ShareTake[] = [];
   #mayHaveReturned = true;
   #id: ShareId | undefined;
@@ -56,7 +56,7 @@ export class Share implements Interest {
     return matchesFilter(this.#filter, topic);
   }
 
-  /** Undefined until the share was read. */
+  /** The share's identifier; undefined until the share was read. */
   get id(): ShareId | undefined {
     return this.#id;
   }
@@ -75,12 +75,12 @@ export class Share implements Interest {
     this.wake();
   }
 
-  /** Call it when a member may have room, or the members have changed. */
+  /** Continues deliveries. Call it when a member may have room, or the members have changed. */
   wake(): void {
     this.#waiting.wake();
   }
 
-  /** Call it when any node may have returned events. */
+  /** Looks for returned events. Call it when any node may have returned some. */
   lookForReturned(): void {
     this.#mayHaveReturned = true;
     this.wake();

@@ -16,7 +16,7 @@ interface HowShared {
 export interface SharedDeliveriesParts {
   readonly key: () => SessionKey;
   readonly qosOf: (event: Event, order: SessionFilter) => QoS;
-  /** Does nothing if the connection has ended: then the event was returned. */
+  /** Delivers the event. Does nothing if the connection has ended: then the event was returned to its share. */
   readonly give: (event: Event, how: HowShared) => void;
 }
 
@@ -57,7 +57,7 @@ export class SharedDeliveries {
     };
   }
 
-  /** An event of QoS 2 now belongs to the session: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). One write stores this and the ticket. */
+  /** An event of QoS 2 now belongs to the session: nobody else may get it (MQTT 5.0, [MQTT-4.8.2-4]). One write stores the settlement and the ticket. */
   #given(ticket: Ticket, place: SettledEvent, qos: QoS): void {
     if (qos === 2) this.#settled = [...this.#settled, place];
     else this.#held.set(ticket, place);
@@ -70,7 +70,7 @@ export class SharedDeliveries {
     this.#settled = [...this.#settled, place];
   }
 
-  /** Call it when the store has recorded these. */
+  /** Call it when the store has recorded the settled events. */
   written(settled: readonly SettledEvent[]): void {
     const known = new Set(settled);
     this.#settled = this.#settled.filter((place) => !known.has(place));

@@ -39,7 +39,7 @@ export class Shares {
     );
   }
 
-  /** Call it once the store has the filter. */
+  /** Adds a member. Call it once the store has the member's filter. */
   join(text: TopicFilter, member: ShareMember): void {
     const share = this.#shares.get(text) ?? this.#create(text);
     share.add(member);
@@ -59,7 +59,7 @@ export class Shares {
     this.#shares.get(text)?.wake();
   }
 
-  /** Call it when the connection of a session has ended, as events may have been returned. */
+  /** Looks for returned events. Call it when the connection of a session has ended, which may return events. */
   lookForReturned(): void {
     for (const share of this.#shares.values()) share.lookForReturned();
   }

@@ -26,7 +26,7 @@ export interface LostAttachesParts {
 }
 
 /**
- * Ends the connections of failed attaches. An attach can fail after the store recorded it: then the row says that the session is connected, but it is not.
+ * Ends the connections of failed attaches. An attach can fail after the store recorded it: then the row says that the session is connected, although it is not.
  * Searches all sessions of this node for such rows, since the lost answer would have named the row.
  */
 export class LostAttaches {
@@ -40,7 +40,7 @@ export class LostAttaches {
     this.#trouble = new ReportedTrouble(parts.logger, "sessions of failed connections not ended, trying again");
   }
 
-  /** Call it when an attach has failed. */
+  /** Searches in the background. Call it when an attach has failed. */
   begin(): void {
     this.#isWanted = true;
     if (!this.#isRunning) void this.#run();
@@ -77,7 +77,10 @@ export class LostAttaches {
     }
   }
 
-  /** Keeps other connections of this node from the session meanwhile. The client was never accepted, so its will is not published. */
+  /**
+   * Ends a connection in a turn of the session's name, so that no other connection of this node gets the session meanwhile. The client was never
+   * accepted, so its will is not published.
+   */
   async #end(session: StoredSession): Promise<void> {
     const { connected, turns, store } = this.#parts;
     const name = nameOf(session);

@@ -17,7 +17,7 @@ import type { Streams } from "../streams.ts";
 /** Most tries of a claim while the index rolls back. */
 const claimsMax = 10;
 
-/** First epochs are random below this, so that a stale node cannot match a recreated session. */
+/** Bound of the random first epochs, so that a stale node cannot match a recreated session. */
 const firstEpochMax = 2 ** 40;
 
 export interface SessionClaimsParts {

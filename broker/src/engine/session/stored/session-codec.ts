@@ -7,7 +7,7 @@ import type { SessionClaim, SessionGranted, StoredSession } from "../../../ports
 import type { WillOrder } from "../../broker.ts";
 import type { PendingRetained } from "../retained/retained.ts";
 
-// Encodes what the store keeps as bytes. The store checks that the bytes are as they were written.
+// Encodes the values that the store keeps as bytes. The store checks that the bytes have not changed.
 
 /** Numbers of one entry in a window's bytes: ticket, position, index of its topic, QoS, marks, and index of its share among the topics, or -1. */
 const numbersPerEntry = 6;
@@ -20,7 +20,7 @@ interface Encoded {
   readonly topics: readonly string[];
   readonly entries: readonly number[];
   readonly retained: readonly PendingRetained[];
-  /** Tickets that were rejected, each followed by how often. Absent in rows of earlier versions. */
+  /** Rejected tickets, each followed by the number of its rejections. Absent in rows of earlier versions. */
   readonly rejections?: readonly number[];
   readonly isSuspended?: boolean;
 }
@@ -28,7 +28,7 @@ interface Encoded {
 /** The deliveries that a session has in progress. */
 export interface UnderWay {
   readonly window: DeliveryWindow;
-  /** The retained events that its filters have not got yet. */
+  /** The retained events that the session's filters have not got yet. */
   readonly retained: readonly PendingRetained[];
   /** Whether the session gets no events, because its client rejected one too often. */
   readonly isSuspended: boolean;
@@ -124,7 +124,7 @@ export function storedOf(claimed: SessionGranted): StoredSession | undefined {
   return claimed.status === "resumed" ? claimed.current.session : claimed.current;
 }
 
-/** When a claimed session began, and whose it is. */
+/** When a claimed session began, and who owns it. */
 export function beginningOf(claimed: SessionGranted, { now, owner, principal: ownedBy }: SessionClaim) {
   return { createdAt: storedOf(claimed)?.createdAt ?? now, owner, ownedBy };
 }

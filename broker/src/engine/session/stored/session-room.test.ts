@@ -74,7 +74,7 @@ it("does no work for other sessions while a client connects", async () => {
   expect(calls).toEqual(["claimSession"]);
 });
 
-it("begins no new session while clients come faster than the oldest sessions can end, but admits clients that have a session", async () => {
+it("refuses new sessions while clients come faster than the oldest sessions can end, but admits clients that have a session", async () => {
   await start(1);
   for (let count = 0; count < 101; count += 1) await visit(String(count));
   await expect(attach("another")).rejects.toMatchObject({ code: 200300 });
@@ -85,7 +85,7 @@ it("begins no new session while clients come faster than the oldest sessions can
   await attach("another");
 });
 
-it("counts the sessions of an earlier process too", async () => {
+it("counts sessions of an earlier process towards the limit", async () => {
   await start(10);
   for (const key of ["1", "2", "3"]) await visit(key);
   await engine.stop();

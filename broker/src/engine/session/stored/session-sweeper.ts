@@ -32,7 +32,7 @@ const sweepEveryMs = 1_000;
 /** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
 const timerMsMax = 10_000;
 
-/** Publishes the wills of sessions without a connection, and ends those that have expired. */
+/** Publishes the wills of sessions without a connection, and ends such sessions when they have expired. */
 export class SessionSweeper {
   readonly #parts: SessionSweeperParts;
   readonly #running = new Map<GroupId, Promise<void>>();
@@ -114,7 +114,7 @@ export class SessionSweeper {
     }
   }
 
-  /** Returns whether it ended sessions; then there may be more to end. */
+  /** Ends sessions above the limit. Returns whether it ended some; then there may be more to end. */
   async #makeRoom(groupId: GroupId): Promise<boolean> {
     const { times, room, logger } = this.#parts;
     const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
@@ -159,7 +159,7 @@ export class SessionSweeper {
     if (taken !== undefined) await this.#remove(groupId, taken);
   }
 
-  /** Removes the row of a session that cannot be read. Such a row is damaged, and would be due for ever, before all others. */
+  /** Removes the row of a session that cannot be read. Such a row is damaged. Otherwise it would stay due, before all others. */
   async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
     if (!(await this.#remove(groupId, key))) return;
     const remedy = "its client subscribes again; its will, if it had one, is lost";
@@ -182,7 +182,7 @@ async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
   if (failed !== undefined) throw failed.reason;
 }
 
-/** The same name for each attempt, since the node that publishes a will may time out, or be killed before it notes the success. */
+/** Names the publish of a will, the same for each attempt, since the node that publishes a will may time out, or be killed before it notes the success. */
 function nameOfWill({ id, epoch, detachedAt }: StoredSession): WillName {
   return { session: { id }, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
 }

@@ -10,9 +10,9 @@ export interface SessionTimesParts {
     >;
   };
   readonly clock: Clock;
-  /** Whether this node keeps the time of a group: the one that writes its index. */
+  /** Whether this node keeps the time of a group: the node that writes the group's index does. */
   readonly isKeeper: (groupId: GroupId) => boolean;
-  /** Whether other nodes may own sessions. Without them, the connected sessions have no owner and are this node's. */
+  /** Whether other nodes may own sessions. If not, the connected sessions have no owner and are this node's. */
   readonly isShared: boolean;
   /** Whether publish keys of a group are kept, which expire by its session time too. */
   readonly hasKeys: (groupId: GroupId) => boolean;
@@ -23,7 +23,7 @@ const pageMax = 100;
 
 /**
  * Advances the session time of groups by the monotonic clock, which nobody can set. The time passes while a session has no connection or a publish key is
- * kept. Otherwise it stops, so that an idle broker without them writes nothing.
+ * kept. Otherwise it stops, so that an idle broker without such sessions and keys writes nothing.
  */
 export class SessionTimes {
   readonly #parts: SessionTimesParts;

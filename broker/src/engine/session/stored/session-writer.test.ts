@@ -73,7 +73,7 @@ it("encodes many sessions in slices, and writes at most 500 of them in one trans
   expect(turns.most).toBeLessThanOrEqual(10);
 });
 
-it("writes no older state of a session after its last one", async () => {
+it("writes no older state of a session after its last state", async () => {
   const clock = new VirtualClock();
   const saves: (readonly string[])[] = [];
   const saveSessions = async (rows: readonly SessionState[]) => {

@@ -10,7 +10,7 @@ import type { EngineLimits } from "../../limits.ts";
 /** A session to write; `state` is its current state. */
 export interface Written {
   readonly state: SessionState;
-  /** Called when the store has that state. */
+  /** Called when the store has the state. */
   written(state: SessionState): void;
 }
 
@@ -27,7 +27,7 @@ export interface SessionWriterParts {
 /** Most sessions in one transaction, which must not delay the other writers of the store. */
 const sessionsPerWriteMax = 500;
 
-/** A session to write, with the promise of those that wait for it. */
+/** A session to write, with the promise for which callers of `written` wait. */
 type DirtySession = readonly [Written, Deferred<void> | undefined];
 
 /** Shortest time between two writes, in milliseconds: at most 200 a second, whatever waits for them. */
@@ -35,7 +35,7 @@ const restMs = 5;
 
 /**
  * Writes the states of sessions in groups: within `progressDelayMs` of a change, or at once if somebody waits. There is one write at a time; changes
- * meanwhile go into the next. A write that fails is retried.
+ * during a write go into the next one. A write that fails is retried.
  */
 export class SessionWriter {
   readonly #parts: SessionWriterParts;
@@ -58,13 +58,16 @@ export class SessionWriter {
     this.#trouble = new ReportedTrouble(parts.logger, "sessions not written", "sessions written again");
   }
 
-  /** Call it when the session has changed. */
+  /** Schedules a write. Call it when the session has changed. */
   note(session: Written): void {
     if (!this.#dirty.has(session)) this.#dirty.set(session, this.#takeRefused(session));
     this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
 
-  /** Resolves when the session's current state is on disk; never if the store refuses it for good, or if the session is forgotten first. */
+  /**
+   * Resolves when the session's current state is on disk; never if the store refuses it and the session is not read again, or if the session is forgotten
+   * first.
+   */
   written(session: Written): Promise<void> {
     const deferred = this.#dirty.get(session) ?? this.#takeRefused(session) ?? createDeferred<void>();
     this.#dirty.set(session, deferred);

@@ -37,7 +37,7 @@ async function publish(qos: 1 | 2): Promise<void> {
   await engine.clock.settle();
 }
 
-it("delivers QoS 2 after another session disconnected before its last change was written", async () => {
+it("delivers QoS 2 after another session has disconnected before the last change of that session was written", async () => {
   const leaving = new RecordingPeer();
   const attachment = await attach("leaving", leaving, { qos: 1 });
   await publish(1);
@@ -51,7 +51,7 @@ it("delivers QoS 2 after another session disconnected before its last change was
   expect(peer.sequences).toEqual([2]);
 });
 
-it("a connected session survives sweeps, and keeps acknowledgements that come after them", async () => {
+it("a connected session survives sweeps, and keeps acknowledgements that come after a sweep", async () => {
   const first = new RecordingPeer();
   const attachment = await attach("long", first, { qos: 1 });
   await engine.clock.advance(3_000);

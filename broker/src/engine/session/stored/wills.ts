@@ -39,8 +39,8 @@ export class Wills {
   }
 
   /**
-   * Returns whether the will is settled: published, or refused for good. Never rejects. A will with a name is published once, however often and at
-   * whichever node this is called.
+   * Publishes a will. Returns whether it is settled: published, or refused in a way that no repeat can change. Never rejects. A will with a name is
+   * published once, however often and at however many nodes this is called.
    */
   async publish(will: WillOrder, principal: Principal, name?: WillName): Promise<boolean> {
     const { access, logger } = this.#parts;

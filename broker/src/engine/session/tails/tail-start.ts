@@ -13,7 +13,7 @@ export interface TailStartParts {
 type Named = Pick<TailOrder, "after" | "lastEventId">;
 
 interface Asked extends Named {
-  /** Whether an event of a topic may be named. */
+  /** Whether the caller may name an event of a topic. */
   readonly mayFind: (topic: TopicName) => boolean;
 }
 
@@ -49,7 +49,7 @@ export async function findTailStart(parts: TailStartParts, group: Group, asked: 
   return blockPlace.test(after) ? resume(find, group, after) : begin(find, after);
 }
 
-/** Names the last place up to which a reader at the position has every event. */
+/** The place to resume from, for a reader that has every event up to the position. */
 export function placeIdOf(position: Position): string {
   const block = blockOf(position);
   if (position === endOfBlock(block)) return `@${block}`;

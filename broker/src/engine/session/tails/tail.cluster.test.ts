@@ -81,7 +81,7 @@ it("a tail continues at any other node, and leaves no session behind", async () 
   expect(await countSessions()).toBe(0);
 });
 
-it("a tail knows whether its node can reach the database", async () => {
+it("a tail reports whether its node can reach the database", async () => {
   const tails: { readonly isStuck: boolean }[] = [];
   for (const index of [0, 1, 2]) {
     const order = { groupId: undefined, filters: ["a"], after: undefined, lastEventId: undefined };
@@ -106,7 +106,7 @@ it("the tail of a killed node is forgotten", async () => {
   expect(await countSessions()).toBe(0);
 });
 
-it("a tail misses no event of the new branch, at whichever node", async () => {
+it("a tail at any node misses no event of the new branch", async () => {
   const tails = [await tail(0), await tail(1), await tail(2)];
   await publish("1", "2", "3");
   const before = cluster.chain.head - 2;

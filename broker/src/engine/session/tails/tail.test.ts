@@ -90,7 +90,7 @@ describe("a tail begins", () => {
     expect((await tail({ after: "OFFSET_LAST", lastEventId: "OFFSET_FIRST" })).sequences).toEqual([1, 2]);
   });
 
-  it("only if its place, filter and group are valid", async () => {
+  it("only if its start, its filter and its group are valid", async () => {
     const [digest, , block] = (await engine.publish("a", "1")).split("-");
     expect(await codeOf(tail({ after: "nonsense" }))).toBe(100302);
     expect(await codeOf(tail({ lastEventId: "nonsense" }))).toBe(100302);
@@ -114,7 +114,7 @@ it("a tail gives nothing to a peer without room, and everything in order once it
   expect(peer.sequences).toEqual([1, 2, 3, 4, 5]);
 });
 
-it("a tail is in no listing, and keeps nothing in the store", async () => {
+it("a tail is in no listing, and writes nothing to the store", async () => {
   const peer = await tail();
   expect(await engine.listSubscriptions()).toEqual([]);
   expect(await engine.store.sessions.listSessions({ after: undefined, limit: 10 })).toEqual([]);
@@ -170,7 +170,7 @@ it("a tail knows the contract of a topic and the time of a block until a reorg r
   expect(peer.origins.find(event)).toBeUndefined();
 });
 
-describe("rights", () => {
+describe("the rights of a tail", () => {
   let allowed: ReadonlySet<string>;
   let isKnown: boolean;
   const policy: Policy = {
