@@ -58,6 +58,11 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
       .waitFor();
     await other.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
     await receiver.waitForCount(2);
+    // The dialog counts up to the stored cursor. The worker's node knows its progress at once, the others when it is stored.
+    await until("every node counts no waiting event", async () => {
+      const entries = await Promise.all(cluster.nodes.map(({ client }) => client.findSubscription(id)));
+      return entries.every((entry) => entry?.notifyingEventCount === "0");
+    });
     await one.getByRole("button", { name: "Replay flow/#" }).click();
     await one
       .getByRole("dialog")
