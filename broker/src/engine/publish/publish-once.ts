@@ -25,7 +25,7 @@ const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 /** How long a repeat waits, in milliseconds, before it looks again for an event that another node may still publish. */
 const lookAgainMs = 500;
 
-/** Limit of waiting callers and bytes, as a multiple of the limits for publishes without a key: as many repeats as first requests may wait. */
+/** Limit of waiting callers and bytes, as a multiple of the limits of waiting publishes: as many repeats as first requests may wait. */
 const callersPerWaitingMax = 2;
 
 export interface PublishOnceOptions {
