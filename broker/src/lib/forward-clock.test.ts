@@ -14,7 +14,7 @@ it("follows the wall clock forward, and runs on when the wall clock is set back"
   expect(clock.now()).toBe(1_600);
 });
 
-it("believes a step by more than an hour only once it has lasted ten minutes", () => {
+it("follows a wall clock that jumps forward by more than an hour only once it has stayed ahead for ten minutes", () => {
   const sources = { day: 1_000, timer: 7, now: () => sources.day, monotonic: () => sources.timer };
   const clock = new ForwardClock(sources);
   const pass = (ms: number): number => {

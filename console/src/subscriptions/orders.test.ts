@@ -49,7 +49,7 @@ test.each([
   ["skip", "OFFSET_LAST", { to: "OFFSET_LAST" }],
   ["replay", 7, { from: 7 }],
   ["pause", "OFFSET_LAST", {}],
-] as const)("%s with the place %j sends the body %j", async (name, place, body) => {
+] as const)("the order %s with the event position %j sends the body %j", async (name, place, body) => {
   const bodies: unknown[] = [];
   const stele = new Stele({
     url: "http://broker",

@@ -20,7 +20,7 @@ export type NodeTextReader = (path: string, hash?: Uint8Array) => string | undef
 
 /**
  * Replaces the values of existing keys. It copies the nodes on their paths and exchanges the hashes in the copies, without decoding a node.
- * Undefined if a change adds or removes a key, or meets a node that its parent contains whole: use `updateTrie` then. Nodes are latin1 text, as in the caches.
+ * Undefined if a change adds or removes a key, or meets a node that is embedded in its parent instead of referenced by its hash: use `updateTrie` then. Nodes are latin1 text, as in the caches.
  */
 export function replaceInTrie(
   read: NodeTextReader,
@@ -87,7 +87,7 @@ class Replacement {
     return node;
   }
 
-  /** Changes `node`, which is a copy; builds a leaf anew. */
+  /** Changes an extension in place, since `node` is a copy. For a leaf, returns a new node. */
   #replaceInPath(node: Buffer, { path, changes }: Place): Buffer | undefined {
     const from = path.length - this.#prefixLength;
     const packedAt = headerLength(node, 0);
@@ -104,7 +104,7 @@ class Replacement {
     return this.#replaceChild(node, contentAt, place) ? node : undefined;
   }
 
-  /** Changes the child whose hash is at `at` in its parent, and that hash; false if this needs `updateTrie`. */
+  /** Changes the child whose hash begins at offset `at` of `parent`, then writes the child's new hash there. False if this needs `updateTrie`. */
   #replaceChild(parent: Buffer, at: number, { path, changes }: Place): boolean {
     if (parent[at] !== HASH_PREFIX) return false;
     const hash = parent.subarray(at + 1, at + 1 + HASH_BYTES);
@@ -180,7 +180,7 @@ function childAt(node: Buffer, index: number): number {
   return at;
 }
 
-/** Paths of children by the path of their branch. Making a path string, and hashing it for each map, takes longer than hashing the node. */
+/** Paths of children by the path of their branch. Cached, because making a path string, and looking it up in each map, takes longer than the Keccak-256 of the node. */
 const childPaths = new Map<string, (string | undefined)[]>();
 
 function toChildPath(path: string, nibble: number): string {

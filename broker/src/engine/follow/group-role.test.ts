@@ -115,7 +115,7 @@ describe("the follower", () => {
     expect(indexedBlocks()).toEqual([cluster.chain.head]);
   });
 
-  it("after a pause longer than its membership, has its writes refused and reads the index of the new follower", async () => {
+  it("whose node was halted until its membership expired has its writes refused and reads the index of the new follower", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);

@@ -127,7 +127,8 @@ export class WebSockets {
       bytes = Math.max(now, 0);
       unfinished.hold(bytes);
     };
-    // Prepended to run before ws parses the chunk: bytes after a complete message in the same chunk do not count.
+    // Prepended, so that it counts the chunk before ws parses it. A complete message then resets the count to 0, so bytes that follow it in the same chunk
+    // are not counted.
     socket.prependListener("data", (chunk: Buffer) => hold(bytes + chunk.length));
     webSocket.on("message", () => hold(0));
     for (const control of ["ping", "pong"] as const) {

@@ -20,7 +20,10 @@ export function readUserFile(file: string): string | undefined {
   }
 }
 
-/** Replaces the file as a whole, for its owner alone: a process that is killed leaves the old one. @throws Error if it cannot be written. */
+/**
+ * Replaces the file in one step, so that a process killed before that leaves the old file. Only the owner can read or write the new one.
+ * @throws Error if it cannot be written.
+ */
 export function writeUserFile(file: string, text: string): void {
   const draft = `${file}.${process.pid}.draft`;
   try {

@@ -116,7 +116,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     it.each([
       ["log_index", sql`log_index = log_index + 2`],
       ["the sign of its checksum", sql`checksum = -1 - checksum`],
-      ["its empty events", sql`events = ${Uint8Array.of(1)}`],
+      ["its events, which must be empty", sql`events = ${Uint8Array.of(1)}`],
     ])(
       "throws IndexDamagedError for a dropped batch after a change of %s, until it is mended",
       async (_, assignment) => {

@@ -188,7 +188,7 @@ describe("reads", () => {
     }
   });
 
-  it("shows groups, nodes, blocks, figures and its own document", async () => {
+  it("the API shows groups, nodes, blocks, figures and its own OpenAPI document", async () => {
     expect((await call("GET", "/openapi.json")).body).toMatchObject({ openapi: "3.1.0" });
     const group = { groupId: "1", ready: true, rollBacks: 0, finality: "latest" };
     expect((await call("GET", "/groups?limit=1")).body).toMatchObject({ items: [group] });

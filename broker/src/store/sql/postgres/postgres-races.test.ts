@@ -58,7 +58,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await other.applyBlocks(group, history.slice(3), { isFinal: false, lease: next });
   });
 
-  it("a node records a publish key that another node releases at the same time", async () => {
+  it("a node can record a publish key while another node releases it", async () => {
     const mine = keyRowOf(1, { token: keyRowOf(9).token });
     await other.recordPublishKeys([keyRowOf(1)]);
     const columns = "token, topic, after_position, digest, sender, recorded_at, checksum";
