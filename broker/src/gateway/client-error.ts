@@ -36,7 +36,7 @@ export function createClientErrorHandler(basePath: string) {
   };
 }
 
-// Under /rest every answer has status 200 (INTERFACE.md, Errors).
+// Under /rest every answer has status 200 (docs/errors.md).
 function isRestPacket(packet: unknown, basePath: string): boolean {
   const prefix = `${basePath}/rest/`;
   const start = packet instanceof Buffer ? packet.toString("latin1", 0, prefix.length + "POST ".length) : "";

@@ -81,7 +81,7 @@ export interface HttpServerOptions {
   readonly trustedProxies?: readonly string[] | undefined;
   /** host:port of the clients' listener, if this server is not that listener. */
   readonly clientsAddress?: (() => string | undefined) | undefined;
-  /** Whom the server serves; everybody if left out. Operators get the paths under `/admin`, `/metrics` and `/chain`, clients get all others. */
+  /** Whom the server serves; everybody if left out. Clients do not get `/admin`, `/metrics` and `/chain`; operators do not get REST, JSON-RPC and tails. */
   readonly audience?: Audience | undefined;
   /** How long a closing server still accepts connections; 0 if left out. */
   readonly closeDelayMs?: number | undefined;

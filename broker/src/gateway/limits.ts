@@ -1,4 +1,4 @@
-/** Longest query string of a GET, in bytes (INTERFACE.md, Limits). */
+/** Longest query string of a GET, in bytes. */
 export const getQueryBytesMax = 1024;
 
 /** Maximum size of request line and headers together, in bytes; it also bounds the query of a POST. Past it the answer is 431. */
@@ -16,7 +16,7 @@ export const headersTimeoutMs = 10_000;
 /** How long a client may take for its whole request. */
 export const requestTimeoutMs = 30_000;
 
-/** How often connections are checked against the two timeouts above. */
+/** How often connections are checked against `headersTimeoutMs` and `requestTimeoutMs`. */
 export const timeoutCheckIntervalMs = 1000;
 
 /** How long an idle connection is kept; longer than the 60 s at which common proxies give up. */
@@ -85,7 +85,7 @@ export const parametersMax = 10_000;
 /** Bodies and answers up to this length do not count against the memory for bodies and answers in flight. */
 export const smallBytesMax = 16 * 1024;
 
-/** Longer answers are written in slices of this length, each after the client has read the one before. */
+/** Answers that are longer are written in slices of this length, each after the client has read the slice before it. */
 export const answerSliceBytes = 256 * 1024;
 
 /** How long a client may read nothing of its answer, or send nothing of a long body, before the server ends its connection. */
@@ -103,7 +103,7 @@ export const progressCheckIntervalMs = 500;
 /** Chunks of one body that are shorter than `shortChunkBytes`; a body with more is refused. */
 export const shortChunksMax = 4096;
 
-/** Handling a chunk costs as much as handling this many bytes. */
+/** Handling a chunk of a body costs as much as handling this many bytes. */
 export const shortChunkBytes = 64;
 
 /** Requests of one connection that run while an earlier one has no answer; further ones wait. */
@@ -124,13 +124,13 @@ export const chainLookUpsRunningMax = 16;
  */
 export const chainComputationsRunningMax = 1;
 
-/** After a computation of at least this length, the next one waits for as long again, so that publishing gets the processor. */
+/** After a computation of the chain of at least this length, the next one waits for as long again, so that publishing gets the processor. */
 export const chainPauseFromMs = 50;
 
-/** Waiting look-ups, and as many waiting computations; further ones are answered -32005. */
+/** Look-ups of the chain that wait, and as many computations that wait; further ones are answered -32005. */
 export const chainCallsWaitingMax = 2048;
 
-/** How long such a call may wait. If a place becomes free later, the call is answered -32005. */
+/** How long a call of the chain may wait. A call whose turn comes later is answered -32005. */
 export const chainWaitTimeoutMs = 10_000;
 
 /** Answer to one request or batch of the chain over HTTP, in bytes; a call that would exceed it is answered -32003. */

@@ -47,7 +47,7 @@ export interface AdminOptions {
   readonly audience?: Audience | undefined;
   /** The active listeners; the health page omits them if undefined. */
   readonly listeners?: (() => readonly ListenerAddress[]) | undefined;
-  /** Ways to log in to the console, whose warnings join those of the groups; none if left out. */
+  /** Ways to log in to the console; none if left out. Readiness adds their warnings to those of the groups. */
   readonly logIns?: readonly WarningLogIn[] | undefined;
 }
 
@@ -145,8 +145,8 @@ interface ReadinessOptions extends AdminOptions, Called {
 }
 
 /**
- * Answers 503 while no group can serve, as on a node that lost its membership. One group that is down does not make the node unready: a load
- * balancer would take the other groups away too. The query may ask about one group.
+ * Answers 503 while the server closes, or while no group can serve, as on a node that lost its membership. One group that is down does not make the
+ * node unready: a load balancer would then send it no calls of the other groups either. The query may ask about one group.
  */
 function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: ReadinessOptions): FastifyReply {
   const { broker, logger } = options;

@@ -8,7 +8,7 @@ import { serve, testMetrics } from "../testing/serve.ts";
 const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
 const notReady: GroupHealth = { groupId: "2", ready: false, reason: "chain cannot be reached", indexedBlock: 3 };
 
-describe("INTERFACE.md, SubscriptionListing", () => {
+describe("the listing of subscriptions", () => {
   it.each(["GET", "POST"])("answers %s with node, identifier and exactly the documented fields", async (method) => {
     await using server = await serve({}, { advertisedAddress: "broker.example:8080" });
     const response = await fetch(`${server.url}/admin/listSubscription`, { method });
@@ -131,7 +131,7 @@ describe("health", () => {
   it.each([
     ["1", 200, { status: "ready", groups: [{ groupId: "1" }] }],
     ["2", 503, { status: "not ready", groups: [{ groupId: "2" }] }],
-  ])("ready of group %s alone is %i", async (asked, status, body) => {
+  ])("ready?groupId=%s answers %i for that group alone", async (asked, status, body) => {
     await using server = await serve({ health: (_, id) => [ready, notReady].filter(({ groupId }) => groupId === id) });
     const response = await fetch(`${server.url}/health/ready?groupId=${asked}`);
     expect([response.status, await response.json()]).toMatchObject([status, body]);
@@ -142,7 +142,7 @@ describe("health", () => {
     ["credentialRefused", 401, 100701],
     ["accessDenied", 403, 100702],
     ["storeUnreachable", 503, 200207],
-  ] as const)("ready of one group answers %s with status %i", async (name, status, code) => {
+  ] as const)("ready?groupId=3 answers the error %s with status %i", async (name, status, code) => {
     const health = (): never => {
       throw new BrokerError(name);
     };
@@ -152,7 +152,7 @@ describe("health", () => {
   });
 });
 
-describe("the rest of admin", () => {
+describe("metrics, index and access", () => {
   it("metrics are rendered with their type", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/metrics`);

@@ -26,7 +26,7 @@ const openSettings: AsyncApiSettings = {
   hasMqttEventPlace: true,
 };
 
-/** Schemes of addresses, as listeners write them. */
+/** Protocol and transport by the URL scheme of a listener's address. */
 const schemes = new Map<string, Pick<AsyncServer, "kind" | "transport">>([
   ["mqtt:", { kind: "mqtt", transport: "tcp" }],
   ["mqtts:", { kind: "mqtt", transport: "tls" }],
@@ -40,8 +40,8 @@ const kinds = new Map<string, AsyncServer["kind"]>([
 ]);
 
 /**
- * The AsyncAPI document. Its servers have the host by which the reader reaches this broker. A listening address may mean nothing to others, and
- * readers without access to the health page must not learn it here.
+ * The AsyncAPI document. It names every server by the `Host` of the request: a listening address may mean nothing on other machines, and readers
+ * without access to the health page must not learn it.
  */
 export class AsyncApiPage {
   readonly #options: AsyncApiPageOptions;
@@ -78,8 +78,8 @@ export class AsyncApiPage {
   }
 
   /**
-   * Host and port of the clients' HTTP listener. On the operators' listener the port differs from that of the request; clients' HTTP is the first
-   * listener.
+   * Host and port of the clients' HTTP listener. A request to the operators' listener names another port, so the port is that of the first
+   * listener, which serves clients over HTTP.
    */
   #httpHost(host: string, [first]: readonly URL[]): string {
     if (!this.#options.isForOperators || first === undefined) return host;

@@ -16,8 +16,8 @@ export interface SharedListingOptions {
 }
 
 /**
- * The listing of subscriptions. All callers that wait get the same bytes, of a listing that began after their requests. Each listing is followed by
- * a pause as long as the listing took, so that callers, however many, leave half of the processor.
+ * The listing of subscriptions. All callers that wait get the same bytes, of a listing that began after their requests. After a listing comes a pause
+ * of the same length, at most `listingRestMsMax`, so that many callers cannot keep the processor busy with listings.
  */
 export class SharedListing {
   readonly #options: SharedListingOptions;
@@ -37,7 +37,7 @@ export class SharedListing {
       return await this.#shared.read(caller);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // The first caller may have lost its right while it waited, which must not refuse the others.
+      // The listing runs for its first caller. If that one lost its right while it waited, the other callers still have theirs.
       broker.authorize(caller, "administer");
       return this.#shared.read(caller);
     }

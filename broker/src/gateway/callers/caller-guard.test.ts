@@ -67,13 +67,13 @@ test.each([
   expect(await ask(server.url, headers)).toMatchObject({ status: 200, body: "true" });
 });
 
-test("Vary names each request header that the answer depends on once", async () => {
+test("names each request header that the answer depends on in Vary, once each", async () => {
   await using server = await serve({ subscribe: async () => "id" as never }, { allowedOrigins: [origin] }); // Only passed on.
   const line = "GET /rest/subscribe?topic=a&url=http://h/ HTTP/1.1";
   expect((await ask(server.url, { origin }, line)).head).toContain("\r\nvary: origin, accept\r\n");
 });
 
-test("answers only preflights of allowed origins", async () => {
+test("answers preflights of allowed origins only", async () => {
   await using server = await serve({}, { allowedOrigins: [origin] });
   const line = "OPTIONS /jsonrpc HTTP/1.1";
   const asked = { "access-control-request-method": "POST" };

@@ -9,7 +9,7 @@ import { OriginRule } from "./origin-rule.ts";
 export interface CallerGuardOptions {
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
-  /** Whether a request is for operators alone: pages of other origins may not call then, whatever is allowed. */
+  /** Whether a request is for operators alone. No page of another origin may send such a request, whatever `allowedOrigins` says. */
   readonly isForOperators: (request: FastifyRequest) => boolean;
   /** Whether a request only opens a page to which any site may link. */
   readonly isOpenLink: (request: FastifyRequest) => boolean;

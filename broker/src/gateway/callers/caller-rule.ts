@@ -22,7 +22,8 @@ export interface CallerRuleOptions {
 
 /**
  * Decides which requests are served at all. Without authentication everybody who reaches the port may call, and a browser may reach ports that the
- * author of a web page cannot. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can change. Other clients send neither.
+ * author of a web page cannot, so pages of other origins are refused. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can
+ * change. Other clients send neither.
  */
 export class CallerRule {
   readonly #hosts: HostRule;
@@ -72,12 +73,12 @@ export class CallerRule {
   }
 }
 
-/** Whether a request's headers say that a web page sent it. Programs send neither of them. */
+/** Whether a web page sent a request. Programs send neither `Sec-Fetch-Site` nor `Origin`. */
 export function isOfPage({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers["sec-fetch-site"] !== undefined || headers.origin !== undefined;
 }
 
-/** A subscription whose url is a publish call would feed itself, or two brokers each other, for ever. */
+/** Why a callback is refused: a subscription whose url is a publish call would feed itself, or two brokers each other, without end. */
 function findLoop({ headers }: IncomingMessage): string | undefined {
   const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
   return isCallback ? "callbacks of a broker may not call a broker" : undefined;

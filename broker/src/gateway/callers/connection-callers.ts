@@ -10,7 +10,7 @@ interface Held {
   readonly callers: Map<Principal, ConnectionCaller>;
 }
 
-/** Remembered callers of one connection: a proxy may send the requests of many over it. If there are more, all are forgotten. */
+/** Remembered callers of one connection, over which a proxy may send the requests of many clients. If one more comes, all are forgotten. */
 const callersKeptMax = 100;
 
 /** Creates the callers of one protocol: one for each connection, principal and client behind a proxy. */

@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from "node:http";
 export const cookieBytesMax = 4096;
 
 /**
- * Because of `__Host-`, browsers accept the cookie only over TLS or from localhost, only from this host, and for all paths. Brokers under one
- * origin have different cookies by their base paths, which contain no `!`.
+ * Name of a cookie. Its prefix `__Host-` makes browsers accept the cookie only over TLS or from localhost, only from this host, and for all paths.
+ * Brokers under one origin have different cookies by their base paths, which contain no `!`.
  */
 export function cookieNameOf(basePath: string, use: "session" | "flow"): string {
   return `__Host-stele_${use}${basePath.replaceAll("/", "!")}`;
@@ -21,7 +21,7 @@ export function findCookie({ cookie }: IncomingHttpHeaders, name: string): strin
 
 /**
  * The credential in a session's cookie. It counts only for fetches by a script of this origin: not for a link, form, image, frame or WebSocket, nor
- * for a page of another port, host or site. Every browser that accepts the cookie sends these headers.
+ * for a page of another port, host or site. Every browser that accepts the cookie sends `Sec-Fetch-*`.
  */
 export function findSession(headers: IncomingHttpHeaders, name: string): string | undefined {
   const isOwnScript = headers["sec-fetch-site"] === "same-origin" && headers["sec-fetch-dest"] === "empty";

@@ -21,7 +21,7 @@ export function toProtocolError(name: RpcErrorName, details: string): RpcError {
   return { code, message: `${message}: ${details}` };
 }
 
-/** Begins with geth's words, by which libraries recognise that the method is missing. */
+/** The refusal of a method. Its message begins with geth's words, by which libraries recognise that the method is missing. */
 export function toMethodRefusal(method: string): RpcError {
   const message = `the method ${quote(method)} does not exist/is not available: this endpoint is read-only`;
   return { code: rpcErrors.methodNotFound.code, message };

@@ -28,7 +28,7 @@ const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTime
 
 /**
  * Reads the chain, a bounded number of calls at once. A thread beside the chain runs the calls one at a time and shares the processor with
- * publishing, so it pauses after a long computation for as long as that took.
+ * publishing, so after a long computation the reader starts no other for as long as that one took.
  */
 export class ChainReader {
   readonly #options: ChainReaderOptions;

@@ -189,7 +189,7 @@ describe("limits on calls of the chain", () => {
   it.each([
     ["eth_call", chainComputationsRunningMax],
     ["eth_getBalance", chainLookUpsRunningMax],
-  ])("%s: at most %i at once", async (method, runningMax) => {
+  ])("%s: at most %i calls run at once", async (method, runningMax) => {
     let running = 0;
     let runningMost = 0;
     const { server, requests } = await serveChain(async () => {

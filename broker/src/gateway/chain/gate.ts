@@ -1,4 +1,4 @@
-/** Gives the place back. */
+/** Call it when the admitted call has ended. */
 export type Leave = () => void;
 
 export interface GateOptions {
@@ -8,7 +8,7 @@ export interface GateOptions {
   readonly waitingMax: number;
   /** A call that has waited longer is refused when its turn comes. */
   readonly waitTimeoutMs: number;
-  /** After a call of at least this length, its place stays empty for as long again; never if left out. */
+  /** After a call of at least this length, no other call takes its place for as long as it took. If left out, there are no such pauses. */
   readonly pauseFromMs?: number;
 }
 
@@ -28,7 +28,7 @@ export class Gate {
     this.#options = options;
   }
 
-  /** Resolves with the function that gives the place back; undefined if too many calls wait, if the wait was too long, or if the gate is closed. */
+  /** Waits until the call may run; undefined if too many calls wait, if the wait was too long, or if the gate is closed. */
   enter(): Promise<Leave | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
     if (this.#running < this.#options.runningMax) return Promise.resolve(this.#admit());

@@ -1,6 +1,6 @@
 /**
- * What a method costs. A look-up takes about as long as its answer is large; a computation runs code or searches blocks, for as long as the
- * reader allows.
+ * What a method costs. The time of a look-up grows with its answer. A computation runs code or searches blocks, until the chain's time limit for
+ * a call.
  */
 export type Cost = "look-up" | "computation";
 

@@ -24,7 +24,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the built console, less than a megabyte, into memory. Requests look up their paths there, so no path leads out of the folder, and a page
+ * Reads the built console, less than a megabyte, into memory. Requests look up their paths in this map, so no path leads out of the folder, and a page
  * never mixes files of two versions. Undefined if nothing was built.
  */
 export function readConsoleFiles(folder: string): ConsoleFiles | undefined {

@@ -49,7 +49,7 @@ export function registerDocs(app: FastifyInstance, { files, basePath }: DocsOpti
   });
 }
 
-/** The file with its address filled in, compressed at its first request: most brokers show few of the pages, if any. */
+/** The file with the site's address filled in, compressed at its first request: most brokers show few of the pages, if any. */
 function toPlaced({ type, bytes: built }: ConsoleFile, base: string): () => Promise<ConsoleFile> {
   const bytes = Buffer.from(built.toString().replaceAll(basePlace, base));
   const etag = toEtag(bytes);

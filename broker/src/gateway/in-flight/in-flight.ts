@@ -110,7 +110,7 @@ function sendLong(
   done(null, bytes);
 }
 
-/** False if there is no memory. Disconnects a client that reads no answers meanwhile. */
+/** Takes memory for a request that waits behind earlier ones; false if there is none. Sets the client a deadline to read the earlier answers. */
 function takeMemoryOfWaiting(holding: Holding, reply: FastifyReply): boolean {
   if (!holding.tryTake(pipelinedRequestBytes)) return false;
   awaitReader(holding, reply);
@@ -123,7 +123,7 @@ function sendInSlices(stream: AnswerStream, reply: FastifyReply, done: Done): vo
   done(null, stream);
 }
 
-/** Waits for the client to read. Resets the connection of a client that is too slow, so that the system drops its buffers too. */
+/** Sets the client a deadline to read. Past it, resets the connection, so that the system drops its buffers too. */
 function awaitReader(holding: Holding, { request }: FastifyReply): void {
   const { response, raw } = request;
   const { socket } = raw;

@@ -43,7 +43,7 @@ function createBudget(bytesMax: number) {
   return { hold, ended, bytes: () => read?.() };
 }
 
-test("if memory is needed, disconnects the longest idle client, and only clients slower than the minimum pace", () => {
+test("disconnects the client that is idle for longest if memory is needed, but no client that moved bytes within a second", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(40, "first");
   vi.advanceTimersByTime(100);

@@ -132,7 +132,7 @@ export class Holding {
 
   /** Counts memory that is already in use, and disconnects the slowest clients if that exceeds the budget. */
   take(bytes: number): void {
-    // A connection that has ended must not cost others theirs.
+    // A connection that has ended must not cost other connections theirs.
     if (this.#isReleased) return;
     this.#options.makeRoom(bytes, 0);
     this.#add(bytes);
@@ -175,7 +175,7 @@ export class Holding {
     return true;
   }
 
-  /** Gives back all memory for good: later calls take none. */
+  /** Gives back all memory. Later calls take none. */
   release(): void {
     this.awaitBroker();
     this.#add(-this.#bytes);

@@ -58,7 +58,7 @@ export async function callOperation(call: RpcRequest, options: JsonRpcOptions): 
   }
 }
 
-/** Runs an operation. Booleans become strings (INTERFACE.md, JSON-RPC). */
+/** Runs an operation. Booleans become strings (docs/jsonrpc.md). */
 async function run(
   name: AskedOperation,
   { params, caller, isWaiting }: RpcRequest,

@@ -1,7 +1,7 @@
 import { BrokerError, errorCatalogue, type RpcErrorData, rpcBrokerFailureCode } from "@stele/wire";
 import { type RpcError, type RpcErrorName, rpcErrors } from "../shared/rpc/message.ts";
 
-/** An error as INTERFACE.md, Errors, defines it: the same data with every code. */
+/** An error as docs/jsonrpc.md defines it: the data has the same form with every code. */
 interface BrokerRpcError extends RpcError {
   readonly data: RpcErrorData;
 }

@@ -21,7 +21,7 @@ interface Row {
 const topic = "a b/c\u0080";
 const url = "http://127.0.0.1:9/cb";
 
-// INTERFACE.md, Endpoints, JSON-RPC interface: one entry a row. Params are in the order of the table, for positional calls.
+// Calls of each method. Params are in the order of the parameters, for positional calls.
 const rows: readonly Row[] = [
   { method: "open", params: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: "true" },
   { method: "open", params: { topic }, call: { topic, groupId: undefined }, result: "true" },
@@ -105,7 +105,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
+describe("JSON-RPC methods", () => {
   it("has a row here for every method", () => {
     expect(new Set(rows.map(({ method }) => method))).toEqual(new Set(Object.keys(operations)));
   });
@@ -130,7 +130,7 @@ describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
     expect(await answer(server.url, request)).toMatchObject({ result: "false" });
   });
 
-  it("Errors, 2: a topic that does not exist is -32001 'topic not exist'", async () => {
+  it("answers -32001 'topic not exist' for a topic that does not exist", async () => {
     const failure = new BrokerError("topicNotExist", { details: '"a" in group "1"' });
     await using server = await serve({ state: () => Promise.reject(failure) });
     const request = { id: "1", jsonrpc: "2.0", method: "state", params: { topic: "a" } };

@@ -152,7 +152,7 @@ it("replaces a filter of a session at the limit of filters, and refuses a new on
   expect(await client.next("suback")).toMatchObject({ granted: [1, 0x97] });
 });
 
-it("answers a packet that names a filter twice as it would answer two packets, [MQTT-3.8.4-5], [MQTT-3.10.4-6]", async () => {
+it("answers a packet that repeats a filter as if it were two packets, [MQTT-3.8.4-5], [MQTT-3.10.4-6]", async () => {
   const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
   writer.send(publication("a", { retain: true, payload: "retained" }));
   await writer.next("puback");
@@ -198,7 +198,7 @@ it.each([
   [0, ["publish", "publish"]],
   [1, ["publish"]],
   [2, []],
-])("sends a retained message to a filter subscribed twice with retain handling %i: %j", async (rh, expected) => {
+])("with retain handling %i, two SUBSCRIBEs of one filter get the retained messages %j", async (rh, expected) => {
   const client = await RawClient.connect(world.port, 5);
   client.send(publication("a", { retain: true }));
   await client.next("puback");

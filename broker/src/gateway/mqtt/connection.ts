@@ -143,7 +143,7 @@ export class Connection {
     });
   }
 
-  /** Handles no further packet until `work` has ended; it is a step of the time slices, as each packet is. If it fails, the connection ends. */
+  /** Handles no further packet until `work` has ended. If `work` fails, the connection ends. Each work is a step of the time slices, as each packet is. */
   #whileBusy(work: () => Promise<void>): void {
     const step = work().then(() => this.#parts.slices.pause());
     this.#intake.whileBusy(step, (error) => this.#fail(error));
@@ -213,13 +213,13 @@ export class Connection {
     this.#silence = setTimeout(() => this.#silent(), keepAliveSeconds * 1000 * keepAliveFactor);
   }
 
-  /** Also drops the timer, which would stay in memory as long as the connection. */
+  /** Stops the timer and drops it, since it would stay in memory as long as the connection. */
   #stopWatch(): void {
     clearTimeout(this.#silence);
     this.#silence = undefined;
   }
 
-  /** Ends the connection, unless the client waits for the broker or is reading what waits for it: then it does not count as silent. */
+  /** Ends the connection, unless the client waits for the broker or is reading what the broker sent: then it does not count as silent. */
   #silent(): void {
     if (this.#intake.isAwaited()) this.#silence?.refresh();
     else this.#end("the client was silent for one and a half times its keep-alive", reason.keepAliveTimeout);
@@ -288,7 +288,7 @@ export class Connection {
     }
   }
 
-  /** If the answer exceeds the client's limit, the client asked for too much in one packet ([MQTT-3.1.2-24]). */
+  /** Sends an answer. Throws if it exceeds the client's limit: the client asked for too much in one packet ([MQTT-3.1.2-24]). */
   #answerWhole(bytes: Buffer, { accepted }: Opened): void {
     if (bytes.length > accepted.packetBytesMax)
       throw new PacketError(PACKET_TOO_LARGE, "an answer exceeds the client's limit");

@@ -114,7 +114,7 @@ it.each<[what: string, isAlike: boolean, Partial<Delivery> | [string, string]]>(
   ["a retained event", false, { isRetained: true }],
   ["an event that expires", false, ["svc-expires-at", "1"]],
   ["an event to be retained", false, ["svc-retain", "true"]],
-])("encodes only what all clients get alike: %s, %s", (_, isAlike, what) => {
+])("encodes a packet once for all clients only if they get it alike: %s, %s", (_, isAlike, what) => {
   const delivery = toDelivery("t");
   const changed = Array.isArray(what)
     ? { ...delivery, event: { ...delivery.event, extensions: [what] } }

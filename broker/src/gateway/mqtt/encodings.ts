@@ -21,7 +21,7 @@ interface Packet {
 }
 
 /**
- * Encodes the packets that all clients of a version and QoS get alike, each once for all of them. A packet is kept while its event is in memory. If
+ * Encodes each packet that all clients of a version and QoS get alike, once for all of them. A packet is kept while its event is in memory. If
  * all packets would take more than `bytesMax`, all are forgotten.
  */
 export class Encodings {
@@ -36,7 +36,7 @@ export class Encodings {
     this.#bytesMax = bytesMax;
   }
 
-  /** The packet of a delivery, which the caller must not change; undefined if clients do not get it alike, or if there is none. */
+  /** The packet of a delivery, which the caller must not change; undefined if clients get different packets, or if the client must not get the event. */
   encode(delivery: Delivery, { version, toOrder }: Packet): Buffer | undefined {
     const { event, qos, ticket } = delivery;
     if (!isFirstAndPlain(delivery)) return undefined;
@@ -85,7 +85,7 @@ function variantOf(version: ProtocolVersion, qos: QoS): number {
   return version * 4 + qos; // a QoS takes two bits
 }
 
-/** Whether the packet has no flag and no subscription identifier of its own. */
+/** Whether a delivery is no repeat, not retained, and without a subscription identifier, so that its packet suits all clients. */
 function isFirstAndPlain({ filters, isRepeated, isRetained }: Delivery): boolean {
   if (isRepeated || isRetained === true) return false;
   for (const { identifier } of filters) if (identifier !== undefined) return false;

@@ -67,14 +67,14 @@ export class Inbound {
     return this.#submitter.waitingBytes;
   }
 
-  /** The connection has ended. */
+  /** Call it when the connection has ended. */
   close(): void {
     this.#submitter.close();
   }
 
   /**
    * Takes a publish. Returns a promise if the topic has to be opened first, if the group is full, or if an earlier connection may have published
-   * the same. Take nothing else until it resolves, so that the order is kept. @throws PacketError.
+   * the same message. Take nothing else until the promise resolves, so that the order is kept. @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
@@ -93,7 +93,7 @@ export class Inbound {
     return isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
   }
 
-  /** Passes a publish to connected subscribers without committing it. It is never a retained one: those are committed. */
+  /** Passes a publish to connected subscribers without committing it. Never called for a retained publish, which is committed. */
   #pass(call: PublishCall): void {
     const { broker, caller, onLost } = this.#parts;
     try {
@@ -114,8 +114,8 @@ export class Inbound {
   }
 
   /**
-   * Handles the release of a QoS 2 publish by the client. If the session is stored, the key of the publish is free in the store before {@link
-   * InboundParts.onReleased}.
+   * Handles the release of a QoS 2 publish by the client. If the session is stored, the store frees the key of the publish before {@link
+   * InboundParts.onReleased} is called.
    */
   release(packetId: number): void {
     const { session, broker, caller, groupId, onReleased, onUnknown } = this.#parts;
@@ -130,8 +130,8 @@ export class Inbound {
   }
 
   /**
-   * A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again, but the
-   * number of repeats is limited.
+   * Counts a publish against Receive Maximum: QoS 1 until PUBACK, QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count
+   * again, but the number of repeats is limited.
    */
   #takeCredit({ qos, packetId }: PublishPacket): void {
     const { receiveMax } = this.#parts.settings;
@@ -171,7 +171,7 @@ export class Inbound {
     const { promise, resolve } = createDeferred<PublishOutcome>();
     inbound.set(pending.packetId, promise);
     return (outcome) => {
-      // Not published, or unknown: a repeat is published once more.
+      // The publish failed, or its outcome is unknown: a repeat is published again.
       if (outcome.status !== "SUCCESS") inbound.delete(pending.packetId);
       resolve(outcome);
       this.#settle(pending, outcome);

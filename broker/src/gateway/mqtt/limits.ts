@@ -10,7 +10,7 @@ export const connectBytesMax = 128 * 1024;
  */
 export const messageBytesSpareMin = 64 * 1024;
 
-/** A client that is silent for that many times its keep-alive is gone (MQTT 5.0, section 3.1.2.10). */
+/** Factor: a client that is silent for this many times its keep-alive counts as gone (MQTT 5.0, section 3.1.2.10). */
 export const keepAliveFactor = 1.5;
 
 /** Unacknowledged events of one session of a 3.1.1 client. */
@@ -22,10 +22,10 @@ export const windowMax = 1_000;
 /** Topic aliases that the broker uses towards a client, even if the client accepts more. */
 export const outboundAliasesMax = 1_000;
 
-/** Bytes of encoded packets that are kept for all subscribers of their events. A longer packet is kept until the next one. */
+/** Bytes of encoded packets that are kept for all subscribers of their events. A packet that is longer is kept until the next packet is encoded. */
 export const encodingsBytesMax = 8 * 1024 * 1024;
 
-/** Bytes counted for each of these packets in addition to its own, for the objects that hold it. */
+/** Bytes counted for each kept packet in addition to its own, for the objects that hold it. */
 export const encodingOverheadBytes = 512;
 
 /** Longest client identifier, in bytes. */

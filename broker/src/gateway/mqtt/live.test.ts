@@ -43,7 +43,7 @@ it("passes a publish of QoS 0 once to each connected subscriber, and does not co
   expect(await world.broker.exist({ topic: "live/a", groupId: undefined })).toBe(false);
 });
 
-it("commits publishes of QoS 1, and those with the retain flag", async () => {
+it("commits publishes of QoS 1, and publishes of QoS 0 with the retain flag", async () => {
   const [publisher, subscriber] = [await connect("p"), await connect("s")];
   await subscribe(subscriber, { topic: "#" });
   await publish(publisher, { payload: "kept", retain: true });
@@ -66,7 +66,7 @@ it("does not deliver a live event to a session that was disconnected", async () 
   expect((await after.next("publish")).payload.toString()).toBe("heard");
 });
 
-it("leaves out a publisher with a no-local filter, and sends the subscription's identifier", async () => {
+it("sends a live event with the subscription's identifier, but not to its publisher if the filter is no-local", async () => {
   const client = await connect("both");
   await subscribe(client, { topic: "own", nl: true });
   const identified = { cmd: "subscribe", messageId: 2, properties: { subscriptionIdentifier: 9 } };

@@ -7,7 +7,7 @@ import { LostPublishes } from "./lost-publishes.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("logs the first refusal at once and those of the next second by their count, with a short topic", () => {
+it("logs the first refusal at once, with a shortened topic, and counts the refusals of the next second", () => {
   const lines: (LogFields | undefined)[] = [];
   const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };
   const losses = new LostPublishes(logger, noMqttMetrics);

@@ -56,11 +56,14 @@ it.each([
   [false, 2_000, undefined],
   [true, 2_000, 0],
   [true, 9_000, 0],
-])("an event that expires at 2,000 ms, repeated: %s, has at %i ms %s seconds left", (isRepeated, now, left) => {
-  const order = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
-  expect(order?.properties?.messageExpiryInterval).toBe(left);
-  expect(order === undefined).toBe(left === undefined);
-});
+])(
+  "computes the expiry of an event that expires at 2,000 ms (repeated: %s): at %i ms it is %s seconds",
+  (isRepeated, now, left) => {
+    const order = publishOf([["svc-expires-at", "2000"]], { isRepeated, now });
+    expect(order?.properties?.messageExpiryInterval).toBe(left);
+    expect(order === undefined).toBe(left === undefined);
+  },
+);
 
 it("hides the marks of the broker from subscribers", () => {
   expect(

@@ -61,7 +61,7 @@ it("stops a slow reader, but not a quick one, once the limit for all readers is 
   expect(slow.hasRoom).toBe(true);
 });
 
-it("counts answers by reason code, lost publishes and connections", async () => {
+it("counts lost publishes, connections, and answers by reason code", async () => {
   const answers: string[] = [];
   let [lost, connections] = [0, (): number => 0];
   world = await MqttWorld.start({

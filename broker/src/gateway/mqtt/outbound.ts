@@ -37,7 +37,7 @@ export class Outbound implements Peer {
     this.#parts = parts;
   }
 
-  /** Call it before anything is acknowledged. */
+  /** Sets the session. Call it before anything is acknowledged. */
   begin(session: ConnectedSession): void {
     this.#session = session;
   }
@@ -76,7 +76,7 @@ export class Outbound implements Peer {
       return;
     }
     if (reasonCode >= 0x80) {
-      this.#session?.acknowledge(packetId); // the client refuses it; it ends here (section 4.3.3)
+      this.#session?.acknowledge(packetId); // the client refuses the event, so its delivery ends (section 4.3.3)
       return;
     }
     if (this.#session?.receive(packetId) === true) return; // the release follows

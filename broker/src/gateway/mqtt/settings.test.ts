@@ -36,11 +36,11 @@ it("tells a client of 5.0 its limits in CONNACK", async () => {
 it.each([
   [0, 60],
   [120, 60],
-])("answers keep-alive %s with server keep-alive %s if that is the longest", async (asked, answered) => {
+])("answers keep-alive %s with server keep-alive %s, the longest allowed", async (asked, answered) => {
   expect((await connackOf({ keepAliveSecondsMax: 60 }, asked))?.serverKeepAlive).toBe(answered);
 });
 
-it("answers a shorter keep-alive than the longest without a server keep-alive", async () => {
+it("sends no server keep-alive to a client whose keep-alive is below the longest allowed", async () => {
   expect((await connackOf({ keepAliveSecondsMax: 60 }, 30))?.serverKeepAlive).toBeUndefined();
 });
 

@@ -120,7 +120,7 @@ function findFilter(text: string): TopicFilter | undefined {
   }
 }
 
-/** Whether the operator refuses the filter: a filter of the list is equal to it, or matches everything that it matches. */
+/** Whether the operator refuses the filter: one of `filtersRefused` equals it, or matches everything that it matches. */
 function isRefused(filter: TopicFilter, { filtersRefused }: Pick<MqttSettings, "filtersRefused">): boolean {
   const asName: string = filter; // `+` matches any one level, so a filter that matches this text covers it, unless it ends in `#`
   return filtersRefused.some(

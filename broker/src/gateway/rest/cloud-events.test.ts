@@ -142,7 +142,7 @@ describe("publishing CloudEvents", () => {
       "",
       400,
     ],
-  ])("with %s is refused with status and code", async (_, headers, ...[body, status]) => {
+  ])("refuses a request with %s by status and code", async (_, headers, ...[body, status]) => {
     const answer = await send(headers, body);
     expect(answer).toMatchObject({ status, body: { code: expect.any(Number) } });
   });

@@ -196,7 +196,7 @@ describe("a REST failure is HTTP 200 with a code, and nothing is called", () => 
     expect(server.errors).toEqual([]);
   });
 
-  it.each(Object.entries(errorCatalogue))("returns the broker's %s", async (name, definition) => {
+  it.each(Object.entries(errorCatalogue))("returns the broker's error %s", async (name, definition) => {
     const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
     await using server = await serve({ open: () => Promise.reject(failure) });
     const response = await fetch(`${server.url}/rest/open?topic=a`);
@@ -231,7 +231,7 @@ describe("limits of a request", () => {
     expect(server.calls[0]?.call).toMatchObject({ content: Buffer.from(content) });
   });
 
-  it("a POST query may be longer", async () => {
+  it("accepts a POST query of more than 1024 bytes", async () => {
     await using server = await serve();
     const content = "x".repeat(5000);
     await fetch(`${server.url}/rest/publish?topic=a&content=${content}`, { method: "POST" });

@@ -46,7 +46,7 @@ export class RestReader implements ParameterReader {
     return Number(text);
   }
 
-  /** Node joins the values of a repeated header by a comma and a space, which no key contains. */
+  /** Node joins the values of a repeated header by a comma and a space. No key contains a space, so the broker refuses the result. */
   publishKey(): string | undefined {
     const value = this.#headers[idempotencyKeyHeader];
     return typeof value === "object" ? value.join(", ") : value;

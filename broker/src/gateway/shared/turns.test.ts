@@ -33,7 +33,7 @@ test("admits calls up to the limit, and waiting callers in turn, however many ca
   await Promise.all(calls);
 });
 
-test("refuses a call after the timeout even if no place becomes free, and admits the next one", async () => {
+test("refuses a call after the timeout even if no running call ends, and admits the next call", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const turns = new Turns(1);
   const leave = await turns.enter({});

@@ -1,9 +1,9 @@
 import { turnsSliceMs, turnTimeoutMs } from "../limits.ts";
 
-/** Gives the place back. */
+/** Call it when the admitted call has ended. */
 export type Leave = () => void;
 
-/** A connection with its protocol, by identity; its calls share one turn. */
+/** Whoever calls over one connection by one protocol, compared by identity. Its waiting calls form one queue. */
 type Caller = object;
 
 interface Waiting {
@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * A fair semaphore: limits the calls that run at once. Waiting callers take turns, one call each, and the event loop runs in between. The limits on
- * connections and batches bound the number of waiting calls.
+ * A fair semaphore: limits the calls that run at once. Waiting callers take turns, one call each. After `turnsSliceMs` of turns, the event loop has
+ * its turn. The limits on connections and batches bound the number of waiting calls.
  */
 export class Turns {
   readonly #runningMax: number;
@@ -27,7 +27,7 @@ export class Turns {
     this.#runningMax = runningMax;
   }
 
-  /** Waits for a place, for up to `turnTimeoutMs`. Returns the function that gives the place back; undefined after the timeout. */
+  /** Waits until the call may run, for up to `turnTimeoutMs`; undefined after the timeout. */
   enter(caller: Caller): Leave | Promise<Leave | undefined> {
     if (this.#running < this.#runningMax && this.#waiting.size === 0) return this.#admit();
     return new Promise((resolve) => {

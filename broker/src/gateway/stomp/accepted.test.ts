@@ -49,7 +49,7 @@ async function resumedFrom(client: RawClient): Promise<number> {
   return first;
 }
 
-it("resends events of a durable subscription without ACK that were in the broker's buffers when its connection was cut off", async () => {
+it("resumes a durable subscription without ACKs no later than the first event that its cut-off client missed", async () => {
   const { port, stalled } = await startStalled();
   const cutOff = watchDestroyed();
   const next = await subscribe(port); // resumes the subscription of the client that does not read
@@ -71,7 +71,7 @@ function watchDestroyed(): readonly (number | undefined)[] {
   return ports;
 }
 
-it("resends no event of a durable subscription without ACK that was sent before its client disconnected", async () => {
+it("resumes a durable subscription without ACKs after the last event that its client got before it disconnected", async () => {
   const { port, stalled } = await startStalled();
   stalled.send("DISCONNECT", { receipt: "bye" });
   stalled.resume();

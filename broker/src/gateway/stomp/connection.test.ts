@@ -33,7 +33,7 @@ it.each([
   expect(headers).toMatchObject({ version, server: "Stele/test", session: expect.stringMatching(/^[0-9a-f-]{36}$/) });
 });
 
-it("refuses a client of unknown versions, and names its own", async () => {
+it("refuses a client of unknown versions, and names the versions of the broker", async () => {
   const client = await RawClient.open(await start());
   client.send("STOMP", { "accept-version": "2.0" });
   const { headers, body } = await client.next("ERROR");
@@ -42,7 +42,7 @@ it("refuses a client of unknown versions, and names its own", async () => {
   await client.closed;
 });
 
-it("answers SENDs with the eventId of a durable event, in their order", async () => {
+it("answers each SEND with the eventId of a durable event, in the order of the SENDs", async () => {
   const client = await RawClient.connect(await start());
   for (const receipt of ["1", "2", "3"])
     client.send("SEND", { destination: "a/b", receipt, "svc-x": receipt }, receipt);
@@ -55,7 +55,7 @@ it("answers SENDs with the eventId of a durable event, in their order", async ()
   }
 });
 
-it.each(["1.0", "1.1", "1.2"])("delivers what was sent, with its headers, by STOMP %s", async (version) => {
+it.each(["1.0", "1.1", "1.2"])("delivers the content and headers of a SEND, by STOMP %s", async (version) => {
   const client = await RawClient.connect(await start(), version);
   client.send("SUBSCRIBE", { id: "s", destination: "a/+", receipt: "subscribed" });
   const { headers: subscribed } = await client.next("RECEIPT");

@@ -108,7 +108,7 @@ export class Connection {
     }
     const { profile, server, newId, broker } = this.#parts;
     const accepted = acceptConnect(frame, { profile, server, session: newId() });
-    this.#version = accepted.version; // also of an ERROR that refuses the login
+    this.#version = accepted.version; // set before the login, since an ERROR that refuses the login has this version too
     clearTimeout(this.#connectTimeout);
     const [userName, password] = ["login", "passcode"].map((name) => findHeader(frame.headers, name));
     const login = logIn(broker, this.#parts.caller, { userName, password });
@@ -147,7 +147,7 @@ export class Connection {
     this.#answer({ command: "CONNECTED", headers });
   }
 
-  /** Ends the connection when its credential expires or is revoked. Subscriptions end by themselves then, but a connection without any would go on. */
+  /** Ends the connection when its credential expires or is revoked. Subscriptions would end by themselves, but a connection without any would go on. */
   #watchCredential(caller: Caller): void {
     if (caller.principal.kind !== "known") return;
     this.#credentialWatch = setInterval(() => {
@@ -227,7 +227,7 @@ export class Connection {
     this.#answer({ command: "ERROR", headers, body }, failure.code);
   }
 
-  /** The client leaves; the frames that it sent are still answered. */
+  /** Ends the connection of a client that leaves, once the frames that it sent are answered. */
   #leave(): void {
     if (this.#opened === undefined) this.#close();
     else this.#opened.dialogue.leave();

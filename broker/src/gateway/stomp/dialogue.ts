@@ -81,18 +81,18 @@ export class Dialogue {
     this.#answers.expect(receipt)(() => this.#parts.refuse(error, receipt));
   }
 
-  /** The client can receive more. */
+  /** Call it when the client can receive more. */
   wake(): void {
     this.#subscriptions.wakeAll();
   }
 
-  /** The client sends no more. Once its answers are sent, the connection ends. */
+  /** Call it when the client sends no more. Once its answers are sent, the connection ends. */
   leave(): void {
     this.#isLeaving = true;
     this.#answers.expect()(() => this.#parts.leave());
   }
 
-  /** The connection has ended. */
+  /** Call it when the connection has ended. */
   close(): void {
     this.#isLeaving = true;
     this.#submitter.close();
@@ -151,7 +151,7 @@ export class Dialogue {
     const transaction = findHeader(headers, "transaction");
     if (transaction !== undefined) {
       this.#transactions.addSend(transaction, call);
-      this.#receipt(receipt); // it is durable with COMMIT, which has a RECEIPT of its own
+      this.#receipt(receipt); // the event is durable only after COMMIT, which has a RECEIPT of its own
       return undefined;
     }
     const settle = this.#answers.expect(receipt);
@@ -207,8 +207,8 @@ export class Dialogue {
   }
 
   /**
-   * Commits all or nothing: acknowledgements count once the events are durable, even if the connection has ended meanwhile. No other frame is
-   * served before, so that the order is kept.
+   * Commits all or nothing: acknowledgements count once the events are durable, even if the connection has ended meanwhile. Until then no other frame
+   * is served, so that the order is kept.
    */
   #commit({ headers }: ClientFrame, receipt: string | undefined): Promise<void> | undefined {
     const { sends, settlements } = this.#transactions.end(requireName(headers, "transaction"));

@@ -26,7 +26,7 @@ export class HeartBeats {
     if (receivedMs > 0) this.#silenceTimer = setTimeout(() => this.#checkSilence(), receivedMs * heartBeatTolerance);
   }
 
-  /** Any byte of the client is a sign of life. */
+  /** Call it when bytes of the client arrive: any byte is a sign of life. */
   received(): void {
     this.#silenceTimer?.refresh();
   }

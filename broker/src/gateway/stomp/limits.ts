@@ -52,10 +52,10 @@ export const nameBytesMax = 1_024;
 /** Longest interval of heart-beats, in milliseconds. If a client asks for a longer one, this one counts. */
 export const heartBeatMsMax = 24 * 60 * 60 * 1_000;
 
-/** A client counts as gone after that many of its intervals without a byte: timers of both sides are inexact. */
+/** A client counts as gone after this many of its intervals without a byte: timers of both sides are inexact. */
 export const heartBeatTolerance = 2;
 
-/** Checks in one interval whether a heart-beat has to be sent. With three, two heart-beats are never further apart than the interval. */
+/** How many times in one interval the broker checks whether to send a heart-beat. With three, two heart-beats are never further apart than the interval. */
 export const heartBeatLooks = 3;
 
 /** Time between two checks whether the credential of a connection is still valid, in milliseconds. */

@@ -20,7 +20,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   "eventId",
 ]);
 
-/** Names of extensions, after the extension prefix, that keep headers without the prefix. MQTT uses the same names. */
+/** Names of extensions, after the extension prefix, that hold the headers whose names lack the prefix. MQTT uses the same names. */
 const extension = { contentType: "content-type", user: "user-" } as const;
 
 /** Header of a SEND, after the prefix, that holds the publish key. */

@@ -10,7 +10,7 @@ async function subscribe(client: RawClient, fields: FrameFields): Promise<void> 
   await client.next("RECEIPT");
 }
 
-it("leaves a subscription 10 unacknowledged events if two others may have 1,000 each, and keeps that limit when one ends", async () => {
+it("limits a subscription to 10 unacknowledged events beside two with 1,000 each, even after one of the two ends", async () => {
   world = await StompWorld.start();
   const client = await RawClient.connect(world.port);
   await subscribe(client, { id: "first" });

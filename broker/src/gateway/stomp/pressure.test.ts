@@ -62,7 +62,7 @@ async function answered(): Promise<void> {
   client.destroy();
 }
 
-it("lets a COMMIT wait until the group has room for all of it", async () => {
+it("lets a COMMIT wait until the group has room for all its SENDs", async () => {
   const gate = createDeferred<void>();
   let isHeld = false;
   const port = await start({
@@ -182,7 +182,7 @@ it("counts the names of transactions against the shared memory", async () => {
 });
 
 it("counts the names of ended subscriptions against the shared memory", async () => {
-  const port = await start({ memoryBytesMax: 170_000 }); // as above
+  const port = await start({ memoryBytesMax: 170_000 }); // more than the names of one client, less than the names of two clients
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   for (const client of [first, second]) {
     for (let count = 0; count < 90; count += 1) {

@@ -68,7 +68,7 @@ export class Subscription implements Peer {
     else this.#delay = setTimeout(open, firstMessageDelayMs);
   }
 
-  /** The client can receive more. */
+  /** Call it when the client can receive more. */
   wake(): void {
     this.#session?.wake();
   }
@@ -117,7 +117,7 @@ export class Subscription implements Peer {
     for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.acknowledge(ticket);
   }
 
-  /** The client could not process the event, and gets it again. */
+  /** Handles a NACK: the client could not process the event, and gets it again. */
   reject(eventId: string): void {
     for (const ticket of this.#inFlight.settle(eventId, this.#reach)) this.#session?.reject(ticket, "one");
   }
@@ -127,7 +127,7 @@ export class Subscription implements Peer {
     this.#attachment?.linger(until);
   }
 
-  /** The connection has ended; a durable subscription continues without it. */
+  /** Call it when the connection has ended. A durable subscription continues without it. */
   detach(expirySeconds: number): void {
     clearTimeout(this.#delay);
     this.#isOpen = false;
@@ -136,7 +136,7 @@ export class Subscription implements Peer {
     this.#attachment?.detach({ expiryMs, isRegular: true });
   }
 
-  /** The client has unsubscribed. Resolves once the removal is on disk. */
+  /** Removes the subscription when the client has unsubscribed. Resolves once the removal is on disk. */
   async end(): Promise<void> {
     clearTimeout(this.#delay);
     this.#isOpen = false;

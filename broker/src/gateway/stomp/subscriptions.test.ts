@@ -342,7 +342,7 @@ it.each([
   expect((await client.next("ERROR")).headers["message"]).toMatch(message);
 });
 
-it("lists its subscriptions as STOMP, and lets others remove them", async () => {
+it("lists a STOMP subscription with its protocol, and lets other callers remove it", async () => {
   const port = await start();
   const client = await RawClient.connect(port);
   await subscribe(client, { "svc-subscriptionId": durableId });

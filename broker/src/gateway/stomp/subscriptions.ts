@@ -56,7 +56,7 @@ export class Subscriptions {
   /** Attaches a subscription; it takes events once it is opened. @throws BrokerError. */
   async subscribe({ headers }: ClientFrame): Promise<Subscription> {
     const { broker, caller, settings } = this.#parts;
-    if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // to ignore the selector would send too much
+    if (findHeader(headers, "selector") !== undefined) throw parameterError("selectors are not supported"); // without it, the client would get too many events
     const filters = requireHeader(headers, "destination").split(",");
     const subscription = this.#create(headers, filters);
     this.#checkNew(subscription);
@@ -99,12 +99,12 @@ export class Subscriptions {
     return this.#parts.version === "1.2" ? this.#findByAck(requireHeader(headers, "id")) : this.#findByMessage(headers);
   }
 
-  /** The client can receive more. */
+  /** Call it when the client can receive more. */
   wakeAll(): void {
     for (const subscription of this.#open.values()) subscription.wake();
   }
 
-  /** The connection has ended. */
+  /** Call it when the connection has ended. */
   detachAll(): void {
     for (const subscription of this.#open.values()) {
       subscription.detach(this.#parts.settings.subscriptionExpirySeconds);
@@ -188,8 +188,8 @@ export class Subscriptions {
   }
 
   /**
-   * The subscription that an UNSUBSCRIBE names. In 1.0 that may give the destination of a subscription that has an `id`. @throws BrokerError if
-   * there is none.
+   * The subscription that an UNSUBSCRIBE names. In 1.0 the frame may give the destination even if the subscription has an `id`. @throws BrokerError
+   * if there is no such subscription.
    */
   #findNamed(headers: Headers): Subscription {
     const name = this.#nameOf(headers);
@@ -207,7 +207,7 @@ export class Subscriptions {
     for (const subscription of this.#open.values()) {
       if (subscription.parts.number === number) return toSettled(subscription, eventId);
     }
-    return undefined; // of a subscription that has ended
+    return undefined; // its subscription has ended
   }
 
   /** The eventId of an ACK or NACK. If `message-id` names the subscription, clients give `eventId` too. */

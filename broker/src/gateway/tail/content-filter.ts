@@ -18,7 +18,7 @@ const noJson = Symbol("no JSON");
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Caches the parsed contents of recent events, so that thousands of tails parse each one once. A value may take 50 times the memory of its text.
+ * Caches the parsed contents of recent events, so that thousands of tails parse each content once. A value may take 50 times the memory of its text.
  * The cache keeps neither events nor batches in memory.
  */
 class RecentContents {

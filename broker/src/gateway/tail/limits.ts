@@ -25,7 +25,7 @@ export const filterConditionsMax = 16;
 /** Topics and patterns of one tail. */
 export const tailTopicsMax = 100;
 
-/** Bytes of encoded events that are kept for all tails. A longer event is kept until the next one. */
+/** Bytes of encoded events that are kept for all tails. An event that is longer is kept until the next event is encoded. */
 export const encodingsBytesMax = 8 * 1024 * 1024;
 
 /** Bytes counted for each encoded event in addition to its encoding, for the objects that hold it. */
@@ -34,5 +34,5 @@ export const encodingOverheadBytes = 512;
 /** Bytes of the contents that are kept as parsed JSON for all tails with a filter. */
 export const parsedBytesMax = 128 * 1024;
 
-/** Bytes counted for each of these contents in addition to its text. */
+/** Bytes counted for each parsed content in addition to its text. */
 export const parsedOverheadBytes = 128;

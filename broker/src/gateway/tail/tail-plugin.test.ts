@@ -311,7 +311,7 @@ test("buffers a bounded number of bytes for a client that reads nothing, and end
   await expect.poll(() => tailed.ended).toEqual(["stalled", "a"]);
 });
 
-test("ends when its node cannot read events at two heartbeats in a row", async () => {
+test("ends a tail whose node cannot read events at two heartbeats in a row", async () => {
   const tailed = new Tailed();
   tailed.isStuck = true;
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ beatMs: 30 }) });
@@ -321,7 +321,7 @@ test("ends when its node cannot read events at two heartbeats in a row", async (
   expect(tailed.ended).toEqual(["failed", "a"]);
 });
 
-test("wakes its session when a slow client reads again", async () => {
+test("wakes the session of a tail when its slow client reads again", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=a");

@@ -12,7 +12,7 @@ export interface UpgradeRequest {
 
 /**
  * Serves a request as if it had not asked for an upgrade, which a server may ignore (RFC 9110, section 7.8). Java's HTTP client asks for `h2c` with
- * its first request, even if that has a body. The headers go back into the socket without the Upgrade field, for a new parser.
+ * its first request, even if the request has a body. The headers go back into the socket without the Upgrade field, for a new parser.
  */
 export function serveAsPlain(server: Server, { request, socket, head }: UpgradeRequest): void {
   const { method, url, httpVersion, rawHeaders } = request;

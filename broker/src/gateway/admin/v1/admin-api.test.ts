@@ -205,7 +205,7 @@ describe("reads", () => {
 });
 
 describe("orders", () => {
-  it("replay after a dry run, pause, resume, retry and skip", async () => {
+  it("replay events after a dry run, and pause, resume, retry and skip a subscription", async () => {
     const path = `/subscriptions/${ids[0]}`;
     const dry = await call("POST", `${path}/replay?dryRun=true`, { from: 1 });
     expect(dry.body).toEqual({ id: ids[0], events: 2, dryRun: true });
@@ -264,7 +264,7 @@ describe("orders", () => {
     expect((await call("GET", path)).body).not.toHaveProperty("onFailure");
   });
 
-  it("apply to all subscriptions that a search finds, but not to all by mistake", async () => {
+  it("apply to all subscriptions that a search finds, and are refused without a search or all=true", async () => {
     for (const query of ["", "?prefix=", "?lagMin=0&failingMsMin=0"]) {
       expect((await call("POST", `/subscriptions/pause${query}`)).status).toBe(400);
     }

@@ -92,7 +92,7 @@ function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
   });
 }
 
-/** Everything that is not cheap takes turns with the calls of the other interfaces. */
+/** The kind of an expensive call, whose limit it shares with the calls of the other interfaces. */
 function expenseOf(name: AdminOperationName, { query, body }: CallValues): Expense {
   if (name === "getEvent") return query.proof === true ? "proof" : "read";
   if (body.url !== undefined) return "receiver";
@@ -101,7 +101,7 @@ function expenseOf(name: AdminOperationName, { query, body }: CallValues): Expen
 }
 
 function operationEntries(): readonly (readonly [AdminOperationName, AdminOperation])[] {
-  return Object.entries(adminOperations) as [AdminOperationName, AdminOperation][]; // Its own keys.
+  return Object.entries(adminOperations) as [AdminOperationName, AdminOperation][]; // The keys of the table.
 }
 
 type CallValues = Pick<AdminCall, "params" | "query" | "body">;

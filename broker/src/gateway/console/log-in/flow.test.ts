@@ -18,7 +18,7 @@ test.each([
   [".evil.example", "/one/console/"],
   ["/a\r\nset-cookie: a=b", "/one/console/"],
   [`/${"x".repeat(1024)}`, "/one/console/"],
-])("after a log-in, the view %j is at %s", (view, place) => {
+])("sends a browser that asked for the view %j to %s after its log-in", (view, place) => {
   expect(toPlace(view, "https://events.example.org/one/console")).toBe(place);
 });
 

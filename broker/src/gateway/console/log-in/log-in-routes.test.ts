@@ -74,7 +74,7 @@ test.each<[string, Principal, number, string]>([
   expect(answer.cookies.includes("__Host-stele_session=a.b.c")).toBe(status === 303);
 });
 
-test("reports a log-in that the provider refused with its address, but not one with a wrong state", async () => {
+test("reports the client's address to the broker if the provider refuses a log-in, but not if the state is wrong", async () => {
   const noted: unknown[] = [];
   const refuseLogIn: Broker["refuseLogIn"] = (reason, { address }) => {
     noted.push([reason, address]);

@@ -205,7 +205,7 @@ describe("SUBSCRIBE and UNSUBSCRIBE", () => {
   });
 });
 
-describe("the other packets", () => {
+describe("acknowledgements, PINGREQ, DISCONNECT and AUTH", () => {
   it.each<[string, ProtocolVersion, object]>([
     ["40 02 0001", 4, { type: "puback", packetId: 1, reasonCode: 0 }],
     ["50 03 0001 97", 5, { type: "pubrec", packetId: 1, reasonCode: 0x97 }],

@@ -15,7 +15,7 @@ const flagsOfType: Readonly<Record<number, number>> = {
 };
 
 /**
- * Decodes a client's packet. `version` is that of its CONNECT; a CONNECT itself names its version.
+ * Decodes a client's packet. `version` comes from the client's CONNECT, and is ignored for a CONNECT.
  * @throws PacketError with the reason code of MQTT 5.0.
  */
 export function decodePacket(frame: Frame, version: ProtocolVersion): ClientPacket {

@@ -30,7 +30,7 @@ export function decodeUnsubscribe(reader: ByteReader, version: ProtocolVersion):
   return { type: "unsubscribe", packetId, filters, properties };
 }
 
-/** Limits the filters of a packet to those that a session may have: each costs the broker work. */
+/** Limits a packet to as many filters as a session may have: each costs the broker work. */
 function checkCount(countBefore: number): void {
   if (countBefore < sessionFiltersMax) return;
   throw new PacketError(QUOTA_EXCEEDED, `a packet with more than ${sessionFiltersMax} topic filters`);

@@ -40,7 +40,7 @@ describe("cutting bytes into packets", () => {
     expect(framer.pendingBytes).toBe(0);
   });
 
-  it("stops when the taker returns false, and continues from there", () => {
+  it("stops when take returns false, and resume continues with the next packet", () => {
     const framer = new Framer(1000);
     const types: number[] = [];
     const takeOne = ({ type }: Frame): boolean => {

@@ -4,7 +4,7 @@ import mqttPacket, { type Packet } from "mqtt-packet";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import { whenClosed } from "../../testing/when-closed.ts";
 
-/** A connection that sends bytes as they are and reads packets with another implementation's parser. */
+/** A connection that sends any bytes, and reads packets with another implementation's parser. */
 export class RawClient {
   readonly #socket: Socket;
   readonly #version: 4 | 5;

@@ -4,7 +4,7 @@ import type { Broker } from "../../../engine/broker.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { CountedLog } from "./counted-log.ts";
 
-/** One connection, which is being served once its constructor returns. */
+/** One connection. Its constructor begins to serve it. */
 export interface Connected {
   /** Tells the client that the broker stops, and closes. */
   endByStop(): void;
@@ -52,7 +52,7 @@ export class Connections {
     this.#open.add(this.#create(stream, caller, (closed) => void this.#open.delete(closed)));
   }
 
-  /** A connection of that address was closed, because there are {@link ConnectionsOptions.connectionsMax} already. */
+  /** Logs that a connection from `address` was closed, because {@link ConnectionsOptions.connectionsMax} are open. */
   refused(address: string | undefined): void {
     const { connectionsMax, protocol } = this.options;
     this.#refusals.add({ address, connectionsMax, setting: `${protocol.toLowerCase()}ConnectionsMax` });

@@ -77,7 +77,7 @@ export class Intake<Unit> {
     return this.#isClosed;
   }
 
-  /** Whether the client waits for the broker, or is reading what waits for it. Such a client does not count as silent. */
+  /** Whether the client waits for the broker, or is reading what the broker sent. Such a client does not count as silent. */
   isAwaited(): boolean {
     return this.#isBlocked || (!this.outbox.hasRoom && this.outbox.hasMoved());
   }
@@ -93,7 +93,7 @@ export class Intake<Unit> {
     this.#isStopped = true;
   }
 
-  /** Counts the bytes that it holds against the memory that connections share. */
+  /** Counts the bytes that this connection holds against the memory that connections share. */
   count(): void {
     const { cutter, keptBytes } = this.#parts;
     if (!this.#isClosed) this.#unfinished.hold(cutter.heldBytes + keptBytes());

@@ -7,13 +7,13 @@ export const unreadBytesMax = 64 * 1024 * 1024;
 /** Unfinished packets and frames of fewer bytes do not count against the memory that connections share. */
 export const unfinishedBytesMin = 4 * 1024;
 
-/** Bytes counted for each extension of a waiting publish in addition to its characters: it may have thousands of headers or properties of two bytes each. */
+/** Bytes counted for each extension of a waiting publish in addition to its characters: a publish may have a thousand very short ones. */
 export const keptExtensionBytes = 128;
 
 /** Filters of one connection that do not count against the shared memory. */
 export const uncountedFiltersMax = 16;
 
-/** Bytes counted for each further filter, whatever its levels: the session, the session's index and the group's index each hold it. */
+/** Bytes counted for each filter beyond `uncountedFiltersMax`: the session, the session's index and the group's index each hold it. */
 export const keptFilterBytes = 2_048;
 
 /** Topics that one connection may open in a minute by publishing to them. */

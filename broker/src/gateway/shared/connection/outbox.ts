@@ -11,7 +11,7 @@ export class Outbox {
   #heldBytes = 0;
   /** Called once the system has taken the held bytes. */
   #awaited: (() => void)[] = [];
-  /** Writes with such callbacks that the system has not taken yet. */
+  /** Writes with `onAccepted` callbacks that the system has not taken yet. */
   #awaitedWrites = 0;
   #settled: Deferred<void> | undefined;
   #writtenBytes = 0;

@@ -29,7 +29,7 @@ export class Submitter {
   #count = 0;
   /** Number of the publish that was submitted and has no place yet; undefined for none. */
   #placing: number | undefined;
-  /** Whether that publish opens its topic: then the others wait until it has settled. */
+  /** Whether the publish `#placing` opens its topic: then the others wait until it has settled. */
   #isOpening = false;
   readonly #placement: Placement;
 
@@ -87,7 +87,7 @@ export class Submitter {
     return promise;
   }
 
-  /** The connection has ended: what waits is refused. */
+  /** Call it when the connection has ended. Refuses the publishes that wait. */
   close(): void {
     this.#refuse(new BrokerError("busy", { details: "the connection ended before the publish was submitted" }));
   }
@@ -104,7 +104,7 @@ export class Submitter {
     broker.submit(caller, { ...call, placement: this.#placement }, settle);
   }
 
-  /** The next publish may be submitted. */
+  /** Lets the next publish be submitted. */
   #placed(): void {
     this.#placing = undefined;
     this.#submitted?.resolve();
@@ -128,7 +128,7 @@ export class Submitter {
     this.#submitWithRoom();
   }
 
-  /** Tries again whenever there may be room: the protocols cannot ask a client to come back later. */
+  /** Submits the waiting order once there is room: the protocols cannot ask a client to come back later. */
   #submitWithRoom(): void {
     const order = this.#order;
     if (order === undefined || !this.#hasRoom(order)) return;
@@ -147,7 +147,7 @@ export class Submitter {
     try {
       return broker.whenRoom(caller, calls, () => this.#submitWithRoom());
     } catch {
-      return true; // the submission says why
+      return true; // the submission reports the error
     }
   }
 

@@ -35,7 +35,7 @@ export function escapeHeader(
   return escapeText(text, version);
 }
 
-/** Escapes what the version has an escape for, and leaves the rest as it is. */
+/** Escapes the characters for which the version has an escape, and no others. */
 export function escapeText(text: string, version: Version): string {
   if (version === "1.0") return text;
   return text.replaceAll(version === "1.1" ? /[\n:\\]/g : /[\r\n:\\]/g, (character) => codes[character] ?? character);

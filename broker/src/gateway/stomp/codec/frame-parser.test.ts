@@ -179,7 +179,7 @@ it("ignores bodies in 1.0", () => {
   expect(read("BEGIN\ntransaction:1\n\nhello\0", { version: "1.0" })[0]).toMatchObject({ command: "BEGIN" });
 });
 
-it("stops when the consumer returns false, and continues later", () => {
+it("stops when the consumer returns false, and resume continues with the next frame", () => {
   const parser = new FrameParser(limits);
   const taken: string[] = [];
   const take = ({ command }: ClientFrame): boolean => {

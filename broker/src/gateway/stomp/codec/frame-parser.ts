@@ -59,7 +59,7 @@ export class FrameParser {
     return this.#pending.heldLength;
   }
 
-  /** The negotiated version. Frames before it is set are read by the rules of CONNECT. */
+  /** Sets the negotiated version. Frames before that are read by the rules of CONNECT. */
   use(version: Version): void {
     this.#version = version;
   }
@@ -231,7 +231,7 @@ export class FrameParser {
   }
 }
 
-/** Decodes each line by itself: a part of a longer string would keep all of that in memory for as long as a header is kept. */
+/** Decodes each line by itself: a line cut from a longer string would keep the whole string in memory for as long as its header is kept. */
 function toLines(bytes: Buffer): readonly string[] {
   const lines: string[] = [];
   for (let start = 0; start < bytes.length; ) {
@@ -242,7 +242,7 @@ function toLines(bytes: Buffer): readonly string[] {
   return lines;
 }
 
-/** An end of line of 1.2 may begin with a carriage return, and so may that of a CONNECT, whose version is not known yet. */
+/** Removes a carriage return, with which an end of line may begin in 1.2, and in a CONNECT, whose version is not known yet. */
 function withoutReturn(line: string): string {
   return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
@@ -253,7 +253,7 @@ function splitHeader(line: string): readonly [string, string] {
   throw new FrameError(`${JSON.stringify(line.slice(0, 100))} is no header: a header is name:value`);
 }
 
-/** Quotes nothing: a line may be a part of the passcode, and the message gets into the log. */
+/** The error quotes nothing: a line may be a part of the passcode, and the message gets into the log. */
 function splitConnectHeader(line: string): readonly [string, string] {
   const header = findHeaderIn(line);
   if (header !== undefined) return header;

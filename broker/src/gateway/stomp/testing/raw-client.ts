@@ -15,7 +15,7 @@ export interface FrameFields {
   readonly [header: string]: string;
 }
 
-/** A connection that sends bytes as they are, and reads frames with a parser of its own, without escapes. */
+/** A connection that sends any bytes, and reads frames with a parser of its own, without escapes. */
 export class RawClient {
   readonly #socket: Socket;
   #unread: Buffer = Buffer.alloc(0);

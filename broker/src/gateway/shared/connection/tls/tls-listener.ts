@@ -53,7 +53,7 @@ export class TlsListener implements Listener {
     this.#connections.endAll();
   }
 
-  /** See {@link RenewedCertificate}. */
+  /** Reloads the certificate, see {@link RenewedCertificate.reload}. */
   reload(): void {
     this.#certificate.reload(this.#server);
   }
