@@ -3,7 +3,7 @@ import { parseTopicName } from "../domain/topic-name.ts";
 import type { Store } from "./store.ts";
 import { blockOf, group, otherGroup, topicOf } from "./store-examples.contract.ts";
 
-/** The part of the store's contract about the topics of a tenant. */
+/** The part of the store's contract about lists of topics: those of a tenant, and those that grow meanwhile. */
 export function testNameRanges(store: () => Store): void {
   it("lists and counts the topics in ranges of names, and compares names by character codes", async () => {
     // The order of a dictionary would ignore punctuation, and put small letters before capital ones.
@@ -24,5 +24,19 @@ export function testNameRanges(store: () => Store): void {
     expect(await page(Number.MAX_SAFE_INTEGER, 9)).toEqual([4]);
     expect(await store().listTopics(group, { offset: 0, limit: 9, ranges: [] })).toEqual({ total: 0, topics: [] });
     expect(await store().listTopics(otherGroup, { offset: 0, limit: 9, ranges })).toEqual({ total: 0, topics: [] });
+  });
+
+  it("lists as many topics as it counts, up to the limit, while topics are opened", async () => {
+    const names = Array.from({ length: 60 }, (_, index) => parseTopicName(`a/${index + 1}`));
+    const ranges = [{ from: "a/", before: "a0" }];
+    for (let at = 0; at < names.length; at += 3) {
+      const opened = names.slice(at, at + 3).map((name, index) => topicOf(name, at + index + 1));
+      const [all, some] = await Promise.all([
+        store().listTopics(group, { offset: 0, limit: 40 }),
+        store().listTopics(group, { offset: 0, limit: 40, ranges }),
+        store().applyBlocks(group, [blockOf(at / 3 + 1, { opened })]),
+      ]);
+      for (const { total, topics } of [all, some]) expect(topics).toHaveLength(Math.min(total, 40));
+    }
   });
 }

@@ -158,8 +158,7 @@ export class SqlIndex {
   async listTopics(groupId: GroupId, { ranges, ...page }: TopicQuery): Promise<TopicPage> {
     if (ranges !== undefined) return this.#listTopicsIn(groupId, { ...page, ranges });
     const rows = await this.#read(this.#queries.listTopics.bind({ groupId, ...page }));
-    const total = await this.#countTopics(this.#database, groupId);
-    return { total, topics: this.#topicsOf(rows) };
+    return this.#toPage(rows, page, await this.#countTopics(this.#database, groupId));
   }
 
   /** The prefix ends with a slash. "0" is the next character, so the range contains exactly the names with the prefix. */
@@ -345,7 +344,13 @@ export class SqlIndex {
     const some = topicsIn(this.#shared, groupId, ranges);
     const rows = await some.selectAll().orderBy("ordinal").limit(limit).offset(offset).execute();
     const counted = await some.select(({ fn }) => fn.countAll<number | string>().as("total")).executeTakeFirstOrThrow();
-    return { total: Number(counted.total), topics: this.#topicsOf(rows) };
+    return this.#toPage(rows, { offset, limit }, Number(counted.total));
+  }
+
+  /** A page that is not full ends the list: topics that were opened between its query and the count do not count. */
+  #toPage(rows: readonly TopicRow[], { offset, limit }: Omit<TopicQuery, "ranges">, counted: number): TopicPage {
+    const total = rows.length < limit ? Math.min(counted, offset + rows.length) : counted;
+    return { total, topics: this.#topicsOf(rows) };
   }
 
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
