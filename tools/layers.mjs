@@ -94,7 +94,12 @@ function folderPatterns(name, allowed) {
   const foreign = Object.keys(workspaces).filter((other) => !allowed.includes(`@${other}`));
   const outside = ["@stele/eth/node", "node:*", "node:*/**", ...builtinModules, ...outsidePackages, "**/lib/system/**"];
   const pure = pureFolders.includes(name)
-    ? [restriction(outside, `broker/src/${name} receives the outside as ports.`)]
+    ? [
+        restriction(
+          outside,
+          `broker/src/${name} may import no modules of Node.js, no packages and no lib/system: it gets the clock, the disk and the network as ports.`,
+        ),
+      ]
     : [];
   return [
     ...folders.map((other) => restriction(folderGroup(other), message)),
@@ -175,7 +180,7 @@ const consoleRules = {
     "react/rules-of-hooks": "error",
     "react/exhaustive-deps": "error",
     "react/react-in-jsx-scope": "off",
-    // Roles such as status and search are on the elements that lay them out.
+    // We set roles such as status and search on the element that the layout has anyway, such as a <p> or a <form>, not on a tag of their own.
     "jsx-a11y/prefer-tag-over-role": "off",
     // A scrolling element must be reachable by keyboard.
     "jsx-a11y/no-noninteractive-tabindex": "off",

@@ -6,8 +6,8 @@ import type { FromWorker } from "./messages.ts";
 export type Post = (message: FromWorker, handedOver?: readonly ArrayBuffer[]) => void;
 
 /**
- * Messages to the owner besides answers: each block in one message, which also confirms the submissions accepted before it, so that a publish costs one message
- * each way.
+ * Messages that the chain's worker sends to the thread that started it, apart from answers to its calls. The message with a block also confirms the
+ * transactions accepted before it, so a publish costs one message in each direction.
  */
 export class OwnerFeed {
   readonly #post: Post;
@@ -31,7 +31,7 @@ export class OwnerFeed {
   reportBlock(block: Block, receipts: readonly Uint8Array[]): void {
     if (!this.#isOn) return;
     const encoded = encodeCommittedBlock(block, receipts);
-    // Made by `encodeCommittedBlock`, whose memory is never shared.
+    // `encodeCommittedBlock` returns an array that is alone in its buffer, so the buffer can be transferred.
     this.#post({ kind: "block", block: encoded, accepted: this.#takeAccepted() }, [encoded.buffer as ArrayBuffer]);
   }
 

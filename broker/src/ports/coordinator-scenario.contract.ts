@@ -20,7 +20,7 @@ export interface CoordinatorFixture {
 
 /** Duration of memberships, in milliseconds. */
 export const lastsMs = 3_600_000;
-/** How long before the end of a membership a test looks at it, in milliseconds. Long, because a database's clock advances during the calls. */
+/** A test checks that a membership still lasts this many milliseconds before its end. Long, because a database's clock advances during the calls. */
 export const nearEndMs = 60_000;
 export const both = [group, otherGroup];
 export const noMember = expect.objectContaining({ name: "BrokerError", code: 200207 });
@@ -71,7 +71,7 @@ export class CoordinatorScenario {
     await this.#begun.elapse(durationMs);
   }
 
-  /** Joins a member that delivers the groups. */
+  /** Makes a node a member that can deliver the groups. */
   async join(id: NodeId, groups: readonly GroupId[] = both): Promise<void> {
     expect(await this.one.join({ id, address: addressOf(id) }, lastsMs)).toBe("joined");
     expect(await this.one.renew(id, { lastsMs, groups })).toBe(true);

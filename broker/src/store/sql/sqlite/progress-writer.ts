@@ -15,7 +15,7 @@ export class ProgressWriter {
     this.#queries = createProgressQueries(database);
   }
 
-  /** Returns the ids without a row of the given epoch. Does not change a row that is already further. */
+  /** Returns the ids of the `rows` whose subscription is not stored with that epoch. Does not change a stored row that is already further. */
   async save(rows: readonly ProgressRow[], letters: readonly DeadLetterTable[]): Promise<readonly string[]> {
     return this.#database.transaction().execute(async (transaction) => {
       const refused: string[] = [];
@@ -31,7 +31,7 @@ export class ProgressWriter {
     });
   }
 
-  /** Inserts the letters after the stored cursor. */
+  /** Inserts those dead letters whose position is after the stored cursor of their subscription. */
   async #insertPassed(
     transaction: Transaction<Schema>,
     rows: readonly ProgressRow[],
