@@ -147,7 +147,7 @@ describe("a broker on another chain", () => {
     }
   });
 
-  it("proves all of its events in one program, and none under the hash of another block", async () => {
+  it("gives a proof of each event that is accepted with the hash of its block and refused with the hash of another block", async () => {
     for (const eventId of eventIds) {
       const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
       const proof = answer.json();

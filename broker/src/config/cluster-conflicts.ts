@@ -20,7 +20,7 @@ export function clusterConflicts(config: Config): readonly string[] {
     ...sharingConflicts(config),
     ...addressConflicts(config).map(
       (reason) =>
-        `${advertisedAddress} must be given, host:port: ${reason}, and other nodes must know this one by name`,
+        `${advertisedAddress} must be set to host:port, because ${reason} and clients need an address at which they reach this node`,
     ),
   ];
 }

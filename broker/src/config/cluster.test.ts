@@ -37,17 +37,17 @@ describe("settings of several nodes", () => {
     [
       "port 0 without an advertised address",
       { STELE_PORT: "0" },
-      "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_PORT is 0, and other nodes must know this one by name",
+      "STELE_ADVERTISED_ADDRESS must be set to host:port, because STELE_PORT is 0 and clients need an address at which they reach this node",
     ],
     [
       "the host 0.0.0.0 without an advertised address",
       { STELE_HOST: "0.0.0.0" },
-      "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_HOST is 0.0.0.0, and other nodes must know this one by name",
+      "STELE_ADVERTISED_ADDRESS must be set to host:port, because STELE_HOST is 0.0.0.0 and clients need an address at which they reach this node",
     ],
     [
       "the host :: without an advertised address",
       { STELE_HOST: "::" },
-      "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_HOST is ::, and other nodes must know this one by name",
+      "STELE_ADVERTISED_ADDRESS must be set to host:port, because STELE_HOST is :: and clients need an address at which they reach this node",
     ],
     [
       "two passwords",

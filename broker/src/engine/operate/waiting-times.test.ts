@@ -27,7 +27,7 @@ function find(all: Parameters<typeof findWaitingTimes>[0], silent: readonly numb
 
 const at = (block: number, index = 0) => ({ groupId: defaultGroupId, from: toPosition(block, index) });
 
-it("gives the time of each block, asks for a block once, and gives undefined if nothing waits or the group is unknown", async () => {
+it("finds the time of the block of each oldest waiting event, reads each block once, and gives undefined if none waits or the group is unknown", async () => {
   const none = { groupId: defaultGroupId, from: undefined };
   const unknown = { groupId: parseGroupId("other"), from: toPosition(3, 0) };
   const found = await find([at(7), none, at(5, 2), unknown, at(7, 9)]);

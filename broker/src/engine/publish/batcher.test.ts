@@ -124,7 +124,7 @@ function publishMany(count: number): Promise<readonly string[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => engine.publish(index % 2 === 0 ? "a" : "b", "x")));
 }
 
-describe("many callers that come back together", () => {
+describe("many callers that publish again at the same moment", () => {
   it("share two transactions, each topic in order", async () => {
     const { sizes } = await startNarrow(1_000_000);
     for (const name of ["a", "b"]) await engine.broker.open(topic(name));

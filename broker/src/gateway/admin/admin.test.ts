@@ -103,7 +103,7 @@ describe("health", () => {
     [[notReady], 503, "not ready"],
     [[notReady, { ...notReady, groupId: "3" }], 503, "not ready"],
   ] as const)(
-    "ready names the groups that are not ready and why, and is 503 if none is ready: %j",
+    "/health/ready says which groups are not ready and why, and answers 503 if none is ready: %j",
     async (groups, status, text) => {
       await using server = await serve({ health: () => groups });
       const response = await fetch(`${server.url}/health/ready`);
