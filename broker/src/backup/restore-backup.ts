@@ -8,7 +8,7 @@ import { markRestored, markUnfinished } from "./restored.ts";
 
 /**
  * Copies a backup to a new data folder, and compares each file with the manifest. A broker that starts on this folder makes no deliveries.
- * @throws Error that says what to do, after removing what was copied.
+ * If it fails, it removes the copied files, and the folder if it made it. @throws Error that says what to do.
  */
 export async function restoreBackup(from: string, to: string, now: () => number): Promise<Manifest> {
   const source = resolve(from);

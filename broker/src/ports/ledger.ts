@@ -124,9 +124,9 @@ export interface LedgerBlock extends BlockRef {
 }
 
 /**
- * One step of `follow`. `reorganised` is the last step: a block from an earlier step, or one announced as final, is no longer on the chain. `common`
- * is the newest block that `follow` returned, or began after, and that is still on the chain; undefined if the ledger does not know such a block. The
- * follower then compares its own blocks with the chain.
+ * One step of `follow`. `reorganised` is the last step: a block from an earlier step, or one announced as final, is no longer on the chain. `common` is
+ * the newest block still on the chain among those that `follow` returned and the one it began after. If the ledger knows none of them, `common` is
+ * undefined, and the follower compares its own blocks with the chain.
  */
 export type LedgerStep =
   | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }

@@ -101,7 +101,7 @@ function closeGuard(guard: DatabaseSyncInstance): void {
 
 /**
  * Releases the lock last: until then no other process may write. With `keepsLog` the guard stays open until the thread ends, since statements that are not
- * collected yet keep the database open after its close. The end of a thread closes what was opened last first, so the writer before the guard.
+ * collected yet keep the database open after its close. The end of a thread closes databases in reverse order of opening: the writer before the guard.
  */
 function closeAll({ database, guard, lock }: OpenFiles, { keepsLog = false }: CloseOptions = {}): void {
   try {

@@ -62,8 +62,8 @@ function decoded(content: string): string {
 }
 
 /**
- * Publishes to every topic, and reads what the broker delivers to a new subscription that starts with the first event, and to the one of before the
- * fault. Compares both with what was promised, and with each other.
+ * Publishes to every topic. Reads the events that the broker delivers to a new subscription from the first event on, and to the subscription made before
+ * the fault. Compares both with the acknowledged events, and with each other.
  * @throws Wrong; NotReady as soon as the broker is not ready.
  */
 export async function expectDelivered(client: Client, promised: Promised, options: DeliveryOptions): Promise<void> {
