@@ -19,21 +19,21 @@ function connect(url: string) {
 describe("the embedded chain over HTTP, read with viem", () => {
   const running = useWorld(embeddedWorld);
 
-  /** Opens a topic and publishes one event. Returns a viem client, and what the chain knows of the topic. */
+  /** Opens a topic and publishes one event. Returns a viem client, the topic's state, and its contract, registry and logs on the chain. */
   async function publishOne(topic: string) {
     const { client, broker } = running();
     await client.open(topic);
     await client.publish(topic, "in stone");
     const state = await client.state(topic);
     const chain = connect(broker.url);
-    const address = state.topicAddress as `0x${string}`; // INTERFACE.md, TopicInfo: a hex string with the prefix.
+    const address = state.topicAddress as `0x${string}`; // INTERFACE.md, TopicInfo: a hex string with the prefix 0x.
     const registry = await chain.readContract({ address, abi: topicAbi, functionName: "registry" });
     const published = { address: registry, args: { topic: address }, ...eventsPublished } as const;
     const logs = await chain.getContractEvents({ ...published, fromBlock: 0n });
     return { chain, state, address, registry, published, logs };
   }
 
-  it("block number, block, logs and receipt of a published event agree with state", async () => {
+  it("the block number, block, log and receipt of a published event agree with the topic's state", async () => {
     const { chain, state, address, registry, logs } = await publishOne("chain/1");
     expect(logs).toHaveLength(1);
     const [log] = logs;
@@ -48,7 +48,7 @@ describe("the embedded chain over HTTP, read with viem", () => {
     expect(inReceipt?.args).toMatchObject({ ...log?.args, topic: getAddress(address) });
   });
 
-  it("the topic's contract answers calls", async () => {
+  it("eth_call to a topic's contract returns the topic's name and sequence", async () => {
     const { chain, state, address } = await publishOne("chain/2");
     const contract = { address, abi: topicAbi } as const;
     expect(await chain.readContract({ ...contract, functionName: "name" })).toBe("chain/2");
@@ -57,11 +57,12 @@ describe("the embedded chain over HTTP, read with viem", () => {
 
   it("a call that reverts returns error code 3, as geth does", async () => {
     const { chain, address } = await publishOne("chain/3");
+    // 0x43d726d6 is close(), which a topic's contract does not have.
     const call = chain.request({ method: "eth_call", params: [{ to: address, data: "0x43d726d6" }, "latest"] });
     await expect(call).rejects.toMatchObject({ cause: { code: 3, data: expect.stringMatching(/^0x/) } });
   });
 
-  it("refuses transactions and makes no block", async () => {
+  it('eth_sendRawTransaction returns the error "method not found" and makes no block', async () => {
     const { chain } = await publishOne("chain/4");
     const before = await chain.getBlockNumber();
     const sending = chain.sendRawTransaction({ serializedTransaction: "0x02f86c01" });
@@ -110,7 +111,7 @@ describe("the embedded chain over HTTP, read with viem", () => {
 describe("the setting chainEndpoint", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_CHAIN_ENDPOINT: "off" } });
 
-  it("off: /chain returns 404, and neither the banner nor GET / names it", async () => {
+  it("off: /chain returns 404, and neither the banner nor GET / mentions /chain", async () => {
     const { client, broker } = running();
     await expect(connect(broker.url).getBlockNumber()).rejects.toMatchObject({ status: 404 });
     expect(broker.stderr()).not.toMatch(/^ {2}Chain /m);

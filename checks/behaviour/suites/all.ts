@@ -9,8 +9,8 @@ import { describeSubscriptions } from "./subscriptions.ts";
 import { describeTopics } from "./topics.ts";
 import { describeWildcards } from "./wildcards.ts";
 
-/** Quick retries, so that a receiver that recovers is soon called again. */
-const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
+/** Short waits between attempts: the broker soon calls a receiver that has recovered. */
+const shortBackoff = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
 
 /** The order matters: describeTopics needs a broker without topics, and describeNamesAndContent expects all topics on one page. */
 const onOneBroker = [
@@ -22,13 +22,13 @@ const onOneBroker = [
   describeRestart,
 ];
 
-/** Runs every suite on a world. Suites without special settings share one broker, since its start takes longest. */
+/** Runs every suite on a world. The suites without special settings share one broker, because starting a broker takes longest. */
 export function describeBehaviour(world: World): void {
   describe.skipIf(world.isAvailable === false)(world.name, () => {
     afterAll(async () => world.close?.());
 
     describe("on one broker", () => {
-      const running = useWorld(world, { env: quick });
+      const running = useWorld(world, { env: shortBackoff });
       for (const describeSuite of onOneBroker) describeSuite(world, running);
     });
     describeSettings(world);

@@ -6,13 +6,13 @@ import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { listTopics } from "../../faults/support/replay.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-/** Largest difference between a chain's clock and ours, in milliseconds: anvil's clock lags by the duration of its start. */
+/** Largest difference between a chain's clock and ours, in milliseconds: anvil's clock lags by the time that anvil takes to start. */
 const chainClockMsMax = 30_000;
 
 /** Every operation of INTERFACE.md on every transport: results have exactly the documented fields. */
 export function describeOperations(world: World, running: () => RunningWorld): void {
   describe(`operations on the ${world.name}`, () => {
-    // Each transport has its own topics.
+    // Transports can run concurrently, because each has its own topics.
     describe.each(doorNames)("by %s", { concurrent: world.isSlow }, (doorName) => {
       describeDoor(doorName, running);
     });
@@ -118,7 +118,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     }
   });
 
-  it("subscribe returns an identifier and starts callbacks, unSubscribe returns true and ends them", async () => {
+  it("subscribe returns an identifier and starts callbacks; unSubscribe returns true and removes the subscription", async () => {
     await door.call("open", { topic: named("called") });
     const id = take("subscribe", await door.call("subscribe", { topic: named("called"), url: receiver.url }));
     expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);

@@ -10,18 +10,18 @@ import { idsOf, publishAtOnce, publishMany } from "./publishes.ts";
 interface Context {
   readonly world: RunningWorld;
   readonly receive: (behaviour?: Behaviour) => Promise<Receiver>;
-  /** Checks what the admin listing says. */
-  readonly listed: (check: () => Promise<void>) => Promise<void>;
+  /** Runs a check of the admin listing. In a cluster, repeats it until it holds. */
+  readonly checkListing: (check: () => Promise<void>) => Promise<void>;
 }
 
 type Check = () => Promise<void>;
 
-/** What survives a restart. The function prepares before the restart, and returns the check for after it. */
+/** A test of what survives a restart. `prepare` runs before the restart, and returns the check that runs after it. */
 type Survival = readonly [name: string, prepare: (context: Context) => Promise<Check>];
 
 const survivals: readonly Survival[] = [
   ["the admin listing counts pending and notified events, before and after a restart", keepsCounts],
-  ["a subscription receives, in order, events from before and after the broker was down", continues],
+  ["a subscription receives, in order, the events published before and after a restart", continuesInOrder],
   ["a subscription that a 410 suspended continues from its cursor when it is resumed after a restart", staysSuspended],
   ["a closed topic stays closed after a restart", staysClosed],
 ];
@@ -31,13 +31,13 @@ export function describeRestart(world: World, running: () => RunningWorld): void
   describe(`a restart on the ${world.name}`, () => {
     const test = world.isSlow ? it.concurrent : it;
     // In a cluster, the counts of another node's subscriptions lag in the listing.
-    const listed = world.isCluster === true ? untilHolds : (check: Check) => check();
+    const checkListing = world.isCluster === true ? untilHolds : (check: Check) => check();
     const receive = useReceivers();
     const checks = new Map<string, Check>();
     beforeAll(async () => {
-      const context = { world: running(), receive, listed };
-      const prepare = async ([name, survives]: Survival) => checks.set(name, await survives(context));
-      await Promise.all(survivals.map(prepare));
+      const context = { world: running(), receive, checkListing };
+      const prepareOne = async ([name, prepare]: Survival) => checks.set(name, await prepare(context));
+      await Promise.all(survivals.map(prepareOne));
       await context.world.stop();
       await context.world.resume();
     });
@@ -50,7 +50,7 @@ export function describeRestart(world: World, running: () => RunningWorld): void
   });
 }
 
-async function keepsCounts({ world, receive, listed }: Context): Promise<Check> {
+async function keepsCounts({ world, receive, checkListing }: Context): Promise<Check> {
   const receiver = await receive();
   await world.client.open("counted/a");
   await world.client.open("counted/b");
@@ -68,15 +68,15 @@ async function keepsCounts({ world, receive, listed }: Context): Promise<Check> 
     expect(await world.client.findSubscription(byName)).toMatchObject(name);
     expect(await world.client.findSubscription(byPattern)).toMatchObject(pattern);
   };
-  await listed(expectCounts);
+  await checkListing(expectCounts);
   return async () => {
-    await listed(expectCounts);
+    await checkListing(expectCounts);
     await receiver.resume();
     await receiver.waitForCount(17);
   };
 }
 
-async function continues({ world, receive }: Context): Promise<Check> {
+async function continuesInOrder({ world, receive }: Context): Promise<Check> {
   const receiver = await receive();
   await world.client.open("continued/1");
   const id = await world.client.subscribe({ topic: "continued/1", url: receiver.url });
@@ -93,7 +93,7 @@ async function continues({ world, receive }: Context): Promise<Check> {
   };
 }
 
-async function staysSuspended({ world, receive, listed }: Context): Promise<Check> {
+async function staysSuspended({ world, receive, checkListing }: Context): Promise<Check> {
   const receiver = await receive();
   await world.client.open("gone");
   const subscriptionId = await world.client.subscribe({ topic: "gone", url: receiver.url });
@@ -106,7 +106,7 @@ async function staysSuspended({ world, receive, listed }: Context): Promise<Chec
   return async () => {
     const third = await publishMany(world.client, "gone", 1);
     const entry = { notifiedEventCount: "2", notifyingEventCount: "4", subscribeId: subscriptionId };
-    await listed(async () => {
+    await checkListing(async () => {
       expect(await world.client.findSubscription(subscriptionId)).toMatchObject(entry);
     });
     expect(receiver.attempts).toHaveLength(3);

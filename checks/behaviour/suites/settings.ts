@@ -15,7 +15,7 @@ const env = {
 
 /** Settings that change the interface. */
 export function describeSettings(world: World): void {
-  describe("all settings of the interface at once", () => {
+  describe("all settings that change the interface, on one broker", () => {
     const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });
     describeNames(world, running);
     describeLimits(world, running);
@@ -128,7 +128,7 @@ function describeNoCoordination(world: World): void {
 }
 
 function describeLimits(world: World, running: () => RunningWorld): void {
-  describe(`limits by settings on the ${world.name}`, () => {
+  describe(`configured limits on the ${world.name}`, () => {
     it("contentBytesMax and extensionsBytesMax accept the limit and refuse one byte more", async () => {
       const { client } = running();
       await client.open("bounded");

@@ -127,7 +127,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(entry).toMatchObject({ notifyingEventCount: "0", interfaceType: "RESTful" });
     });
 
-    test("accepts its identifier in upper case too", async () => {
+    test("accepts the identifier in upper case too", async () => {
       const { client } = running();
       await client.open("continued/3");
       const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:65535/" });
@@ -209,7 +209,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(await client.findSubscription(subscriptionId)).toMatchObject({ interfaceType: "JsonRPC" });
     });
 
-    test("a JsonRPC callback is retried after an error, or an answer that is not a response", async () => {
+    test("a JsonRPC callback is retried after a JSON-RPC error, and after a body that is no JSON-RPC response", async () => {
       const { client } = running();
       const bodies = ['{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', "ok", ""];
       const receiver = await receive((attempt, response) => {
@@ -225,7 +225,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual([first, first, first, first, second]);
     });
 
-    test.each([24, 64])("a secret of %i bytes signs callbacks as Standard Webhooks 1.0 says", async (bytes) => {
+    test.each([24, 64])("a secret of %i bytes signs callbacks as Standard Webhooks 1.0 specifies", async (bytes) => {
       const key = Buffer.alloc(bytes, "secret");
       const secret = `whsec_${key.toString("base64")}`;
       const { client } = running();

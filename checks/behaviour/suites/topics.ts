@@ -48,7 +48,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect(page.topicInfoList).toHaveLength(Math.min(23, pageSize));
     });
 
-    it("list without pageIndex and pageSize returns the first 10", async () => {
+    it("list without pageIndex and pageSize returns the first 10 topics", async () => {
       for (const name of doorNames) {
         const door = openDoor(running().client.http, name);
         expect(take("list", await door.call("list"))).toMatchObject({ pageIndex: 0, pageSize: 10, total: 23 });
@@ -80,7 +80,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect((await client.state("closed/2")).sequenceNumber).toBe(1);
     });
 
-    test("a closed topic can be subscribed to, and its events replayed", async () => {
+    test("a subscription to a closed topic with OFFSET_FIRST receives its events", async () => {
       const { client } = running();
       const receiver = await receive();
       const eventId = await openWithEvent(client, "closed/3");
@@ -89,7 +89,7 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect((await receiver.waitForCount(1))[0]?.eventId).toBe(eventId);
     });
 
-    test("open reopens a closed topic with its history, and its subscriptions continue", async () => {
+    test("opening a closed topic again keeps its history, and its subscriptions continue", async () => {
       const { client } = running();
       const receiver = await receive();
       const eventId = await openWithEvent(client, "closed/4");

@@ -21,7 +21,7 @@ const topics = [
   "$SYS/a/c",
 ].filter((topic) => !topic.endsWith("/"));
 
-/** Each filter, and the topics above that it matches by MQTT 5.0, section 4.7. */
+/** Each filter, with those of the topics above that it matches by MQTT 5.0, section 4.7. */
 const filters: readonly (readonly [string, readonly string[]])[] = [
   ["a", ["a"]],
   ["a/#", ["a", "a/b", "a/b/c", "a/x/c", "a//c"]],
@@ -41,7 +41,7 @@ const filters: readonly (readonly [string, readonly string[]])[] = [
   ["a b/+", ["a b/c d"]],
 ];
 
-/** A topic that is opened later, and the filters that match it. */
+/** A topic that is opened after the events of all others, and the filters that match it. */
 const lastTopic = "zz/last";
 const filtersOfLast = ["#", "+/+", "+/#"];
 
@@ -49,10 +49,10 @@ const filtersOfLast = ["#", "+/+", "+/#"];
 export function describeWildcards(world: World, running: () => RunningWorld): void {
   describe(`wildcards on the ${world.name}`, () => {
     const receive = useReceivers();
-    // A call may reach a node that has not indexed the newest event yet.
-    const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
+    // In a cluster, a call may reach a node that has not indexed the newest event yet.
+    const checkListing = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
 
-    it("each filter receives the events of exactly the topics that it matches, also of topics opened later", async () => {
+    it("each filter receives the events of exactly the topics that it matches, even of topics that are opened later", async () => {
       const { client } = running();
       const subscribed = [];
       await client.open("a");
@@ -78,7 +78,7 @@ export function describeWildcards(world: World, running: () => RunningWorld): vo
         filter,
         expected.length + (filtersOfLast.includes(filter) ? 1 : 0),
       ]);
-      await listed(async () => {
+      await checkListing(async () => {
         const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.entries(node));
         const found = new Map(entries);
         expect(found.size).toBe(entries.length);
