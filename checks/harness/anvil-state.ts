@@ -21,7 +21,7 @@ export function readState(dump: string): ChainState {
   return { text, height: Number(state.best_block_number), isConsistent: isConsistent(state) };
 }
 
-/** True if no account's nonce is higher than its listed transactions explain. The list may also have transactions of removed blocks. */
+/** True if no listed sender has a higher nonce than its transactions explain. A lower one is possible: the list may have transactions of removed blocks. */
 function isConsistent({ accounts, transactions }: DumpedState): boolean {
   const counts = new Map<string, number>();
   for (const { from, nonce } of transactions.map(({ info }) => info)) {

@@ -7,7 +7,7 @@ import { type ChainState, readState } from "./anvil-state.ts";
 export interface AnvilOptions {
   /** Seconds between blocks. Without it, anvil makes a block for each transaction at once. */
   readonly blockTimeS?: number;
-  /** The file that anvil reads its state from at start and writes it to at stop. */
+  /** Where anvil reads its state when it starts, and writes it when it stops. */
   readonly state?: AnvilState;
   /** The port to listen on; without it, a free one. */
   readonly port?: number;

@@ -17,17 +17,17 @@ export class ClusterNode implements AsyncDisposable {
   /** Its advertised address. */
   readonly address: string;
   readonly proxies: NodeOptions["proxies"];
-  readonly #parts: NodeOptions;
+  readonly #options: NodeOptions;
   #isFrozen = false;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
-  constructor(parts: NodeOptions) {
-    this.address = parts.address;
-    this.proxies = parts.proxies;
-    this.#parts = parts;
+  constructor(options: NodeOptions) {
+    this.address = options.address;
+    this.proxies = options.proxies;
+    this.#options = options;
   }
 
-  /** True also while it is frozen. */
+  /** Also true while the node is frozen. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
@@ -49,18 +49,18 @@ export class ClusterNode implements AsyncDisposable {
     return this.broker.url;
   }
 
-  /** Options for a test that starts the node itself and expects it to fail. */
+  /** For a test that starts the broker of this node without `start`. */
   get options(): { readonly dataDir: string; readonly env: Readonly<Record<string, string>> } {
-    return { dataDir: this.#parts.dataDir, env: this.#parts.env };
+    return { dataDir: this.#options.dataDir, env: this.#options.env };
   }
 
-  /** Starts it and waits until it is ready. */
+  /** Starts the node and waits until it is ready. */
   async start(): Promise<void> {
     await this.launch();
     await until(`the node ${this.address} is ready`, () => this.client.isReady(), { timeoutMs: readyMs });
   }
 
-  /** Starts it and waits for its banner. Its group may not be ready yet. */
+  /** Starts the node and waits for its banner. Its group may not be ready yet. */
   async launch(): Promise<void> {
     const broker = await startBroker(this.options);
     this.#running = { broker, client: new Client(broker.url) };
@@ -93,11 +93,11 @@ export class ClusterNode implements AsyncDisposable {
     for (const proxy of Object.values(this.proxies)) await proxy[Symbol.asyncDispose]();
   }
 
-  async #end(way: (broker: BrokerProcess) => Promise<Exit>): Promise<Exit> {
+  async #end(stopBroker: (broker: BrokerProcess) => Promise<Exit>): Promise<Exit> {
     const { broker, client } = this.#live;
     this.#running = undefined;
     this.#isFrozen = false;
-    const exit = await way(broker);
+    const exit = await stopBroker(broker);
     await client[Symbol.asyncDispose]();
     return exit;
   }

@@ -22,15 +22,15 @@ export interface ClusterOptions {
   readonly group?: Partial<Omit<ChainGroup, "endpoints" | "privateKey">>;
   /** Seconds between blocks. Without it, anvil makes a block for each transaction at once. */
   readonly blockTimeS?: number;
-  /** Whether the chain's node keeps its state when it stops. Its clock is then up to a second late. */
+  /** Whether the chain node keeps its state when it stops. If so, its clock is up to a second behind. */
   readonly isChainKept?: boolean;
-  /** How nodes reach their chain; HTTP by default. */
+  /** How nodes reach the chain; HTTP by default. */
   readonly protocol?: "http" | "ws";
   /** The advertised address of each node; by default its port on the loopback address. */
   readonly addressOf?: (index: number) => string;
-  /** The database that the nodes share; by default one on a server of their own. */
+  /** The database that the nodes share; by default, the cluster starts a server for it. */
   readonly database?: Database;
-  /** Seed of the random choice of a node for each call. */
+  /** Seed of the cluster's `random`, which also picks a node for each call. */
   readonly seed?: number;
 }
 
@@ -39,9 +39,9 @@ const nodeCountDefault = 3;
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
-/** Seconds between blocks when `killChain` tries again, because too many blocks had come. */
+/** Seconds between blocks when `killChain` tries again after too many blocks came. */
 const slowBlockTimeS = 1;
-/** Nothing listens on this port: proxies connect to it while the chain's node is down. The node restarts on any free port. */
+/** Nothing listens on this port. Proxies connect to it while the chain node is down, because that node restarts on any free port. */
 const closedPort = 1;
 
 interface ClusterContext {
@@ -108,7 +108,7 @@ export class Cluster implements AsyncDisposable {
     return this.#anvil;
   }
 
-  /** Sends each call to a random one of the nodes that ran at its first use. `stop` and `resume` replace it. */
+  /** Sends each call to a random node of those that ran when the client was created. After `stop` or `resume`, there is a new client. */
   get client(): Client {
     this.#client ??= new Client(
       new SpreadClient(
@@ -158,13 +158,13 @@ export class Cluster implements AsyncDisposable {
     return node;
   }
 
-  /** Starts every stopped node at once and waits until all are ready. */
+  /** Starts all stopped nodes at once, and waits until they are ready. */
   async resume(): Promise<void> {
     await Promise.all(this.nodes.filter(({ isRunning }) => !isRunning).map((node) => node.start()));
     await this.#forgetClient();
   }
 
-  /** Stops all nodes cleanly at once. Returns the first exit whose code is not 0, else the first exit. */
+  /** Stops all nodes at once and cleanly. Returns the first exit whose code is not 0, else the first exit. */
   async stop(): Promise<Exit> {
     await this.#forgetClient();
     const exits = await Promise.all(this.running.map((node) => node.stop()));
@@ -172,13 +172,13 @@ export class Cluster implements AsyncDisposable {
     return exits.find(({ code }) => code !== 0) ?? first;
   }
 
-  /** Stops the chain's node cleanly: it loses its transaction pool, and its state unless `isChainKept` is set. */
+  /** Stops the chain node cleanly: it loses its transaction pool, and its state unless `isChainKept` is set. */
   async stopChain(): Promise<void> {
     await this.#anvil?.stop();
     this.#anvil = undefined;
   }
 
-  /** Kills the chain's node when it has `lostMin` to `lostMax` unsaved blocks. It loses them and its transaction pool. */
+  /** Kills the chain node when it has `lostMin` to `lostMax` unsaved blocks. It loses them and its transaction pool. */
   async killChain({ lostMin, lostMax }: { readonly lostMin: number; readonly lostMax: number }): Promise<void> {
     const { anvil } = this;
     const height = async (): Promise<number> => Number(await anvil.request("eth_blockNumber"));
@@ -186,7 +186,7 @@ export class Cluster implements AsyncDisposable {
       const saved = await height();
       await anvil.save();
       await until("the chain has unsaved blocks", async () => (await height()) >= saved + lostMin);
-      // No block may come between reading the height and the kill.
+      // No block may come between the reading of the height and the kill.
       await anvil.request("evm_setIntervalMining", [0]);
       if ((await height()) <= saved + lostMax) break;
       await anvil.request("evm_setIntervalMining", [slowBlockTimeS]);
@@ -195,7 +195,7 @@ export class Cluster implements AsyncDisposable {
     this.#anvil = undefined;
   }
 
-  /** Starts the chain's node, on its saved state if it has one. */
+  /** Starts the chain node, from its saved state if it has one. */
   async resumeChain(): Promise<void> {
     this.#anvil ??= await startAnvil(this.#context.anvilOptions);
   }

@@ -22,13 +22,13 @@ export interface HttpSender extends AsyncDisposable {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }
 
-/** No test has more than a hundred callers at once. */
+/** Further calls wait for a connection. */
 const connectionsMax = 128;
 const timeoutDefaultMs = 60_000;
 
 export interface HttpClientOptions {
   readonly timeoutMs?: number;
-  /** Local address of its connections; by default the system chooses. */
+  /** Local address of the connections; by default the system chooses. */
   readonly localAddress?: string | undefined;
 }
 

@@ -12,13 +12,13 @@ export class Lines {
     this.#wake();
   }
 
-  /** No more lines come. */
+  /** Marks the end: no more reports come. */
   end(): void {
     this.#isEnded = true;
     this.#wake();
   }
 
-  /** The next line of that kind; lines of other kinds stay. @throws Error if the client reports an error instead, or has ended. */
+  /** Waits for a report of this kind and removes it; reports of other kinds stay. @throws Error if the client reports an error instead, or has ended. */
   async next(what: string): Promise<Line> {
     for (;;) {
       const line = this.#take(what);

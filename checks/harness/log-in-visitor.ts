@@ -7,7 +7,7 @@ export interface VisitorAnswer {
   readonly body: string;
 }
 
-interface Asked {
+interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -23,7 +23,7 @@ export class LogInVisitor {
   readonly jars = new Map<string, Map<string, string>>();
 
   /** Sends one request and follows no redirect. */
-  async ask(url: string, { method = "GET", headers = {} }: Asked = {}): Promise<VisitorAnswer> {
+  async ask(url: string, { method = "GET", headers = {} }: RequestOptions = {}): Promise<VisitorAnswer> {
     const { hostname } = new URL(url);
     const jar = this.jars.get(hostname) ?? new Map<string, string>();
     this.jars.set(hostname, jar);
@@ -39,18 +39,18 @@ export class LogInVisitor {
 
   /** Follows redirects until one leads to an address that begins with `until`, and returns that address. */
   async follow(url: string, until: string): Promise<string> {
-    let place = url;
+    let address = url;
     for (let count = 0; count < redirectsMax; count += 1) {
-      const { status, headers, body } = await this.ask(place);
-      if (headers.location === undefined) throw new Error(`${place} answers ${status}: ${body}`);
-      place = new URL(headers.location, place).href;
-      if (place.startsWith(until)) return place;
+      const { status, headers, body } = await this.ask(address);
+      if (headers.location === undefined) throw new Error(`${address} answers ${status}: ${body}`);
+      address = new URL(headers.location, address).href;
+      if (address.startsWith(until)) return address;
     }
-    throw new Error(`too many redirects: ${place}`);
+    throw new Error(`too many redirects: ${address}`);
   }
 }
 
-export function send(url: string, { method = "GET", headers = {} }: Asked = {}): Promise<VisitorAnswer> {
+export function send(url: string, { method = "GET", headers = {} }: RequestOptions = {}): Promise<VisitorAnswer> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers: { connection: "close", ...headers } }, (response) => {
       text(response).then(

@@ -1,4 +1,4 @@
-/** Addresses 127.1.0.1 to 127.1.255.254. Addresses in 127.0 are left to tests that name one. */
+/** Addresses 127.1.0.1 to 127.1.255.254. Tests that name an address use 127.0.*.*. */
 const hostsPerNetwork = 254;
 const networks = 256;
 /** Linux has all addresses of 127.0.0.0/8; other systems only 127.0.0.1. */

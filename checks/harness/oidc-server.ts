@@ -17,8 +17,8 @@ const algorithm = "ES256";
 const tokenSecondsDefault = 600;
 
 /**
- * A certified OpenID Connect provider, at another site than the tests' brokers: `localhost` is not 127.0.0.1. It logs in everyone who enters
- * a name, and puts that name into the token's claim `roles`.
+ * A certified OpenID Connect provider. For a browser it is another site than the tests' brokers: `localhost` is not 127.0.0.1. It logs in everyone
+ * who enters a name, and puts that name into the token's claim `roles`.
  */
 export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
@@ -29,7 +29,7 @@ export class OidcServer implements AsyncDisposable {
   claims: Readonly<Record<string, unknown>> = {};
   /** Requests whose path starts with this text get no answer. */
   silent: string | undefined;
-  /** Account to log in without a form. */
+  /** If set, the provider logs in this account without a form. */
   account: string | undefined;
   readonly #provider: Provider;
   readonly #server: Server;

@@ -51,7 +51,7 @@ export class Database {
     this.#url = url;
   }
 
-  /** URL for a broker: over TCP to a port of this machine, which may be a proxy's. */
+  /** URL for a broker: it names a TCP port of this machine, by default the server's; a proxy's port is possible. */
   address(port: number = this.server.port): string {
     return `postgres://stele@127.0.0.1:${port}/${this.#url.split("/").at(-1) ?? ""}`;
   }

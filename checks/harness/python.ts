@@ -5,7 +5,7 @@ import { Script } from "./script.ts";
 const chosen = process.env["CHECKS_PYTHON"];
 const python = chosen ?? "python3";
 
-/** Debian's own Python, which sees the packages of apt-get. With CHECKS_DEBIAN_PYTHON=required, a missing library fails the tests. */
+/** Debian's own Python, which finds the packages that apt-get installs. With CHECKS_DEBIAN_PYTHON=required, a missing library fails the tests. */
 export const debianPython = "/usr/bin/python3";
 const isDebianRequired = process.env["CHECKS_DEBIAN_PYTHON"] === "required";
 

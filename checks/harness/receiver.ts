@@ -22,9 +22,9 @@ export interface Attempt {
   readonly kind: "RESTful" | "JsonRPC";
   readonly subscriptionId: string;
   readonly event: EventBody;
-  /** The caller that made the connection; undefined if the receiver cannot find out. */
+  /** The broker that made the connection; undefined if the receiver cannot find out. */
   readonly caller: string | undefined;
-  /** Time of arrival, of `performance.now()`. */
+  /** Time of arrival, by `performance.now()`. */
   readonly receivedAt: number;
   /** Whether the answer was 2xx and was sent completely. */
   isAccepted: boolean;
@@ -54,7 +54,7 @@ export interface Receiver extends AsyncDisposable {
 
 export interface ReceiverOptions {
   readonly behaviour?: Behaviour;
-  /** Finds the caller of a new connection by the ports of its ends. */
+  /** Finds the broker that made a new connection by the ports of the connection's ends. */
   readonly callerOf?: CallerOf;
 }
 
@@ -176,7 +176,7 @@ interface CallbackBody {
 }
 
 function toAttempt(message: IncomingMessage, { body, caller }: Pick<Attempt, "body" | "caller">): Attempt {
-  // The checks of callbacks test the shape.
+  // Other checks test the shape.
   const parsed = JSON.parse(body.toString()) as CallbackBody | { readonly params: CallbackBody };
   const isRpc = "params" in parsed;
   const { subscriptionId, event } = isRpc ? parsed.params : parsed;

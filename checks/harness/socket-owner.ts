@@ -14,7 +14,7 @@ export interface Ends {
 export const canFindSocketOwner = existsSync(table);
 
 /**
- * The process of `pids` that made a connection; undefined if none of them did, or if that process has ended. It compares the ports of both ends,
+ * The process of `pids` that made a connection; undefined if none of them did, or if that process has ended. Compares the ports of both ends,
  * because the system uses one local port for several connections with different targets.
  */
 export function findSocketOwner({ from, to }: Ends, pids: readonly number[]): number | undefined {
@@ -44,6 +44,6 @@ function linkOf(file: string): string {
   try {
     return readlinkSync(file);
   } catch {
-    return ""; // It was closed meanwhile.
+    return ""; // The process has closed the file meanwhile.
   }
 }

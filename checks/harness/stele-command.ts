@@ -39,7 +39,7 @@ export function runStele(args: readonly string[], options: CommandOptions = {}):
     stderr += text;
     onStderr?.(stderr, (signal) => child.kill(signal));
   });
-  child.stdin.on("error", () => {}); // It may end without reading.
+  child.stdin.on("error", () => {}); // The command may end without reading its input.
   child.stdin.end(input);
   return new Promise((resolve, reject) => {
     child.once("error", reject);

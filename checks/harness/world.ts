@@ -8,7 +8,7 @@ import { until } from "./until.ts";
 /** Starts brokers on one kind of chain. The behaviour suites are functions of a world, so that each world runs all of them. */
 export interface World {
   readonly name: string;
-  /** Its chain makes blocks at intervals, so each change takes a while. Independent tests run concurrently. */
+  /** The chain makes blocks at intervals, so each change takes a while. Therefore independent tests run concurrently. */
   readonly isSlow: boolean;
   /** Calls go to several nodes that share a database. */
   readonly isCluster?: boolean;
@@ -32,13 +32,13 @@ export interface RunningWorld extends AsyncDisposable {
   /** The only broker, or the first node. */
   readonly broker: BrokerProcess;
   readonly brokers: readonly BrokerProcess[];
-  /** Address of each node as in the listing, sorted. */
+  /** Address of each node as in the admin listing, sorted. */
   readonly addresses: readonly string[];
   /** The broker's data folder. @throws Error in a cluster, where each node has its own. */
   readonly dataDir: string;
   /** Stops the broker as an operator does. Its data remains, and an external chain keeps running. */
   stop(): Promise<Exit>;
-  /** Restarts it on the same data. */
+  /** Restarts the broker on the same data. */
   resume(): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ class BrokerWorld implements RunningWorld {
   readonly #folder = createTempFolder();
   readonly #options: WorldOptions;
   readonly #anvil: Anvil | undefined;
-  #parts: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
+  #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
   constructor(options: WorldOptions, anvil?: Anvil) {
     this.#options = options;
@@ -98,11 +98,11 @@ class BrokerWorld implements RunningWorld {
   }
 
   get client(): Client {
-    return this.#running.client;
+    return this.#live.client;
   }
 
   get broker(): BrokerProcess {
-    return this.#running.broker;
+    return this.#live.broker;
   }
 
   get brokers(): readonly BrokerProcess[] {
@@ -118,8 +118,8 @@ class BrokerWorld implements RunningWorld {
   }
 
   async stop(): Promise<Exit> {
-    const { broker, client } = this.#running;
-    this.#parts = undefined;
+    const { broker, client } = this.#live;
+    this.#running = undefined;
     await client[Symbol.asyncDispose]();
     return broker.stop();
   }
@@ -129,19 +129,19 @@ class BrokerWorld implements RunningWorld {
     const address = addressOf === undefined ? {} : { STELE_ADVERTISED_ADDRESS: addressOf(0) };
     const broker = await startBroker({ dataDir: this.dataDir, env: { ...env, ...address } });
     const client = new Client(broker.url);
-    this.#parts = { broker, client };
+    this.#running = { broker, client };
     await until("the broker is ready", () => client.isReady());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#parts?.client[Symbol.asyncDispose]();
-    await this.#parts?.broker[Symbol.asyncDispose]();
+    await this.#running?.client[Symbol.asyncDispose]();
+    await this.#running?.broker[Symbol.asyncDispose]();
     await this.#anvil?.stop();
     this.#folder[Symbol.dispose]();
   }
 
-  get #running(): { readonly broker: BrokerProcess; readonly client: Client } {
-    if (this.#parts === undefined) throw new Error("the broker is stopped");
-    return this.#parts;
+  get #live(): { readonly broker: BrokerProcess; readonly client: Client } {
+    if (this.#running === undefined) throw new Error("the broker is stopped");
+    return this.#running;
   }
 }
