@@ -22,7 +22,7 @@ const find = (index: number, id: string) =>
   cluster.run(cluster.node(index).broker.operator.getSubscription(testCaller, id));
 const attemptsAt = async (index: number, id: string) => (await find(index, id)).attempts.map(({ reason }) => reason);
 
-/** Orders a retry at a node, which takes ownership of the subscription for it. */
+/** Orders a retry at a node. The node first takes ownership of the subscription. */
 async function retryAt(index: number, id: string): Promise<void> {
   const { operator } = cluster.node(index).broker;
   await cluster.run(operator.orderSubscription(testCaller, id, { order: { kind: "retry" }, isDryRun: false }));

@@ -27,7 +27,7 @@ let lines: AuditLine[];
 let engine: TestEngine;
 let operator: Operator;
 /** Called before the store moves a subscription. */
-let moves: (key: { readonly id: string }) => Promise<void>;
+let beforeMove: (key: { readonly id: string }) => Promise<void>;
 beforeEach(async () => {
   lines = [];
   const apiKeys = new MemoryApiKeys();
@@ -37,11 +37,11 @@ beforeEach(async () => {
     await apiKeys.insertApiKey({ ...own, ...times }, 10);
   }
   const auditLog = { write: (line: AuditLine) => void lines.push(line), findTrouble: () => undefined };
-  moves = async () => {};
+  beforeMove = async () => {};
   const memory = createMemoryStore();
   const store = withCalls(memory, {
     moveSubscription: async (key, ...rest) => {
-      await moves(key);
+      await beforeMove(key);
       return memory.moveSubscription(key, ...rest);
     },
   });
@@ -102,7 +102,7 @@ it("audits an order under its kind, and does not audit a dry run", async () => {
   ]);
 });
 
-it("audits orders for dead letters, with the eventId that they name, and who lists dead letters", async () => {
+it("audits orders for dead letters with the eventId that they name, and each listing of dead letters", async () => {
   const [id] = (await subscribeTwice()) as [string];
   await operator.listDeadLetters(by("admin"), id, page);
   await operator.orderSubscription(by("admin"), id, {
@@ -125,7 +125,7 @@ it("audits orders for dead letters, with the eventId that they name, and who lis
   await expect(operator.orderSubscription(by("client"), id, { order, isDryRun: false })).rejects.toThrow("not allowed");
 });
 
-it("audits each subscription that an order for a search changed", async () => {
+it("writes one pair of audit lines for each subscription that an order for a search changes", async () => {
   const made = await subscribeTwice();
   await settle(operator.orderSubscriptions(by("admin"), {}, { ...pause, ...page }));
   for (const id of made) {
@@ -138,7 +138,7 @@ it("audits each subscription that an order for a search changed", async () => {
 it("audits an order before it changes anything, and each result as soon as it is known", async () => {
   const made = await subscribeTwice();
   const { promise: late, resolve } = createDeferred<void>();
-  moves = async (key) => {
+  beforeMove = async (key) => {
     expect(lines).toContainEqual(expect.objectContaining({ outcome: "begun", subscriptionId: key.id }));
     if (key.id === made[1]) await late;
   };
@@ -164,7 +164,7 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
     { changed: "topic, secret, batch, url" },
     { events: 0, unmatched: 0 },
   ],
-])("audits %j with its place or changed fields, and its events, but no secret", async (order, begun, more) => {
+])("audits %j with its place, changed fields and number of events, but no secret", async (order, begun, more) => {
   const [id] = (await subscribeTwice()) as [string];
   await engine.running.calls.open(by("client"), { topic: "b", groupId: undefined });
   await publish();
@@ -180,14 +180,14 @@ it.each<[SubscriptionOrder, Partial<AuditLine>, Partial<AuditLine>]>([
 
 it("audits why an order failed", async () => {
   const [id] = (await subscribeTwice()) as [string];
-  moves = async () => {
+  beforeMove = async () => {
     throw new BrokerError("storeUnreachable");
   };
   await expect(settle(operator.orderSubscription(by("admin"), id, pause))).rejects.toThrow();
   expect(lines).toMatchObject([{ outcome: "begun" }, { action: "pause", outcome: "failed", code: 200_207 }]);
 });
 
-it("audits what an operator reads, and every order and read that a client is refused", async () => {
+it("audits each read of an operator, and each refused order and read of a client", async () => {
   const [id] = (await subscribeTwice()) as [string];
   const client = by("client");
   const refused = { principal: "client", outcome: "refused", code: 100_702 };
@@ -218,7 +218,7 @@ it("audits what an operator reads, and every order and read that a client is ref
   await operator.listGroups(admin, page);
   await operator.listNodes(admin, page);
   operator.listFigures(admin);
-  const looks = [
+  const first = [
     "list subscriptions",
     "show subscription",
     "list sessions",
@@ -227,5 +227,5 @@ it("audits what an operator reads, and every order and read that a client is ref
     "list events",
     "show event",
   ];
-  expect(lines.map(({ action }) => action)).toEqual([...looks, "list groups", "list nodes", "list figures"]);
+  expect(lines.map(({ action }) => action)).toEqual([...first, "list groups", "list nodes", "list figures"]);
 });

@@ -34,7 +34,7 @@ interface Audited {
   readonly subject?: AuditSubject;
 }
 
-/** Audits what operators read, and every call that they are refused. `AuditedOrders` and `RoleOrders` audit the orders that are carried out. */
+/** Audits what operators read, and every call that the broker refuses. `AuditedOrders` and `RoleOrders` audit the orders that it carries out. */
 export class AuditedOperator implements Operator {
   readonly #calls: Operator;
   readonly #trail: AuditTrail;
@@ -46,78 +46,78 @@ export class AuditedOperator implements Operator {
 
   searchSubscriptions(caller: Caller, call: SearchCall, page: PageCall): Promise<Page<ListedSubscription>> {
     const audited = { caller, action: "list subscriptions", subject: { groupId: call.groupId } };
-    return this.#look(audited, () => this.#calls.searchSubscriptions(caller, call, page));
+    return this.#auditRead(audited, () => this.#calls.searchSubscriptions(caller, call, page));
   }
 
   getSubscription(caller: Caller, id: string): Promise<SubscriptionDetails> {
     const audited = { caller, action: "show subscription", subject: { subscriptionId: id } };
-    return this.#look(audited, () => this.#calls.getSubscription(caller, id));
+    return this.#auditRead(audited, () => this.#calls.getSubscription(caller, id));
   }
 
   listDeadLetters(caller: Caller, id: string, page: PageCall): Promise<Page<DeadLetter>> {
     const audited = { caller, action: "list dead letters", subject: { subscriptionId: id } };
-    return this.#look(audited, () => this.#calls.listDeadLetters(caller, id, page));
+    return this.#auditRead(audited, () => this.#calls.listDeadLetters(caller, id, page));
   }
 
   orderSubscription(caller: Caller, id: string, call: OrderCall): Promise<OrderResult> {
     const audited = { caller, action: call.order.kind, subject: { subscriptionId: id } };
-    return this.#ask(audited, () => this.#calls.orderSubscription(caller, id, call));
+    return this.#auditRefusal(audited, () => this.#calls.orderSubscription(caller, id, call));
   }
 
   orderSubscriptions(caller: Caller, call: SearchCall, rest: OrderCall & PageCall): Promise<Page<OrderResult>> {
     const audited = { caller, action: rest.order.kind, subject: { groupId: call.groupId } };
-    return this.#ask(audited, () => this.#calls.orderSubscriptions(caller, call, rest));
+    return this.#auditRefusal(audited, () => this.#calls.orderSubscriptions(caller, call, rest));
   }
 
   searchSessions(caller: Caller, call: SessionsCall, page: PageCall): Promise<Page<SessionView>> {
     const audited = { caller, action: "list sessions", subject: { groupId: call.groupId } };
-    return this.#look(audited, () => this.#calls.searchSessions(caller, call, page));
+    return this.#auditRead(audited, () => this.#calls.searchSessions(caller, call, page));
   }
 
   getSession(caller: Caller, id: string): Promise<SessionView> {
     const audited = { caller, action: "show session", subject: { sessionId: id } };
-    return this.#look(audited, () => this.#calls.getSession(caller, id));
+    return this.#auditRead(audited, () => this.#calls.getSession(caller, id));
   }
 
   searchTopics(caller: Caller, call: TopicsCall, page: PageCall): Promise<Page<Topic>> {
     const audited = { caller, action: "list topics", subject: { groupId: call.groupId } };
-    return this.#look(audited, () => this.#calls.searchTopics(caller, call, page));
+    return this.#auditRead(audited, () => this.#calls.searchTopics(caller, call, page));
   }
 
   getTopic(caller: Caller, name: string, groupId: string | undefined): Promise<TopicDetails> {
     const audited = { caller, action: "show topic", subject: { groupId, topic: name } };
-    return this.#look(audited, () => this.#calls.getTopic(caller, name, groupId));
+    return this.#auditRead(audited, () => this.#calls.getTopic(caller, name, groupId));
   }
 
   listEvents(caller: Caller, call: EventsCall): Promise<Page<PlacedEvent>> {
     const audited = { caller, action: "list events", subject: { groupId: call.groupId, topic: call.topic } };
-    return this.#look(audited, () => this.#calls.listEvents(caller, call));
+    return this.#auditRead(audited, () => this.#calls.listEvents(caller, call));
   }
 
   getEvent(caller: Caller, call: EventCall): Promise<PlacedEvent> {
-    return this.#look({ caller, action: "show event", subject: call }, () => this.#calls.getEvent(caller, call));
+    return this.#auditRead({ caller, action: "show event", subject: call }, () => this.#calls.getEvent(caller, call));
   }
 
   getProof(caller: Caller, call: EventCall): Promise<PlacedProof> {
-    return this.#look({ caller, action: "show proof", subject: call }, () => this.#calls.getProof(caller, call));
+    return this.#auditRead({ caller, action: "show proof", subject: call }, () => this.#calls.getProof(caller, call));
   }
 
   listGroups(caller: Caller, page: PageCall): Promise<Page<GroupView>> {
-    return this.#look({ caller, action: "list groups" }, () => this.#calls.listGroups(caller, page));
+    return this.#auditRead({ caller, action: "list groups" }, () => this.#calls.listGroups(caller, page));
   }
 
   listSkippedEntries(caller: Caller, groupId: string, page: PageCall): Promise<Page<SkippedEntry>> {
     const audited = { caller, action: "list skipped entries", subject: { groupId } };
-    return this.#look(audited, () => this.#calls.listSkippedEntries(caller, groupId, page));
+    return this.#auditRead(audited, () => this.#calls.listSkippedEntries(caller, groupId, page));
   }
 
   listBlocks(caller: Caller, groupId: string | undefined, page: PageCall): Promise<Page<BlockView>> {
     const audited = { caller, action: "list blocks", subject: { groupId } };
-    return this.#look(audited, () => this.#calls.listBlocks(caller, groupId, page));
+    return this.#auditRead(audited, () => this.#calls.listBlocks(caller, groupId, page));
   }
 
   listNodes(caller: Caller, page: PageCall): Promise<NodePage> {
-    return this.#look({ caller, action: "list nodes" }, () => this.#calls.listNodes(caller, page));
+    return this.#auditRead({ caller, action: "list nodes" }, () => this.#calls.listNodes(caller, page));
   }
 
   listFigures(caller: Caller): readonly Figure[] {
@@ -133,31 +133,31 @@ export class AuditedOperator implements Operator {
   }
 
   listRoles(caller: Caller, page: PageCall): Promise<Page<Role>> {
-    return this.#look({ caller, action: "list roles" }, () => this.#calls.listRoles(caller, page));
+    return this.#auditRead({ caller, action: "list roles" }, () => this.#calls.listRoles(caller, page));
   }
 
   getRole(caller: Caller, name: string): Promise<Role> {
     const audited = { caller, action: "show role", subject: { role: name } };
-    return this.#look(audited, () => this.#calls.getRole(caller, name));
+    return this.#auditRead(audited, () => this.#calls.getRole(caller, name));
   }
 
   setRole(caller: Caller, name: string, rules: readonly AccessRule[]): Promise<Role> {
     const audited = { caller, action: "role set", subject: { role: name } };
-    return this.#ask(audited, () => this.#calls.setRole(caller, name, rules));
+    return this.#auditRefusal(audited, () => this.#calls.setRole(caller, name, rules));
   }
 
   deleteRole(caller: Caller, name: string): Promise<void> {
     const audited = { caller, action: "role delete", subject: { role: name } };
-    return this.#ask(audited, () => this.#calls.deleteRole(caller, name));
+    return this.#auditRefusal(audited, () => this.#calls.deleteRole(caller, name));
   }
 
-  async #look<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {
-    const result = await this.#ask(audited, task);
+  async #auditRead<Result>(audited: Audited, task: () => Promise<Result>): Promise<Result> {
+    const result = await this.#auditRefusal(audited, task);
     this.#trail.recordRead(audited.caller, audited.action, audited.subject);
     return result;
   }
 
-  async #ask<Result>({ caller, action, subject }: Audited, task: () => Promise<Result>): Promise<Result> {
+  async #auditRefusal<Result>({ caller, action, subject }: Audited, task: () => Promise<Result>): Promise<Result> {
     try {
       return await task();
     } catch (error) {

@@ -16,7 +16,7 @@ afterEach(() => engine?.stop());
 
 const slices = { pause: () => Promise.resolve() };
 
-/** A finder over blocks that are written directly to the index: a chain would take too long to make so many. */
+/** Creates a finder, and writes the blocks directly to its index: a chain would take too long to make so many. */
 async function finderOver(blocks: readonly ReturnType<typeof blockOf>[]): Promise<BlockFinder> {
   const store = createMemoryStore();
   await store.applyBlocks(defaultGroupId, blocks, { isFinal: true });

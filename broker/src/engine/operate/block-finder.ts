@@ -13,16 +13,16 @@ const batchesReadMax = 500;
 /** Most bytes of events of one read. */
 const batchBytesReadMax = 2 ** 20;
 
-/** Blocks of the first read: few, since each may be full. */
+/** Blocks of the first read: few, because each may be full. */
 const blocksReadFirst = 64;
-/** Most blocks of one read. After an empty read, the next one covers four times as many. */
+/** Most blocks of one read. After an empty read, the next read covers four times as many, up to this number. */
 const blocksReadMax = 2 ** 20;
 
 /** Most reads of one call. The next page continues where they ended. */
 const blockReadsMax = 64;
 
 export interface BlockFinderOptions {
-  /** The store alone: a list needs no content from the chain. */
+  /** May leave out the content of events: a list needs none. */
   readonly storeWithoutDropped: Pick<Store, "readBatches">;
   readonly groups: Groups;
   readonly eventIds: EventIds;
@@ -82,7 +82,7 @@ export class BlockFinder {
     return { batches, isCut: batches.length >= batchesReadMax || bytes >= batchBytesReadMax };
   }
 
-  /** If the read was cut, it covers one block only. */
+  /** A read that was cut covers one block only, so `isCut` is true for no other block. */
   #toBlocks(batches: readonly EventBatch[], isCut: boolean): readonly BlockView[] {
     const byBlock = new Map<number, EventBatch[]>();
     for (const batch of batches) {

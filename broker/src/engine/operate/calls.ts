@@ -59,7 +59,7 @@ export interface SubscriptionView {
   readonly node: string | undefined;
 }
 
-/** A callback subscription of a list. */
+/** A callback subscription as a list shows it. */
 export interface ListedSubscription extends SubscriptionView {
   /** Time of the block of the oldest event after the cursor; undefined if none waits, or if the chain does not answer in time. */
   readonly waitingSince: number | undefined;
@@ -109,9 +109,9 @@ export interface DeliveryChange extends DeliveryOptionsCall {
   readonly topic?: string | undefined;
   /** A secret belongs to its url: a new url drops the secret, unless this change gives one. */
   readonly url?: string | undefined;
-  /** Null removes the secret; with `generate` the broker makes one. */
+  /** Null removes the secret; `generate` lets the broker make a new one. */
   readonly secret?: string | null | undefined;
-  /** How long the previous secret signs too, in milliseconds, if the url stays the same. */
+  /** How long the previous secret also signs, in milliseconds, if the url stays the same. */
   readonly rotationMs?: number | undefined;
   readonly kind?: WebhookFormat | undefined;
 }
@@ -180,7 +180,7 @@ export interface TopicDetails {
   /** Events in the index. */
   readonly events: number;
   readonly size: TopicBytes;
-  /** The rate; undefined if the chain does not answer, as are `lastEventAt` and `writers`. */
+  /** Undefined if the chain does not answer; then `lastEventAt` and `writers` may be undefined too. */
   readonly rate: TopicRate | undefined;
   /** When the block of the newest event was made. */
   readonly lastEventAt: number | undefined;

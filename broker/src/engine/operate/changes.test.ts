@@ -37,7 +37,7 @@ async function deliveryOf(id: string) {
 }
 
 describe("a change", () => {
-  it("of the url delivers the waiting events there, without the old url's secret", async () => {
+  it("of the url delivers the waiting events to the new url, without the old url's secret", async () => {
     const { sink, clock } = engine;
     sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
     const id = await engine.subscribe("a", { url: "http://down/", secret: secretNamed("s") });

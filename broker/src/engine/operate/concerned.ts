@@ -5,13 +5,13 @@ import type { PendingCounts } from "../query/pending-counts.ts";
 
 /** Events that an order concerns. */
 export interface Concerned {
-  /** Number of matching events that an order skips, repeats or finds waiting; for dead letters, the number that the order removed. */
+  /** Number of matching events that an order skips, repeats or finds waiting; for dead letters, how many of them the order removes. */
   readonly events: number;
-  /** Number of waiting events that the new topic does not match, so that they are never delivered; undefined if the order changes no topic. */
+  /** Number of waiting events that are never delivered because the new topic does not match them; undefined if the order changes no topic. */
   readonly unmatched?: number | undefined;
 }
 
-/** Adds the subscriptions that a move needs counted to `counts`. Once `counts` is read, the returned function gives the result. */
+/** Adds to `counts` what the result of a move needs. After `counts` is read, the returned function gives the result. */
 export function addConcerned(
   counts: PendingCounts,
   current: CallbackSubscription,

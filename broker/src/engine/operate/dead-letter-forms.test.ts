@@ -96,7 +96,7 @@ describe("dead letters of a tenant", () => {
     return { ...testCaller, principal, protocol: "admin" };
   }
 
-  /** Gives acme and globex a subscription each, with one dead letter and the same names. Returns the ids, acme's first. */
+  /** Gives acme and globex one subscription each, with one dead letter. Both tenants use the same names. Returns the ids, acme's first. */
   async function withLetters(): Promise<readonly string[]> {
     const apiKeys = new MemoryApiKeys();
     const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };

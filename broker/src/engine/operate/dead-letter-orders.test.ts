@@ -188,7 +188,7 @@ describe("redeliver", () => {
     );
   });
 
-  it.each([redeliver, discard])("refuses %j while it runs, and delivers each event once", async (second) => {
+  it.each([redeliver, discard])("refuses %j during a redelivery, and delivers each event once", async (second) => {
     const id = await withLetters();
     const accepted = createDeferred<AttemptOutcome>();
     engine.sink.receive("http://receiver/", () => accepted.promise);

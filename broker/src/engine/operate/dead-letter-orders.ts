@@ -58,9 +58,9 @@ interface Done extends Pick<DeadLettersResult, "failure"> {
 }
 
 /**
- * Delivers dead letters again, and discards them. A dead letter is removed after its receiver has accepted the event, so a kill between the two repeats the
- * event. Any node may carry out the order, since workers do not deliver dead letters. Nodes that share a store mark each dead letter as reserved
- * before its attempt.
+ * Delivers dead letters again, or discards them. It removes a dead letter only after the receiver has accepted the event: if the broker is killed in
+ * between, the event is repeated. Any node may carry out the order, because workers do not deliver dead letters. Nodes that share a store mark each dead
+ * letter as reserved before its attempt.
  */
 export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
@@ -77,8 +77,8 @@ export class DeadLetterOrders {
   }
 
   /**
-   * @throws BrokerError 100300 to 100303 for the event; 100702 if the owner may no longer receive it; 100507, also while another order for the
-   * subscription's dead letters runs, at any node: a queue would fill with orders that wait for one receiver.
+   * @throws BrokerError 100300 to 100303 for the event; 100702 if the owner may no longer receive it; 100507, also while another node delivers the same dead
+   * letters, or while this node runs another order for the subscription: a queue would fill with orders that wait for one receiver.
    */
   async carryOut(id: SubscriptionId, order: DeadLetterOrder, run: DeadLetterRun): Promise<OrderResult> {
     if (this.#running.has(id)) throw anotherRuns();
@@ -147,7 +147,7 @@ export class DeadLetterOrders {
     return nodes.some(({ id }) => reserving.has(id));
   }
 
-  /** Undefined if another node has the dead letter. A single node marks nothing: `#running` keeps other orders away. */
+  /** Undefined if another node has reserved the dead letter. A single node marks nothing: `#running` already prevents a second order. */
   async #reserve(letter: DeadLetter): Promise<DeadLetter | undefined> {
     const reservation = await this.#findReservation();
     if (reservation === undefined) return letter;

@@ -11,7 +11,7 @@ import type { Access } from "../access/access.ts";
 import type { Group } from "../group.ts";
 import type { DeliveryChange } from "./calls.ts";
 
-/** How long the previous secret signs too, in milliseconds, unless the order says otherwise. */
+/** How long the previous secret also signs, in milliseconds, unless the order says otherwise. */
 export const rotationMsDefault = 24 * 60 * 60 * 1_000;
 
 export interface DeliveryChangesOptions {

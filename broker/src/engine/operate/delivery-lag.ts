@@ -15,7 +15,7 @@ const measureEveryMs = 10_000;
 
 /** How far this node's deliveries for a group are behind. */
 export interface Lag {
-  /** Most events that wait for one subscription, among the {@link lagSubscriptionsMax} that wait for the oldest events. */
+  /** Most events that wait for one subscription. Counts only the {@link lagSubscriptionsMax} subscriptions that wait for the oldest events. */
   readonly events: number;
   /** Age of the oldest event that waits; undefined if the chain does not give the time of its block. */
   readonly seconds: number | undefined;
@@ -45,7 +45,7 @@ export class DeliveryLag {
     this.#trouble = new ReportedTrouble(options.logger, "delivery lag not measured", "delivery lag measured again");
   }
 
-  /** Never rejects. */
+  /** Measures now, and then every {@link measureEveryMs}. Never rejects. */
   async start(): Promise<void> {
     try {
       this.#lags = await this.#measure();

@@ -27,8 +27,9 @@ function toText(place: PlaceOrder): string {
 }
 
 function listChanged(change: DeliveryChange): string {
+  // The cast is safe: `name` is a key of the object.
   const named = Object.entries(change).flatMap(([name, value]) =>
     value === undefined ? [] : [name as keyof DeliveryChange],
-  ); // The object's own keys.
+  );
   return named.map((name) => apiNames[name] ?? name).join(", ");
 }

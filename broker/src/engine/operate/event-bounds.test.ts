@@ -4,7 +4,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 import type { EventBound } from "./calls.ts";
 
 let engine: TestEngine;
-/** Time of each event's block; index 0 holds that of sequence 1. */
+/** Time of each event's block; index 0 is for sequence 1. */
 const times: number[] = [];
 
 beforeAll(async () => {

@@ -6,11 +6,11 @@ import type { EventBound } from "./calls.ts";
 
 export interface EventBoundsParts {
   readonly group: Pick<Group, "id" | "findHead" | "times">;
-  /** The store, which does not ask the chain for dropped content: a bound needs none. */
+  /** May leave out the content of events: a bound needs none. */
   readonly store: Pick<Store, "readBatches">;
 }
 
-/** The lowest sequence of a topic at or after a bound; the next free sequence if no event is there. @throws BrokerError 200205 for a time. */
+/** The lowest sequence of a topic at or after a bound; the next free sequence if the topic has no such event. @throws BrokerError 200205 for a time. */
 export async function findSequence(
   bound: EventBound,
   { name, sequence }: Pick<Topic, "name" | "sequence">,

@@ -3,7 +3,7 @@ import type { GroupGauge, Metrics } from "../../ports/metrics.ts";
 
 /** Length of an interval, in milliseconds. */
 export const figureIntervalMs = 5_000;
-/** Intervals that are kept: an hour. Each takes about 500 bytes. */
+/** Most intervals in memory: an hour. Each takes about 500 bytes. */
 export const figuresKeptMax = 720;
 
 /** What this node did in one interval. */
@@ -41,7 +41,7 @@ export interface FiguresOptions {
   readonly readLag: () => Pick<Figure, "lagBlocks" | "lagEvents">;
 }
 
-/** Durations in buckets, each an eighth of a doubling wide: a percentile is off by 5 % at most. */
+/** Durations in buckets, each an eighth of a doubling wide: a percentile from 0.5 ms to 60 s is off by 5 % at most. A longer duration counts as 60 s. */
 class Durations {
   static readonly #bucketsMax = 160;
   readonly #counts = new Uint32Array(Durations.#bucketsMax);
@@ -70,7 +70,7 @@ class Durations {
   }
 }
 
-/** Counts what this node does, by intervals, for the last hour. */
+/** Counts what this node does in each interval of the last hour. */
 export class Figures {
   readonly #options: FiguresOptions;
   readonly #kept: Figure[] = [];

@@ -6,10 +6,10 @@ import { FurthestBehind, lagSubscriptionsMax } from "./furthest-behind.ts";
 /** A subscription that waits at a block. */
 function waitingAt(block: number, filter: string) {
   const position = toPosition(block, 0);
-  return { subscription: { filter, cursor: position } as CallbackSubscription, position }; // FurthestBehind reads no more.
+  return { subscription: { filter, cursor: position } as CallbackSubscription, position }; // FurthestBehind reads no other field.
 }
 
-it("keeps the subscriptions that wait for the oldest events, up to its bound, in whatever order they are added", () => {
+it("keeps only the 100 subscriptions that wait for the oldest events, in whatever order they are added", () => {
   const furthest = new FurthestBehind();
   const count = 5 * lagSubscriptionsMax;
   for (let index = 0; index < count; index += 1) {

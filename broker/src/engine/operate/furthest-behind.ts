@@ -2,7 +2,7 @@ import type { Position } from "../../domain/position.ts";
 import type { CallbackSubscription } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 
-/** Most subscriptions of a group for which one measurement counts events: those that wait for the oldest events, one per topic or pattern. */
+/** Most subscriptions of a group whose events one measurement counts: those that wait for the oldest events, one for each topic or pattern. */
 export const lagSubscriptionsMax = 100;
 /** Subscriptions kept before the list is cut to {@link lagSubscriptionsMax}. */
 const keptMax = 2 * lagSubscriptionsMax;
@@ -13,7 +13,10 @@ export interface Waiting {
   readonly position: Position;
 }
 
-/** Finds the subscriptions of a group that are furthest behind. Of those with one topic or pattern, the lowest cursor has the most events. */
+/**
+ * Finds the subscriptions of a group that are furthest behind. Of several with the same topic or pattern it keeps the one with the lowest cursor, because the
+ * most events wait for that one.
+ */
 export class FurthestBehind {
   #byFilter = new Map<TopicFilter, Waiting>();
 

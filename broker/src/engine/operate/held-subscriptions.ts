@@ -13,7 +13,7 @@ export interface HeldSubscriptionsOptions {
   readonly logger: Logger;
 }
 
-/** Numbers of the subscriptions of a group to which no node delivers, by reason. */
+/** How many subscriptions of a group no node delivers to, by reason. */
 export interface Held {
   readonly suspended: number;
   readonly paused: number;

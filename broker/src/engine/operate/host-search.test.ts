@@ -38,7 +38,7 @@ it.each<[string, readonly number[]]>([
   ["127.0.0.1:1", []],
   ["[::1]", [6]],
   ["down", []],
-])("the host %s finds its receivers, at every port unless it names one", async (host, places) => {
+])("a search for host %s finds receivers at all its ports, or at the one that it names", async (host, places) => {
   expect(await search(host)).toEqual(places.map((place) => urls[place]));
 });
 

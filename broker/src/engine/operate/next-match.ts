@@ -7,14 +7,14 @@ import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { type EventPlace, placeIn } from "../batch-events.ts";
 
-/** Most reads to find the event that an order skips, each of up to 64 batches or 1 MiB. */
+/** Most reads of a search for the event that an order skips. One read gives at most 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
 
-/** Most reads to show one subscription. */
+/** Most reads of a search for the event whose attempts failed, when an order changes the topic. */
 export const lookReadsMax = 16;
 
 export interface NextMatchParts {
-  /** The search reads no content, so this may be a store that has dropped it. */
+  /** May leave out the content of events: the search needs none. */
   readonly store: Pick<Store, "findHead" | "readBatches">;
   readonly slices: Pauses;
   /** Most reads of the search. */

@@ -29,7 +29,7 @@ interface Held {
   readonly counts: readonly OwnedCount[];
 }
 
-/** Shows the nodes with their roles, and the changes of the cluster. */
+/** Shows the nodes with their roles, and the newest membership changes. */
 export class NodeFinder {
   readonly #options: NodeFinderOptions;
   readonly #counts: BriefCache<readonly OwnedCount[]>;
@@ -68,7 +68,7 @@ export class NodeFinder {
     return { id: undefined, address: undefined, joinedAt: undefined, isOwn: true, roles };
   }
 
-  /** Sessions that are not stored count only for this node, which alone knows them. */
+  /** A node knows only its own sessions that are not stored, so it counts them for itself and not for other nodes. */
   #countOf(
     node: NodeId | undefined,
     { counts, isOwn }: Pick<Held, "counts"> & { readonly isOwn: boolean },

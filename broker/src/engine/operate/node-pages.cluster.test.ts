@@ -3,7 +3,7 @@ import { testCaller } from "../testing/as-caller.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import type { NodePage } from "./calls.ts";
 
-it("lists the nodes by address, page by page, and marks the one that answers", async () => {
+it("lists the nodes by address, page by page, and marks the node that answers", async () => {
   const cluster = await TestCluster.start(3);
   try {
     const { operator } = cluster.node(1).broker;
@@ -19,7 +19,7 @@ it("lists the nodes by address, page by page, and marks the one that answers", a
   }
 });
 
-it("shows the roles of each node, and who took over from a killed node and from one that left", async () => {
+it("shows the roles of each node, and which nodes took over from a killed node and from a node that left", async () => {
   const cluster = await TestCluster.start(3);
   try {
     await cluster.run(cluster.node(0).broker.open({ topic: "t", groupId: undefined }));

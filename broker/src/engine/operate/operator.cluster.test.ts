@@ -47,7 +47,7 @@ it("a paused subscription stays paused when its node dies", async () => {
 });
 
 it.each(["kill", "stop"] as const)(
-  "after a %s, the next node honours the time that the receiver asked for",
+  "after a %s of its node, a subscription still waits for the delay that the receiver asked for",
   async (end) => {
     await start(2);
     cluster.sink.receive("http://receiver/", () =>

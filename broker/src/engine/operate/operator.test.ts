@@ -113,7 +113,7 @@ describe("orders", () => {
     expect([await stateOf(id), sink.sequencesOf(id)]).toEqual(["active", [1, 1, 2]]);
   });
 
-  it("skip moves past the failing event, or all events up to one, and the rest is delivered in order", async () => {
+  it("skip moves the cursor past the failing event, or past a named event, and delivers the later events in order", async () => {
     const { clock, sink } = await start();
     const { id, works } = await failing();
     await engine.publishMany("a", 6);
@@ -132,7 +132,7 @@ describe("orders", () => {
     ["a sequence", () => ({ kind: "replay", from: { sequence: 4 } }), [4]],
     ["a time before the first event", () => ({ kind: "replay", from: { time: 0 } }), [1, 2, 3, 4]],
     ["the end", () => ({ kind: "replay", from: "OFFSET_LAST" }), []],
-  ])("replay from %s repeats the events from there; from the end it is refused", async (_, toOrder, expected) => {
+  ])("replay from %s repeats the events from there, or is refused if it is the end", async (_, toOrder, expected) => {
     const { clock, sink } = await start();
     const id = await engine.subscribe("a");
     const ids: string[] = [];
@@ -273,7 +273,7 @@ describe("a search", () => {
     expect([first.items.length, rest.items.length, rest.next]).toEqual([2, 1, undefined]);
   });
 
-  it("shows the last attempts, when the next one is due, and since when the oldest event waits", async () => {
+  it("shows the last attempts, when the next attempt is due, and since when the oldest event waits", async () => {
     const { clock, sink } = await start();
     const { id } = await failing();
     await engine.publishMany("a", 1);
@@ -319,7 +319,7 @@ describe("work for many subscriptions", () => {
     expect(ranges).toBeLessThanOrEqual(2); // for the search and for the order
   });
 
-  it("ends when the caller leaves, before it changes a subscription", async () => {
+  it("ends when the caller leaves, and changes no subscription", async () => {
     const left = new AbortController();
     let moves = 0;
     const ids = await startWaiting((memory) => ({
@@ -345,7 +345,7 @@ describe("work for many subscriptions", () => {
 });
 
 describe("topics", () => {
-  it("are found by prefix and pattern, with their events newest first, page by page", async () => {
+  it("are found by prefix and pattern, and list their events newest first, page by page", async () => {
     await start();
     for (const topic of ["b/1", "b/2", "c"]) await engine.broker.open({ topic, groupId: undefined });
     await engine.publishMany("b/1", 5);
@@ -365,7 +365,7 @@ describe("topics", () => {
     expect([third.items.map(({ sequence }) => sequence), third.next]).toEqual([[1], undefined]);
   });
 
-  it("give pages of a mebibyte at most, and of one event at least", async () => {
+  it("list their events in pages of at most a mebibyte, but at least one event", async () => {
     await start({ limits: { contentBytesMax: 2 ** 21 } });
     for (const kibibytes of [600, 600, 2_000, 1]) await engine.publish("a", "x".repeat(kibibytes * 1_024));
     const pages: number[][] = [];

@@ -22,7 +22,7 @@ async function start(call: Parameters<TestEngine["subscribe"]>[1] = {}): Promise
 
 const find = (id: string) => engine.broker.operator.getSubscription(testCaller, id);
 
-/** An order stops the worker, whose attempt in progress may take a second of virtual time. */
+/** Gives an order. It stops the worker, whose attempt in progress may take a second of virtual time. */
 async function give(id: string, order: SubscriptionOrder): Promise<void> {
   const work = engine.broker.operator.orderSubscription(testCaller, id, { order, isDryRun: false });
   work.catch(() => undefined);
@@ -101,7 +101,7 @@ it.each<[string, readonly SubscriptionOrder[]]>([
   ["resume", [{ kind: "resume" }]],
   ["retry", [{ kind: "retry" }]],
   ["pause and resume", pauseAndResume],
-])("%s of a suspended subscription gives the receiver its full time again", async (_, orders) => {
+])("%s of a suspended subscription gives the receiver the full time until the next suspension", async (_, orders) => {
   const id = await start();
   await engine.publishMany("a", 1);
   await engine.clock.advance(3 * giveUpAfterMs);

@@ -21,7 +21,7 @@ const find = (id: string) => engine.broker.operator.getSubscription(testCaller, 
 const seen = (topic: string) =>
   engine.sink.attempts.flatMap(({ event }) => (event.topic === topic ? [event.sequence] : []));
 
-/** An order stops the worker, whose attempt in progress may take a second of virtual time. */
+/** Gives an order. It stops the worker, whose attempt in progress may take a second of virtual time. */
 async function give(id: string, order: SubscriptionOrder): Promise<number> {
   const work = engine.broker.operator.orderSubscription(testCaller, id, { order, isDryRun: false });
   await engine.clock.settle();

@@ -10,7 +10,7 @@ import type { EventQuery } from "../query/event-query.ts";
 import type { PlaceOrder } from "./calls.ts";
 
 export interface PlacesOptions {
-  /** The store alone: a place needs no content from the chain. */
+  /** May leave out the content of events: a place needs none. */
   readonly storeWithoutDropped: Pick<Store, "findBatch">;
   readonly events: EventQuery;
 }

@@ -8,7 +8,7 @@ import type { KeyRing } from "../access/key-ring.ts";
 import type { Role } from "../access/role-table.ts";
 import type { Page, PageCall } from "./calls.ts";
 
-/** Most rules of one page of roles: the page ends before the role that would exceed this. */
+/** Most rules in one page of roles. The page ends before the role that would exceed this number. */
 const rulesPerPageMax = 1_000;
 
 /** The store of roles, and this node's copy of it. */
@@ -74,7 +74,7 @@ export class RoleOrders {
     return this.get(name);
   }
 
-  /** Deletes a role of the store, also one that a role of the config file hides. @throws BrokerError 100704, 100705, 200001, 200207. */
+  /** Deletes a role of the store, even if a role of the config file hides it. @throws BrokerError 100704, 100705, 200001, 200207. */
   async delete(caller: Caller, name: string): Promise<void> {
     const { apiKeys } = this.#parts();
     checkRole(name, []);

@@ -85,7 +85,7 @@ it("lists stored sessions and others together, page by page", async () => {
 });
 
 it.each([60_000, 0])(
-  "shows how many events a session that ends after %d ms has not acknowledged, and since when",
+  "shows how many events a session with an expiry of %d ms has not acknowledged, and since when the oldest waits",
   async (expiryMs) => {
     const { attachment, peer, id } = await attach("MQTT", expiryMs, "a", "b");
     expect(await get(id)).toMatchObject({ lag: 0, waitingSince: undefined, isConnected: true });
@@ -106,7 +106,7 @@ it.each([60_000, 0])(
 );
 
 it.each([60_000, 0])(
-  "counts the unacknowledged events of a share for each member, one with a session of %d ms",
+  "counts the unacknowledged events of a share for each member, if one member's session has an expiry of %d ms",
   async (expiryMs) => {
     const [one, other] = [await attach("MQTT", expiryMs, "$share/s/a"), await attach("STOMP", expiryMs, "$share/s/a")];
     await publish("a", "a", "a");
@@ -120,7 +120,7 @@ it.each([60_000, 0])(
   },
 );
 
-it("names the node that has the connection of a session, whichever node is asked", async () => {
+it("any node names the node to which a session is connected", async () => {
   const cluster = await TestCluster.start(2);
   try {
     const attaching = cluster

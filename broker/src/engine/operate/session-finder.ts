@@ -30,7 +30,7 @@ export interface SessionFinderOptions {
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
-/** Adds the pauses of the caller. */
+/** The pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }

@@ -23,10 +23,10 @@ import type { ListedSubscription, Page, PageCall, SearchCall, SubscriptionDetail
 import { checkText } from "./check-text.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
-/** Most subscriptions that one call reads in search of those whose lag matches. The next page continues from there. */
+/** Most subscriptions that a call with `lagMin` reads. The next page continues from there. */
 const rowsSearchedMax = 1_000;
 
-/** Most subscriptions that a call without `lagMin` reads. It counts events only of the matching subscriptions. */
+/** Most subscriptions that a call without `lagMin` reads. It counts the events of matching subscriptions only. */
 const rowsMatchedMax = 10_000;
 
 /** Subscriptions per read of a search. */
@@ -44,7 +44,7 @@ export interface SubscriptionFinderOptions {
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
-/** Adds the pauses of the caller. */
+/** The pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }
@@ -59,7 +59,7 @@ export class SubscriptionFinder {
     this.#options = options;
   }
 
-  /** As {@link search}, with what this node knows of the attempts. */
+  /** Like {@link search}, with the attempts that this node knows. */
   async list(call: SearchCall, page: PageCall & Paused): Promise<Page<ListedSubscription>> {
     const { items, next } = await this.search(call, page);
     return { items: await this.#withAttempts(items), next };
@@ -154,7 +154,7 @@ export class SubscriptionFinder {
     return new Map(nodes.map(({ id, address }) => [id, address]));
   }
 
-  /** Undefined if nothing can match, because no member has the address `node`. */
+  /** Undefined if no member has the address `node`, so that nothing can match. */
   #toSearch(call: SearchCall, addresses: Addresses): SubscriptionSearch | undefined {
     const { groupId, state, kind: format, topic, prefix, host, owner: principal, node, failingMsMin } = call;
     const owner = [...addresses].find(([, address]) => address === node)?.[0];

@@ -50,7 +50,7 @@ const attemptGraceMs = 1_000;
 
 export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omit<DeadLetterOrdersOptions, "access"> {
   readonly store: Store;
-  /** The store without the content of events that it has dropped. */
+  /** May leave out the content of events: an order needs none. */
   readonly storeWithoutDropped: Pick<Store, "findHead" | "readBatches">;
   readonly groups: Groups;
   readonly logger: Logger;
@@ -65,7 +65,7 @@ export interface SubscriptionOperatorOptions extends DeliveryChangesOptions, Omi
   /** Called after a subscription was paused or resumed. */
   readonly onHeld: () => void;
   readonly runningOrders: RunningOrders;
-  /** Lets calls that change one subscription run one at a time. */
+  /** Runs the calls that change a subscription one at a time. */
   readonly turns: KeyedMutex<SubscriptionId>;
 }
 
@@ -82,7 +82,7 @@ export interface CountedOrder extends OrderCall {
 /** The target of an order, found before anything changes. */
 interface Aim {
   readonly order: SubscriptionOrder;
-  /** Where the cursor moves; undefined if it stays. A skip never moves it back: the worker may pass the place meanwhile. */
+  /** Where the cursor moves; undefined if it stays. A skip never moves the cursor back, even if the worker has passed this place meanwhile. */
   readonly cursor: Position | undefined;
   /** Generation of the index in which the place was found. */
   readonly generation: number;
@@ -95,9 +95,9 @@ interface Plan {
 }
 
 /**
- * Carries out the orders of operators. The node that got the order first finds its target, so that an order that cannot be carried out disturbs nothing.
- * Then it claims the subscription, stops the worker, and makes the change in one transaction, which checks the epoch that the node read and increments it.
- * So neither a stale node nor a late write of progress undoes the change, and a kill leaves the subscription as it was before or after.
+ * Carries out the orders of operators. The node that received an order finds its target before it changes anything: a wrong order disturbs nothing. Then
+ * the node claims the subscription, stops the worker, and makes the change in one transaction. The transaction checks and increments the epoch, so neither
+ * a stale node nor a late write of progress undoes the change. A kill leaves the subscription with the whole change or with none of it.
  */
 export class SubscriptionOperator {
   readonly #options: SubscriptionOperatorOptions;
@@ -134,7 +134,7 @@ export class SubscriptionOperator {
     });
   }
 
-  /** Answers what an order would concern for each subscription, and counts their events together. An error of one becomes its result. */
+  /** Counts what an order would concern for each subscription, all in one pass. If the order would fail for one, the result of that one has the error. */
   async dryRun(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
     const counts = new PendingCounts({ ...this.#options, slices: call.slices });
     const planned: { readonly id: SubscriptionId; readonly count?: () => Concerned; readonly error?: unknown }[] = [];
@@ -187,7 +187,7 @@ export class SubscriptionOperator {
     return toCallback(toCurrent(await this.#find(id), this.#options).subscription);
   }
 
-  /** Allowed unless the subscription is locked: operators test a receiver before they resume its subscription. */
+  /** Also tests the receiver of a paused or suspended subscription: operators test a receiver before they resume its subscription. */
   async #test(id: SubscriptionId, isDryRun: boolean, aborting: AbortSignal): Promise<OrderResult> {
     const { sink, clock } = this.#options;
     const found = toCallback(await this.#find(id));
@@ -222,8 +222,8 @@ export class SubscriptionOperator {
   }
 
   /**
-   * For a retry, wakes the worker that waits: a new worker would repeat what this one delivered beyond its cursor. Undefined for other orders, and if no
-   * worker waits.
+   * For a retry, ends the waits of the worker. To replace the worker would interrupt its attempts in progress. Undefined for other orders, and if no worker
+   * runs.
    */
   async #wake(known: CallbackSubscription, aim: Aim, call: CountedOrder): Promise<OrderResult | undefined> {
     const worker = this.#options.workers.find(known.id);
@@ -239,7 +239,7 @@ export class SubscriptionOperator {
     return { id, ...concerned };
   }
 
-  /** The worker may acknowledge an event while it stops, so events are counted after that. If the change fails, a new worker continues from there. */
+  /** The receiver may accept an event while the worker stops, so events are counted after the stop. If the change fails, a new worker continues from there. */
   async #carryOut(
     known: CallbackSubscription,
     aim: Aim,
@@ -268,7 +268,7 @@ export class SubscriptionOperator {
       if (next.state !== known.state) this.#options.onHeld();
       return this.#changed(id, aim, concerned);
     } finally {
-      // After a refusal, another node owns the row, or the row is gone.
+      // After "refused", another node owns the row, or the row is gone.
       if (outcome === "rolled-back" && known.state === "active") ownership.begin(current, ahead);
     }
   }

@@ -15,7 +15,7 @@ const answerAgeMsMax = 10_000;
 /** Most cached answers of the chain, about 200 bytes each. */
 const answersMax = 1_000;
 
-/** How long the chain may take for the writers of a topic, in milliseconds. */
+/** How long the chain may take to give the writers of a topic, in milliseconds. */
 const writersTimeoutMs = 5_000;
 
 /** Time over which the rate of a topic is measured, in milliseconds. */
@@ -24,7 +24,7 @@ const rateMs = 300_000;
 /** Most batches per read of a topic's size. */
 const batchesReadMax = 500;
 
-/** Most reads for one size, so 50,000 batches. Of a larger topic only the newest batches count. */
+/** Most reads for the size of one topic: 50,000 batches. In a larger topic, only the newest batches count. */
 const sizeReadsMax = 100;
 
 export interface TopicFactsOptions {

@@ -24,7 +24,7 @@ const topicsReadMax = 500;
 /** Content and extensions of the events of one page, in bytes; a page has at least one event. */
 const pageBytesMax = 2 ** 20;
 
-/** Sequences without an event after which a page of events ends. */
+/** Most sequences without an event in the index that one page of events passes. */
 const gapReadsMax = 64;
 
 /** How long one page of events may take, in milliseconds. If the chain gives old events slowly, the page ends early. */
@@ -32,14 +32,14 @@ const pageTimeMsMax = 10_000;
 
 export interface TopicFinderOptions {
   readonly store: Store;
-  /** The store alone, without the content that it has dropped. */
+  /** May leave out the content of events: a bound of a list needs none. */
   readonly storeWithoutDropped: Pick<Store, "readBatches">;
   readonly clock: Clock;
   readonly groups: Groups;
   readonly eventIds: EventIds;
 }
 
-/** Adds the pauses of the caller. */
+/** The pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }
@@ -54,7 +54,7 @@ export class TopicFinder {
     this.#facts = new TopicFacts(options);
   }
 
-  /** In the order in which they were opened; `next` is the number of topics read so far. @throws BrokerError 100306, 200211, 100109, 200001. */
+  /** Lists topics in the order in which they were opened; `next` is the number of topics read so far. @throws BrokerError 100306, 200211, 100109, 200001. */
   async search(call: TopicsCall, { after, limit, slices }: PageCall & Paused): Promise<Page<Topic>> {
     const { store, groups } = this.#options;
     const { id } = groups.getAny(call.groupId);
@@ -95,7 +95,7 @@ export class TopicFinder {
   }
 
   /**
-   * Newest first. A page ends early if its events are large, if the chain gives old events slowly, or if many sequences have no event in the index.
+   * The newest first. A page ends early if its events are large, if the chain gives old events slowly, or if many sequences have no event in the index.
    * @throws BrokerError 100101; 200205 for a time.
    */
   async listEvents({ topic: name, groupId, from, before, limit }: EventsCall): Promise<Page<PlacedEvent>> {

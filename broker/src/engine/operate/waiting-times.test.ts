@@ -27,7 +27,7 @@ function find(all: Parameters<typeof findWaitingTimes>[0], silent: readonly numb
 
 const at = (block: number, index = 0) => ({ groupId: defaultGroupId, from: toPosition(block, index) });
 
-it("finds the time of the block of each oldest waiting event, reads each block once, and gives undefined if none waits or the group is unknown", async () => {
+it("finds the block time of each entry's oldest waiting event in one read per block; undefined without an event or for an unknown group", async () => {
   const none = { groupId: defaultGroupId, from: undefined };
   const unknown = { groupId: parseGroupId("other"), from: toPosition(3, 0) };
   const found = await find([at(7), none, at(5, 2), unknown, at(7, 9)]);

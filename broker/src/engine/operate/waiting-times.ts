@@ -23,8 +23,8 @@ export interface Waiting {
 }
 
 /**
- * Finds for each entry the time of the block of its oldest event, as the chain gives it; undefined if unknown. Reads at most {@link blocksReadMax} blocks, those
- * with the lowest positions.
+ * Finds for each entry the block time of its oldest event, as the chain gives it; undefined if unknown. Reads at most {@link blocksReadMax} blocks, those with
+ * the lowest positions.
  */
 export async function findWaitingTimes(
   all: readonly Waiting[],
