@@ -12,9 +12,9 @@ const connections = 64;
 /** Connections of the tenant whose latency is measured while the greedy tenant publishes. */
 const quietConnections = 4;
 const greedyConnections = 100;
-/** Low, because the publishes within the quota slow others down as anybody's publishes do. Only the refused ones should cost nothing. */
+/** Low, because accepted publishes slow other tenants down, whoever sends them. Only the refused publishes should cost nothing. */
 const greedyPublishesPerSecond = 50;
-const besideGreedy = `a tenant, while another one of ${greedyConnections} connections exceeds its quota of ${greedyPublishesPerSecond} publishes a second`;
+const besideGreedy = `a tenant, while another tenant with ${greedyConnections} connections exceeds its quota of ${greedyPublishesPerSecond} publishes a second`;
 const issuer = "https://issuer.example";
 const roles = { member: [{ actions: ["open", "publish", "read"] }] };
 
@@ -59,8 +59,8 @@ export const access = {
 };
 
 /**
- * Runs the same load without access, with a key and with a token, one after another, and starts each round with the next one. The rounds are short and
- * many, because the machine's speed varies more within a minute than the allowed cost of access.
+ * Runs the same load without access, with a key and with a token. The next round begins with another of the three. The rounds are short and many,
+ * because within a minute the machine's speed varies by more than access may cost.
  */
 async function measureCost(context, { open, guarded, tokens, key, token }) {
   const plan = { connections, ...shortDurations };
@@ -114,8 +114,8 @@ async function measureGreed(context, { guarded, key, greedyKey }) {
     publishLoad(guarded, { ...plan, connections: greedyConnections, credential: greedyKey, isGreedy: true });
   const rounds = await repeat(context, async () => {
     const alone = await quiet();
-    const [beside, held] = await Promise.all([quiet(), greedy()]);
-    return { alone, beside, held };
+    const [beside, greedyRun] = await Promise.all([quiet(), greedy()]);
+    return { alone, beside, greedyRun };
   });
   return [
     { name: `${besideGreedy}: median alone`, unit: "ms", values: rounds.map(({ alone }) => alone.p50Ms) },
@@ -133,13 +133,13 @@ async function measureGreed(context, { guarded, key, greedyKey }) {
     {
       name: `${besideGreedy}: publishes of the other, as a share of its quota`,
       unit: "",
-      values: rounds.map(({ held }) => held.eventsPerSecond / greedyPublishesPerSecond),
+      values: rounds.map(({ greedyRun }) => greedyRun.eventsPerSecond / greedyPublishesPerSecond),
       below: 1.05,
     },
     {
       name: `${besideGreedy}: refusals of the other`,
       unit: "/s",
-      values: rounds.map(({ held }) => held.refusals / (held.elapsedMs / 1000)),
+      values: rounds.map(({ greedyRun }) => greedyRun.refusals / (greedyRun.elapsedMs / 1000)),
     },
   ].map(toFigure);
 }

@@ -11,7 +11,7 @@ const historySubscriptions = 1_000_000;
 const mebibyte = 2 ** 20;
 const fillScript = fileURLToPath(new URL("../../../tools/fill-subscriptions.mjs", import.meta.url));
 
-/** Query strings of searches that find a page, one subscription, or nothing. */
+/** Query strings of searches that find a full page, or nothing. */
 const searches = {
   "first page": "limit=50",
   "by host": "host=127.0.0.1:65535",
@@ -21,7 +21,7 @@ const searches = {
   "by lag": "lagMin=1&limit=50",
 };
 
-/** Memory for the attempts of a million subscriptions, with the bound that the history states as the target, and the time to record an attempt. */
+/** Measures the memory for the attempts of a million subscriptions, and the time to record one. The target for the memory is the history's own bound. */
 function measureHistory() {
   const order = ["--expose-gc", historyScript, String(historySubscriptions)];
   const { status, stdout, stderr } = spawnSync(process.execPath, order, { encoding: "utf8" });

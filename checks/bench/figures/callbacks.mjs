@@ -10,7 +10,7 @@ import { contentOf } from "../load/request.mjs";
 const subscriptions = 50;
 const notificationsPerSecondMin = 1500;
 const residentMbMax = 400;
-/** Published events that some subscription has not received: enough to keep every subscription busy. */
+/** Published events that a subscription has not received yet, on average: enough to keep every subscription busy. */
 const outstandingMax = 500;
 const chunkEvents = 50;
 const drainTimeoutMs = 60_000;

@@ -15,12 +15,11 @@ import { createDataFolder, removeDataFolder, startBroker, topic } from "../lib/s
 const run = promisify(execFile);
 const script = fileURLToPath(new URL("../load/one-by-one.mjs", import.meta.url));
 const connections = 64;
-/** Many small transactions fill a block better than few large ones. Polls are frequent, because a head seen late leaves the next block empty. */
+/** Many small transactions fill a block better than few large ones. Polls are frequent: if the broker sees a new block late, the next one is empty. */
 const group = { transactionsInFlightMax: 64, pollMs: 100 };
 /**
- * Blocks with the node's default gas limit, where gas is the bottleneck; and blocks with a gas limit that is never reached, where the processors
- * are. Both sides have more than two blocks of events outstanding: the broker one JSON-RPC batch of `eventsPerRequest` on each connection, the
- * script `outstandingMax` transactions.
+ * With the node's default gas limit, gas is the bottleneck. With a gas limit that is never reached, the processors are. Both sides have more than two
+ * blocks of events outstanding: the broker has one JSON-RPC batch of `eventsPerRequest` on each connection, the script has `outstandingMax` transactions.
  */
 const cases = [
   {

@@ -13,7 +13,7 @@ const fanOutWindow = 500;
 const ingestOf = (publishers) => ({ kind: "ingest", qos: 1, publishers, window: 20 });
 const fanOutOf = (qos) => ({ kind: "fan-out", qos, subscribers: 50, window: fanOutWindow });
 
-/** The loads for every server, with the broker's targets: the least share of each other server's rate. */
+/** The loads for every server. `shares` are the broker's targets: at least this share of the other server's rate. */
 const loads = [
   { name: "ingest QoS 1, 10 publishers", plan: ingestOf(10), shares: { Mosquitto: 0.15, NATS: 2 } },
   { name: "ingest QoS 1, 100 publishers", plan: ingestOf(100), shares: { Mosquitto: 0.3, NATS: 2 } },
@@ -21,7 +21,7 @@ const loads = [
   { name: "fan-out 1 to 50, QoS 1", plan: fanOutOf(1), shares: { Mosquitto: 0.7 } },
 ];
 
-/** Publishing and subscribing by MQTT, compared with other MQTT servers. Like the broker, only NATS writes to the disk before it acknowledges. */
+/** Publishing and subscribing by MQTT, compared with other MQTT servers. Of these, only NATS writes to the disk before it acknowledges, as the broker does. */
 export const mqtt = {
   name: "mqtt",
   async measure(context) {

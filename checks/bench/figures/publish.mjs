@@ -11,7 +11,7 @@ export const publish256 = {
   measure: (context) => measureShare(context, { connections: 256, shareMin: 0.3 }),
 };
 
-/** Publishing over 64 connections, as a share of the baseline's rate, and compared with the broker with batching off. */
+/** Publishing over 64 connections, as a share of the baseline's rate, and as a multiple of the rate without batching. */
 export const publish64 = {
   name: "publish-64",
   measure: (context) => measureShare(context, { connections: 64, shareMin: 0.2, batchingGainMin: 10 }),

@@ -43,7 +43,7 @@ async function measure(context) {
   }
 }
 
-/** Returns, for each kind of subscriber, the milliseconds between the end of the command and the last event from any node; 0 if there is none after it. */
+/** Returns, for each kind of subscriber, how long after the end of the command the last event came from any node, in ms; 0 if none came after the command. */
 async function measureRound(world, round) {
   const reader = await world.createKey(`reader-${round}`);
   const receivers = [];
@@ -72,7 +72,7 @@ async function measureRound(world, round) {
 /** Nodes, a receiver of callbacks, and a publisher that never stops. */
 class World {
   nodes;
-  /** Functions to call, by the path of the callback. */
+  /** For the path of each callback, the function that counts its events. */
   callbacks = new Map();
   #server = createServer((request, response) => {
     this.callbacks.get(request.url)?.();

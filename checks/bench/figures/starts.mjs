@@ -17,7 +17,7 @@ const watchMs = 10_000;
 const fillScript = fileURLToPath(new URL("../../../tools/fill-subscriptions.mjs", import.meta.url));
 const receiverScript = fileURLToPath(new URL("../callback-receiver.mjs", import.meta.url));
 
-/** Starts of a broker with many subscriptions that lag behind. */
+/** How long a broker takes to start, and what the start costs, if many subscriptions lag behind. */
 export const starts = {
   name: "starts",
   async measure(context) {

@@ -98,7 +98,7 @@ function toCostFigures(cases) {
   });
 }
 
-/** Reads the memory after all rounds, so that each broker has had time to give memory back. */
+/** Reads the memory after all rounds, so that each broker has had time to release memory. */
 function toMemoryFigures(cases) {
   return cases.flatMap((one) => {
     const { peakMb, residentMb } = one.broker.memory;

@@ -11,7 +11,7 @@ export class Child {
   #exited;
 
   /**
-   * @param {readonly string[]} args arguments of `command`, which by default is this Node.js: then the script comes first
+   * @param {readonly string[]} args arguments of `command`. By default, the command is this Node.js, and the first argument is the script.
    * @param {{ readonly env?: Record<string, string>, readonly ipc?: boolean, readonly command?: string }} options
    */
   constructor(args, { env = {}, ipc = false, command = process.execPath } = {}) {

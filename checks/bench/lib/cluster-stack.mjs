@@ -44,7 +44,7 @@ export class ClusterStack {
     }
   }
 
-  /** Starts a node, or starts it again on its data. */
+  /** Starts a node. A node that ran before gets its former data folder. */
   async startNode(index) {
     if (!this.#folders.has(index)) this.#folders.set(index, createDataFolder(this.#context.resultsDir));
     const settings = {
@@ -72,7 +72,7 @@ export class ClusterStack {
     await node.kill();
   }
 
-  /** The port of a node: each `turn` gives the next node. */
+  /** The port of a running node. Consecutive turns go through the nodes. */
   portOf(turn) {
     const nodes = [...this.nodes.values()];
     return nodes[turn % nodes.length].port;

@@ -10,7 +10,7 @@ import { Server, startBroker } from "./servers.mjs";
 const aedesScript = fileURLToPath(new URL("../aedes-server.mjs", import.meta.url));
 
 /**
- * The servers to compare: by name, a function that starts the server on a data folder. Leaves out servers that are not installed.
+ * The servers to compare: for each name, a function that starts the server on a data folder. Leaves out servers that are not installed.
  * @param {import("../run-figures.mjs").Context} context
  * @returns {Record<string, (dataDir: string) => Promise<Server>>}
  */

@@ -69,7 +69,7 @@ export async function startRabbitMq({ file, dataDir }) {
   return new RabbitMq({ child, port, mapper });
 }
 
-/** Holds all ports at the same time, so that they differ. */
+/** Finds `count` free ports. Listens on all of them at the same time, so that they differ. */
 async function findFreePorts(count) {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => once(server, "listening")));

@@ -4,8 +4,8 @@ const receiveBytes = 65_536;
 const success = '"status":"SUCCESS"';
 
 /**
- * One keep-alive HTTP/1.1 connection that repeats its list of requests, and sends each when the last answer has arrived. It implements as little of
- * HTTP as it can, because client and server share the processors.
+ * One keep-alive HTTP/1.1 connection that repeats its list of requests. It sends each when the answer to the previous one has arrived. It implements as
+ * little of HTTP as it can, because client and server share the processors.
  */
 export class Connection {
   #socket;

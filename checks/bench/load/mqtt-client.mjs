@@ -67,7 +67,7 @@ export class MqttClient {
   #receive(chunk) {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const acknowledged = [];
-    const tickets = [];
+    const unacknowledged = [];
     let deliveries = 0;
     let at = 0;
     for (;;) {
@@ -77,7 +77,8 @@ export class MqttClient {
       const type = first >> 4;
       if (type === publish) {
         deliveries += 1;
-        if ((first & 0x06) !== 0) tickets.push(bytes.readUInt16BE(body.start + 2 + bytes.readUInt16BE(body.start)));
+        if ((first & 0x06) !== 0)
+          unacknowledged.push(bytes.readUInt16BE(body.start + 2 + bytes.readUInt16BE(body.start)));
       } else if (type === puback) acknowledged.push(bytes.readUInt16BE(body.start));
       else if (type === connack) this.#answered.resolve({ code: bytes[body.start + 1] });
       else if (type === suback) this.#answered.resolve({ code: bytes[body.start + 2] });
@@ -85,7 +86,7 @@ export class MqttClient {
       at = body.end;
     }
     this.#rest = bytes.subarray(at);
-    if (tickets.length > 0) this.write(toPubacks(tickets));
+    if (unacknowledged.length > 0) this.write(toPubacks(unacknowledged));
     if (deliveries > 0) this.onDeliveries(deliveries);
     if (acknowledged.length > 0) this.onAcknowledged(acknowledged);
   }

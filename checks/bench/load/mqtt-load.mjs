@@ -14,7 +14,7 @@ import { WebSocketConnection } from "./web-socket.mjs";
  * @property {0 | 1} qos of publishes and subscriptions
  * @property {number} window for `ingest`, publishes in flight for each publisher; for `fan-out`, publishes ahead of the subscribers
  * @property {number} [publishers] of `ingest`
- * @property {boolean} [hasTopicEach] whether each publisher has a topic of its own, `topic` and its number
+ * @property {boolean} [hasTopicEach] whether each publisher has its own topic, `topic`/number
  * @property {number} [subscribers] of `fan-out`
  * @property {{ readonly kind: "tail" | "websocket", readonly port: number }} [readers] how the subscribers of `fan-out` connect; MQTT over TCP by default
  * @property {number} warmUpMs not counted

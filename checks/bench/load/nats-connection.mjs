@@ -7,8 +7,8 @@ export const natsSubject = "bench.load";
 const lineEnd = "\r\n";
 
 /**
- * One connection to NATS that publishes the same message again as soon as JetStream has acknowledged the last one. It speaks the text protocol over
- * a bare socket, as {@link Connection} speaks HTTP, so that no server has the cheaper client.
+ * One connection to NATS that publishes the same message again as soon as JetStream has acknowledged the previous one. It speaks the text protocol
+ * over a bare socket, as {@link Connection} speaks HTTP, so that neither server has a cheaper client.
  */
 export class NatsConnection {
   #socket;
@@ -20,7 +20,7 @@ export class NatsConnection {
 
   /** @param {string} content @param {(latencyMs: number, isSuccess: boolean) => boolean} onAnswer whether to send again */
   constructor(content, onAnswer) {
-    // JetStream answers to the inbox, to which only this connection subscribes.
+    // JetStream answers to the inbox, and only this connection subscribes to it.
     this.#publish = (inbox) => `PUB ${natsSubject} ${inbox} ${eventBytes}${lineEnd}${content}${lineEnd}`;
     this.#onAnswer = onAnswer;
   }

@@ -1,5 +1,5 @@
-// The baseline on a chain: sends one transaction per event, as fast as the node accepts them. One key signs them natively, with consecutive nonces.
-// They go raw, in JSON-RPC batches, over many connections. So many are outstanding that more wait than a block can hold.
+// The baseline on a chain: sends one transaction per event, as fast as the node accepts them. Signs all of them natively, with one key and consecutive
+// nonces, and sends them in JSON-RPC batches over many connections. Keeps more transactions outstanding than a block can hold.
 //   node one-by-one.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { Agent, request } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
@@ -17,7 +17,7 @@ import { contentOf } from "./request.mjs";
  */
 
 const transactionsPerRequest = 50;
-/** Gas limit of a transaction. It uses 21,000 and 40 for each byte of calldata (EIP-7623), or less on chains without that floor. */
+/** Gas limit of a transaction. It uses 21,000 gas, plus 40 for each byte of calldata (EIP-7623), or less on chains without that floor. */
 const gasOfEvent = 32_000;
 const fees = { kind: "eip1559", maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n };
 const lookMs = 25;
@@ -60,7 +60,7 @@ class OneByOne {
     return { sent: this.#nonce - first, clientCpuShare: (user + system) / 1000 / sendMs };
   }
 
-  /** Sends one batch after another, while fewer than `outstandingMax` transactions are outstanding. */
+  /** Sends one batch after another. Waits while more than `outstandingMax` transactions are outstanding. */
   async #send(content) {
     while (!this.#isOver) {
       if (this.#nonce - this.#included > this.#plan.outstandingMax) await wait(lookMs);

@@ -1,6 +1,6 @@
 import { FrameSocket, toFrame } from "./stomp-frames.mjs";
 
-/** One connection that sends the same SEND again as soon as it has the RECEIPT for the last one. */
+/** One connection that sends the same SEND again as soon as it has the RECEIPT for the previous one. */
 export class StompConnection {
   #socket = new FrameSocket((command) => this.#answer(command === "R"));
   #send;

@@ -49,7 +49,7 @@ class FanOut {
     return this.#ended;
   }
 
-  /** Opens a receiving connection. Events arrive in the order of publishing, so a count tells which event a MESSAGE has. */
+  /** Opens a receiving connection. Events arrive in the order of publishing, so a count tells which event a MESSAGE carries. */
   #subscribe() {
     let received = 0;
     const socket = new FrameSocket((command) => {

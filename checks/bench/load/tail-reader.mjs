@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** Occurs once in each event, and never in the frames that open a stream. */
+/** Occurs once in each event, and never in the frame that opens a stream. */
 const mark = Buffer.from("\ndata: ");
 
 /** Reads a tail over a bare socket and counts events. It has the callbacks of a subscribed MqttClient. */

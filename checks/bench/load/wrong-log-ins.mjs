@@ -10,7 +10,7 @@ import { connect } from "node:net";
  */
 
 /** Longest time that an attempt waits for its answer. */
-const heldMs = 1_500;
+const answerTimeoutMs = 1_500;
 const tickMs = 5;
 
 // Most attempts end with a reset. Recording the error's stack would cost the attacker a sixth of its time.
@@ -43,7 +43,7 @@ class WrongLogIns {
 
   #try() {
     const socket = connect({ host: "127.0.0.1", port: this.#plan.port, localAddress: this.#plan.from });
-    socket.setTimeout(heldMs, () => socket.destroy());
+    socket.setTimeout(answerTimeoutMs, () => socket.destroy());
     socket.on("error", () => {});
     socket.once("close", () => {
       this.#ended += 1;

@@ -1,11 +1,11 @@
-/** Short: the machine's speed varies more within a minute than some targets allow, so their comparisons run in many short rounds. */
+/** Within a minute, the machine's speed varies by more than some targets allow. So their comparisons run in many short rounds. */
 export const shortDurations = { warmUpMs: 500, measureMs: 1_000 };
-/** Short rounds for each usual round. */
-const shortRounds = 8;
+/** Short rounds that replace one usual round. */
+const shortRoundsPerRound = 8;
 
 /** The number of rounds for loads that last {@link shortDurations}. */
 export function manyOf({ rounds }) {
-  return { rounds: shortRounds * rounds };
+  return { rounds: shortRoundsPerRound * rounds };
 }
 
 /** Runs once unmeasured, so that the JIT compilers are warm, then `rounds` times. */

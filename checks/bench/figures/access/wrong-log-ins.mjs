@@ -43,8 +43,8 @@ async function measureCost(context, { server, refuser }) {
 }
 
 /**
- * How much slower others publish during an attack on the broker than during the same attack on a closed port. The attacker itself needs a processor
- * of this machine, which both cases share.
+ * How much slower others publish during an attack on the broker than during the same attack on a closed port. In both cases, the
+ * attacker itself keeps a processor of this machine busy.
  */
 async function measureOthers(context, { server, plan }) {
   const nobody = { port: await findClosedPort(), cpuSeconds: 0 };

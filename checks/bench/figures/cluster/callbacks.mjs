@@ -7,14 +7,14 @@ import { topic } from "../../lib/servers.mjs";
 import { contentOf } from "../../load/request.mjs";
 
 const subscriptions = 60;
-/** Published events that some subscription has not received: enough to keep every subscription busy. */
+/** Published events that a subscription has not received yet, on average: enough to keep every subscription busy. */
 const outstandingMax = 500;
 const chunkEvents = 50;
 const drainTimeoutMs = 60_000;
 const pollMs = 20;
 const sampleMs = 1000;
 
-/** Subscriptions to one topic, which several nodes notify as fast as the receiver answers; and the share of the processors that each process uses. */
+/** Measures how fast `nodes` nodes notify the subscriptions to one topic, and the share of the processors that each kind of process uses. */
 export async function measureCallbacks(context, nodes) {
   const stack = await ClusterStack.start(context, nodes);
   try {
