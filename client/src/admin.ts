@@ -82,9 +82,9 @@ export interface Order {
   readonly to?: Place | undefined;
   /** For `replay`. */
   readonly from?: Place | undefined;
-  /** For `redeliver` and `discard`: the dead letter; all of them if left out. */
+  /** For `redeliver` and `discard`: the event of one dead letter. If left out, the order is for all dead letters. */
   readonly eventId?: string | undefined;
-  /** Changes nothing; the result counts the events that the order would affect. */
+  /** The order then changes nothing; its result counts the events that it would affect. */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -180,8 +180,8 @@ export class AdminClient {
   }
 
   /**
-   * Events of a topic with their places on the chain, newest first. `from` is the oldest event of the range, and `before` the first one after it; each is a
-   * sequence or a time (ISO 8601).
+   * Events of a topic with their places on the chain, newest first. `from` is the oldest event of the range, and `before` the first event after the range.
+   * Each is a sequence or a time (ISO 8601).
    */
   events(
     topic: string,
@@ -210,7 +210,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path, query: { limit } }, options);
   }
 
-  /** Blocks that have events, with their batches, the newest first. */
+  /** Blocks that have events, with their batches, newest first. The list begins below block `below`, or with the newest block. */
   blocks({
     below,
     limit,
@@ -220,7 +220,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/blocks", query }, options);
   }
 
-  /** Skipped entries of one group, newest first, in a single REST call: `limit`, at most 10,000. */
+  /** The newest skipped entries of one group, from a single REST call. `limit` is at most 10,000; 100 if left out. */
   async skippedEntries({
     limit,
     ...options
@@ -252,7 +252,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/roles" }, options);
   }
 
-  /** Makes a role of the store, or replaces its rules. */
+  /** Creates a role in the store, or replaces its rules. */
   async setRole(name: string, rules: readonly AccessRuleBody[], options: CallOptions = {}): Promise<Open<AdminRole>> {
     const path = `/roles/${encodeURIComponent(name)}`;
     return (await this.#ask({ method: "PUT", path, body: { rules } }, options)) as Open<AdminRole>; // OpenAPI declares this shape.
@@ -292,7 +292,7 @@ export class AdminClient {
     const url = `${this.#door.adminBase}${path}${text === "" ? "" : `?${text}`}`;
     const json =
       body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-    const isSkip = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
+    const isSkipOfNext = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
     return withRetries(
       async () => {
         const answer = await this.#door.ask({ url, method, ...json }, options);
@@ -301,7 +301,7 @@ export class AdminClient {
         if (problem === undefined && answer.status === 200) return answer.value;
         throw problem ?? toStrangeAnswer(url, `status ${answer.status}`);
       },
-      { retries: this.#retries, isRepeatable: !isSkip, signal: options.signal },
+      { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
     );
   }
 }

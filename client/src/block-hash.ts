@@ -1,4 +1,4 @@
-/** Longest answer to eth_getBlockByNumber that is read; a longer one counts as one without a hash. */
+/** Longest valid answer to eth_getBlockByNumber. A longer one counts as an answer without a hash. */
 const answerCharactersMax = 65_536;
 const timeoutMs = 10_000;
 

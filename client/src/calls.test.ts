@@ -15,7 +15,7 @@ function operations(paths: object, base: string): readonly string[] {
   );
 }
 
-/** The method and path of the only request of a call that the broker refuses, with the JSON-RPC methods in its body. */
+/** Makes a call that the broker refuses. Returns the method and the path of its only request, and the JSON-RPC methods in the body. */
 async function sentBy(call: (stele: Stele) => Promise<unknown>): Promise<string> {
   const sent: string[] = [];
   const stele = new Stele({

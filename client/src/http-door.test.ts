@@ -19,7 +19,7 @@ function hangs(): Promise<string> {
 }
 
 describe("a client", () => {
-  it("does not follow a redirect, and names the server that it leads to", async () => {
+  it("does not follow a redirect, and names the server in its location", async () => {
     const headers = { location: "https://other.example/jsonrpc" };
     const { requests, fetch } = answering(() => new Response(null, { status: 301, headers }));
     const call = new Stele({ url, fetch, key: "k" }).exist("t");
@@ -35,7 +35,7 @@ describe("a client", () => {
     let tries = 0;
     const key = (): string => {
       tries += 1;
-      if (tries === 1) throw new Error("the log-in is away");
+      if (tries === 1) throw new Error("the log-in server is down");
       return "fresh";
     };
     await new Stele({ url, fetch, key }).publish("t", "x", { once: true });
@@ -74,7 +74,7 @@ describe("a client", () => {
     expect(listening).toHaveBeenCalledOnce();
   });
 
-  it("rejects a key that a header cannot carry, without the key in the message", async () => {
+  it("rejects a key that no header can carry, and leaves the key out of the message", async () => {
     const { requests, fetch } = answering(() => new Response());
     const failure = await new Stele({ url, fetch, key: "secret\nkey" }).exist("t").catch(String);
     expect(failure).toContain("no header can carry");
@@ -107,7 +107,7 @@ describe("publish", () => {
     ["a text", "ü", "ü", undefined],
     ["bytes", Buffer.from("bytes"), "bytes", undefined],
     ["a buffer", new Uint8Array(Buffer.from("buffer")).buffer, "buffer", undefined],
-    ["a view of a part", new DataView(new Uint8Array(Buffer.from("a view")).buffer, 2), "view", undefined],
+    ["a view of part of a buffer", new DataView(new Uint8Array(Buffer.from("a view")).buffer, 2), "view", undefined],
     ["an object", { a: 1 }, '{"a":1}', { "svc-format": "json" }],
     ["an array", [1], "[1]", { "svc-format": "json" }],
   ])("sends the bytes of %s, with svc-format only for JSON", async (...[, content, text, extensions]) => {

@@ -18,7 +18,7 @@ export interface HttpAnswer {
 }
 
 const timeoutDefaultMs = 60_000;
-/** Node's codes for a connection that was never made, so that nothing was sent. Browsers give no code. */
+/** Node's codes for a connection that could not be made: the broker got nothing. Browsers give no code. */
 const unsentCodes: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -41,7 +41,7 @@ export class HttpDoor {
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
-  /** Sends a request; the body of the response is not read yet. @throws SteleError if no response comes, or a redirect; the reason of the signal. */
+  /** Sends a request, and does not wait for the body of the response. @throws SteleError for no response or a redirect; the reason of the signal. */
   async open({ url, method, headers, body }: HttpRequest, { signal, traceparent }: CallOptions): Promise<Response> {
     const credential = await this.#findCredential();
     const init: RequestInit = {
@@ -56,7 +56,7 @@ export class HttpDoor {
       ...(signal === undefined ? {} : { signal }),
     };
     try {
-      return checkPlace(await this.#fetch(url, init), url);
+      return checkNoRedirect(await this.#fetch(url, init), url);
     } catch (error) {
       if (error instanceof SteleError) throw error;
       throw toUnanswered(error, { url, signal });
@@ -94,29 +94,29 @@ export class HttpDoor {
   }
 }
 
-/** Reads a response as JSON. @throws SteleError if the body is not JSON; the error of its stream. */
+/** Reads a response as JSON. @throws SteleError if the body is not JSON; the stream's error if the connection breaks. */
 export async function readAnswer(response: Response): Promise<HttpAnswer> {
   const text = await response.text();
   const { headers, status } = response;
   const hint = headers.get("stele-error-retry");
-  const told = { retry: hint === null ? undefined : hint === "true", retryAfterMs: findRetryAfterMs(headers) };
+  const advice = { retry: hint === null ? undefined : hint === "true", retryAfterMs: findRetryAfterMs(headers) };
   try {
-    return { status, value: JSON.parse(text), ...told };
+    return { status, value: JSON.parse(text), ...advice };
   } catch {
     // A proxy answers like this when its broker is down.
     if (isTransient(status)) {
-      throw new SteleError(`${response.url} answers with status ${status}`, { ...told, retry: true });
+      throw new SteleError(`${response.url} answers with status ${status}`, { ...advice, retry: true });
     }
     throw toStrangeAnswer(response.url, `status ${status}, no JSON`);
   }
 }
 
-/** Whether the status, of a broker or of a proxy in front of it, says that the same request may succeed later (RFC 9110, section 15). */
+/** Whether a status says that the same request may succeed later (RFC 9110, section 15). A proxy in front of the broker may have sent the status. */
 export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** The error in an answer with REST's form of a failure, or undefined. Every HTTP interface answers in this form when access control refuses a caller. */
+/** The error in an answer with REST's form of a failure; undefined for other answers. Every HTTP interface uses this form when access control refuses a caller. */
 export function findException({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
   if (!isRecord(value) || typeof value["code"] !== "number" || typeof value["message"] !== "string") return undefined;
   return toFailure(
@@ -129,7 +129,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The error for a request without an answer; the reason of `signal` if that is aborted. */
+/** The error for a request without an answer; the reason of `signal` if the signal is aborted. */
 export function toUnanswered(
   error: unknown,
   { url, signal }: { readonly url: string; readonly signal: AbortSignal | undefined },
@@ -148,7 +148,7 @@ export function toUnanswered(
   });
 }
 
-/** Throws its own error, because the message of `Headers` would show the key. */
+/** @throws SteleError for an invalid value. The error of `Headers` would show the key in its message. */
 function toHeaders(values: Readonly<Record<string, string>>): Headers {
   try {
     return new Headers(values);
@@ -160,14 +160,14 @@ function toHeaders(values: Readonly<Record<string, string>>): Headers {
   }
 }
 
-/** @throws SteleError for a redirect. In a browser, the message cannot name its target. */
-function checkPlace(response: Response, url: string): Response {
+/** @throws SteleError for a redirect. A browser hides the redirect's target, so there the message cannot name it. */
+function checkNoRedirect(response: Response, url: string): Response {
   const isRedirect = response.type === "opaqueredirect" || [301, 302, 303, 307, 308].includes(response.status);
   if (!isRedirect) return response;
-  const place = response.headers.get("location");
-  const where = place === null ? "another address" : new URL(place, url).origin;
+  const location = response.headers.get("location");
+  const target = location === null ? "another address" : new URL(location, url).origin;
   void response.body?.cancel();
-  throw new SteleError(`${url} redirects to ${where}: give the client the address of the broker itself`, {
+  throw new SteleError(`${url} redirects to ${target}: give the client the address of the broker itself`, {
     retry: false,
     wasRefused: true,
   });

@@ -4,11 +4,11 @@ export interface SteleOptions {
   readonly url: string;
   /** Base URL of the admin API, if it has its own port (`adminPort`). The same as `url` if left out. */
   readonly adminUrl?: string | undefined;
-  /** Key or token that the broker asks for; a function is called for each request, so that it can renew a token. */
+  /** Key or token that the broker asks for. The client calls a function for each request, so that the function can renew a token. */
   readonly key?: string | (() => string | Promise<string>) | undefined;
   /** Group of every call that names none. The broker's default group if left out. */
   readonly groupId?: string | undefined;
-  /** How often a call is repeated where that is safe. 4 if left out. */
+  /** How often the client repeats a failed call where that is safe. 4 if left out. */
   readonly retries?: number | undefined;
   /** Time limit of each try, in milliseconds. 60,000 if left out. */
   readonly timeoutMs?: number | undefined;
@@ -19,7 +19,7 @@ export interface SteleOptions {
 /** Options of every call. */
 export interface CallOptions {
   readonly groupId?: string | undefined;
-  /** Ends the call, which throws the reason of the signal. A request that was sent may still take effect. */
+  /** Ends the call once it is aborted: the call throws the reason of the signal. A request that was sent may still take effect. */
   readonly signal?: AbortSignal | undefined;
   /** Header of W3C Trace Context; every try of the call carries it. */
   readonly traceparent?: string | undefined;

@@ -7,20 +7,20 @@ import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
 import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
 import { afterDoubtfulTry, SteleError, transactionTimeout } from "./stele-error.ts";
 
-/** Content of an event: bytes (a buffer, or a view of one) as they are, text as UTF-8, anything else as JSON with the extension `svc-format`. */
+/** Content of an event. The client sends bytes (a buffer, or a view of one) as they are, text as UTF-8, and anything else as JSON with `svc-format`. */
 export type Content = string | ArrayBuffer | ArrayBufferView | object;
 
 export interface PublishOptions extends CallOptions {
   /** Keys begin with the broker's extension prefix, `svc-` by default. */
   readonly extensions?: Readonly<Record<string, string>> | undefined;
   /**
-   * Names this publish, so that every repeat gives the same event: 1 to 255 visible ASCII characters, or `true` for a random key. Without `once`, the
-   * client repeats a publish only if the broker surely refused it.
+   * Key of this publish, so that every repeat gives the same event: 1 to 255 visible ASCII characters, or `true` for a random key. Without `once`, the
+   * client repeats a publish only if the failed try surely published nothing.
    */
   readonly once?: string | boolean | undefined;
 }
 
-/** One event of many. */
+/** One event for `publishMany`. */
 export interface Publication extends Pick<PublishOptions, "extensions" | "once"> {
   readonly topic: string;
   readonly content: Content;
@@ -32,14 +32,14 @@ export interface Published {
   readonly eventId: string;
 }
 
-/** The outcome of one event of many. */
+/** The outcome of one event of `publishMany`. */
 export type PublishOutcome =
   | ({ readonly status: "published" } & Published)
   | { readonly status: "failed"; readonly topic: string; readonly error: SteleError };
 
-/** Events of one request; a broker accepts no more. */
+/** Most events of one request; a broker accepts no more. */
 const batchEventsMax = 1_000;
-/** Bytes of one request, unless it has a single event. A broker accepts 1 MiB by default. */
+/** Most bytes of a request with several events. A broker accepts 1 MiB by default. */
 const batchBytesMax = 786_432;
 /** Extension that names the format of the content. */
 const formatKey = "svc-format";
@@ -60,7 +60,7 @@ export async function publishOne(
   const call = toCall(publication, groupId);
   return withRetries(async () => toPublished(await callRpc(door, call, options)), {
     retries,
-    isRepeatable: isNamed(call),
+    isRepeatable: hasPublishKey(call),
     signal: options.signal,
   });
 }
@@ -88,25 +88,26 @@ async function publishBatch(
 ): Promise<readonly PublishOutcome[]> {
   const outcomes = new Map<RpcCall, PublishOutcome>();
   const doubtful = new Set<RpcCall>();
-  let open = calls;
-  for (let tries = 0; open.length > 0; tries += 1) {
+  let pending = calls;
+  for (let tries = 0; pending.length > 0; tries += 1) {
     options.signal?.throwIfAborted();
     const failed: SteleError[] = [];
-    const answers = await ask(door, open, options);
-    open = open.filter((call, index) => {
+    const answers = await ask(door, pending, options);
+    pending = pending.filter((call, index) => {
       const outcome = withDoubt(toOutcome(call, answers[index]), doubtful.has(call));
       outcomes.set(call, outcome);
-      if (outcome.status === "published" || tries >= retries || !mayRepeat(outcome.error, isNamed(call))) return false;
+      if (outcome.status === "published" || tries >= retries || !mayRepeat(outcome.error, hasPublishKey(call)))
+        return false;
       failed.push(outcome.error);
       if (!outcome.error.wasRefused) doubtful.add(call);
       return true;
     });
-    if (open.length > 0) await pause(Math.max(...failed.map((error) => toPauseMs(error, tries))), options.signal);
+    if (pending.length > 0) await pause(Math.max(...failed.map((error) => toPauseMs(error, tries))), options.signal);
   }
   return calls.flatMap((call) => outcomes.get(call) ?? []);
 }
 
-/** Sends the calls in one request. If the whole request fails, each call has that error. */
+/** Sends the calls in one request. If the whole request fails, each call gets its error. */
 async function ask(door: HttpDoor, calls: readonly RpcCall[], options: CallOptions): Promise<readonly RpcOutcome[]> {
   try {
     return await callRpcBatch(door, calls, options);
@@ -133,7 +134,7 @@ function withDoubt(outcome: PublishOutcome, isDoubtful: boolean): PublishOutcome
 }
 
 function toPublished(result: unknown): Published {
-  const { topic, eventId, status } = result as SendResult; // The broker's gateways hold this shape.
+  const { topic, eventId, status } = result as SendResult; // The broker guarantees this shape.
   if (status === "SUCCESS") return { topic, eventId };
   throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
 }
@@ -141,14 +142,14 @@ function toPublished(result: unknown): Published {
 function toCall({ topic, content, extensions, once }: Publication, groupId: string | undefined): RpcCall {
   const plain = findBytes(content);
   const bytes = plain ?? encoder.encode(toJson(content));
-  const marks = plain === undefined ? { [formatKey]: "json", ...extensions } : extensions;
+  const allExtensions = plain === undefined ? { [formatKey]: "json", ...extensions } : extensions;
   return {
     method: "publish",
     params: {
       topic,
       content: toBase64(bytes),
       ...(groupId === undefined ? {} : { groupId }),
-      ...(marks === undefined ? {} : { extensions: marks }),
+      ...(allExtensions === undefined ? {} : { extensions: allExtensions }),
       ...(once === undefined || once === false ? {} : { idempotencyKey: once === true ? crypto.randomUUID() : once }),
     },
   };
@@ -164,12 +165,12 @@ function findBytes(content: Content): Uint8Array | undefined {
 
 /** @throws TypeError for a function, a cycle, or anything else that JSON cannot express. */
 function toJson(content: Content): string {
-  const text: unknown = JSON.stringify(content); // The declared type leaves out undefined.
-  if (typeof text !== "string") throw new TypeError("the content has no form in JSON");
+  const text: unknown = JSON.stringify(content); // It may be undefined, which the declared type leaves out.
+  if (typeof text !== "string") throw new TypeError("JSON cannot express the content");
   return text;
 }
 
-function isNamed({ params }: RpcCall): boolean {
+function hasPublishKey({ params }: RpcCall): boolean {
   return params["idempotencyKey"] !== undefined;
 }
 
@@ -177,7 +178,7 @@ function* toBatches(calls: readonly RpcCall[]): Generator<readonly RpcCall[]> {
   let batch: RpcCall[] = [];
   let bytes = 0;
   for (const call of calls) {
-    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // The other members of the message.
+    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // And the other members of the message.
     if (batch.length === batchEventsMax || (batch.length > 0 && bytes + callBytes > batchBytesMax)) {
       yield batch;
       [batch, bytes] = [[], 0];

@@ -36,7 +36,7 @@ export async function callRpcBatch(
   const byId = new Map(responses.map((response) => [response["id"], toOutcome(response)]));
   return calls.map((_call, index) => {
     const outcome = byId.get(index);
-    if (outcome === undefined) throw toStrangeAnswer(door.base, "a batch without all of its responses");
+    if (outcome === undefined) throw toStrangeAnswer(door.base, "no response to one call of a batch");
     return outcome;
   });
 }
@@ -45,7 +45,7 @@ export async function callRpcBatch(
 export function toBoolean(result: unknown): boolean {
   if (result === "true" || result === true) return true;
   if (result === "false" || result === false) return false;
-  throw new SteleError(`not a truth value: ${JSON.stringify(result)}`, { retry: false });
+  throw new SteleError(`not a boolean: ${JSON.stringify(result)}`, { retry: false });
 }
 
 async function send(door: HttpDoor, body: string, options: CallOptions): Promise<unknown> {

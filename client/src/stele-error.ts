@@ -12,17 +12,18 @@ export interface SteleErrorOptions {
 }
 
 /**
- * The only error of this client, except for the reason of an aborted signal. Test `code`, a number of the error catalogue (docs/errors.md), never the text.
+ * The error of a failed call. (A call whose signal is aborted throws the signal's reason, and a wrong argument may throw TypeError.) Test `code`, a number of
+ * the error catalogue (docs/errors.md), never the text.
  */
 export class SteleError extends Error {
-  /** Undefined if no broker answered: the connection failed, the call took too long, or something else answered. */
+  /** Undefined if no broker answered: the connection failed, the call took too long, or the answer was not a broker's. */
   readonly code: number | undefined;
   /** Whether the same call can succeed later without changes. A repeated publish needs a key (`once`) to be safe. */
   readonly retry: boolean;
   readonly retryAfterMs: number | undefined;
   /** Advice for people on what to do. */
   readonly hints: readonly string[];
-  /** True if surely no try of the call changed anything, so that it may be repeated even without `once`. */
+  /** True if surely no try changed anything. Then the call may be repeated even without `once`. */
   readonly wasRefused: boolean;
 
   constructor(message: string, options: SteleErrorOptions) {
@@ -41,7 +42,7 @@ export const transactionTimeout = 200201;
 const busy = 200300;
 const overQuota = 200301;
 
-/** Codes of the catalogue whose call can succeed later; for answers that do not say so themselves. */
+/** Codes whose call can succeed later, as in the catalogue: for answers that do not say themselves whether a retry can help. */
 export const retryableCodes: ReadonlySet<number> = new Set([
   100304,
   100506,

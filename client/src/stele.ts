@@ -26,12 +26,12 @@ export interface ListOptions extends CallOptions {
   readonly pageSize?: number | undefined;
 }
 
-/** Topics of one page that {@link Stele.topics} asks for; a broker gives no more. */
+/** Size of the pages that {@link Stele.topics} asks for: the largest that a broker allows. */
 const pageSizeMax = 99;
 
 /**
- * A client of one broker, or of a load balancer in front of several. It holds no connection of its own, so there is nothing to close. A call that fails
- * is repeated where that is safe, then throws SteleError.
+ * A client of one broker, or of a load balancer in front of several. It holds no connection of its own, so there is nothing to close. It repeats a failed
+ * call where that is safe; if that does not help, the call throws SteleError.
  */
 export class Stele {
   readonly #door: HttpDoor;
@@ -66,7 +66,7 @@ export class Stele {
     return toBoolean(await this.#call("exist", { topic }, options));
   }
 
-  /** A topic with the number of its events and its latest block. */
+  /** A topic with the number of its events and the block of the latest one. */
   async state(topic: string, options: CallOptions = {}): Promise<TopicState> {
     return (await this.#call("state", { topic }, options)) as TopicState; // The broker guarantees this shape.
   }
@@ -109,7 +109,7 @@ export class Stele {
     return (await this.#call("getProof", { eventId }, options)) as Proof; // verifyProof checks it.
   }
 
-  /** Whether the broker's groups can serve, and why not. Not repeated: "not ready" is an answer too. */
+  /** Whether the broker's groups can serve, and why not. The client does not repeat this call: "not ready" is an answer too. */
   readiness(options: CallOptions = {}): Promise<Readiness> {
     return getReadiness(this.#door, { ...options, groupId: options.groupId ?? this.#options.groupId });
   }
@@ -142,7 +142,7 @@ export class Stele {
     return { door: this.#door, retries: this.#retries, groupId };
   }
 
-  /** For every method except publish: repeating the call is safe, because a second one changes nothing. */
+  /** Calls any method except publish. A repeat is safe, because a second call changes nothing. */
   #call(method: string, params: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
     const { groupId = this.#options.groupId, signal } = options;
     const call = { method, params: groupId === undefined ? params : { ...params, groupId } };

@@ -5,7 +5,10 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** The pause after try `tries + 1`, in milliseconds. It doubles up to `maxMs`; half of it is random, so that many clients do not return at the same time. */
+/**
+ * The pause after a failed try, in milliseconds; `tries` counts the tries before it. The pause doubles up to `maxMs`. Half of it is random, so that many
+ * clients do not return at the same time.
+ */
 export function pauseMs(tries: number, { baseMs, maxMs }: Backoff): number {
   const full = Math.min(maxMs, baseMs * 2 ** Math.min(tries, 30));
   return full * (0.5 + Math.random() / 2);

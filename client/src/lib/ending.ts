@@ -1,8 +1,8 @@
 import { onAbort } from "./on-abort.ts";
 
 /**
- * A signal that a timer or the caller's signal can abort. It does not use `AbortSignal.any`: Node 20 may garbage-collect the signal that this returns, and
- * then the caller's signal has no effect.
+ * A signal that a timer or the caller's signal can abort. It does not use `AbortSignal.any`: Node 20 may garbage-collect the combined signal, and then the
+ * caller's signal has no effect.
  */
 export class Ending {
   readonly #controller = new AbortController();

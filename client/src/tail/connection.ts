@@ -6,7 +6,7 @@ import { type Frame, FrameParser, type FrameParserOptions } from "./frame-parser
 
 export interface ConnectionOptions extends CallOptions, FrameParserOptions {
   readonly url: string;
-  /** Id of the last frame of the earlier connection, after which this one continues; undefined for the first. */
+  /** Where this connection continues: the id of the last frame of the previous connection. Undefined for the first connection. */
   readonly place: string | undefined;
 }
 
@@ -98,7 +98,7 @@ export class Connection {
   }
 }
 
-/** The error for a refused tail. A tail changes nothing, so it retries any server failure, even if the answer says otherwise: another node may serve it. */
+/** The error for a refused tail. The client retries it after any server failure, even if the answer says otherwise: a tail changes nothing, and another node may serve it. */
 function toRefusal(answer: HttpAnswer, url: string): SteleError {
   const { status } = answer;
   const retry = isTransient(status);

@@ -8,14 +8,14 @@ export interface Frame {
 }
 
 export interface FrameParserOptions {
-  /** Called with the pause before a reconnect that the server asks for. */
+  /** Called when the server asks for another pause before a reconnect. */
   readonly onRetryMs: (ms: number) => void;
 }
 
-/** Longest frame: a content of 32 MiB in Base64 and more. A broker can be configured for at most 8 MiB. */
+/** Longest frame. It has room for a content of 32 MiB in Base64; a broker can be configured for at most 8 MiB. */
 export const frameCharactersMax = 64 * 1024 * 1024;
 
-/** Reads Server-Sent Events (WHATWG HTML, section 9.2.6) from chunks of text. An incomplete frame at the end is dropped. */
+/** Reads Server-Sent Events (WHATWG HTML, section 9.2.6) from chunks of text. It drops an incomplete frame at the end of the stream. */
 export class FrameParser {
   readonly #options: FrameParserOptions;
   #line = "";
@@ -41,7 +41,7 @@ export class FrameParser {
       if (frame !== undefined) frames.push(frame);
     }
     if (this.#characters > frameCharactersMax) {
-      throw new SteleError("the broker sent an event without end", { retry: false });
+      throw new SteleError("the broker sent an event that is too long", { retry: false });
     }
     return frames;
   }

@@ -17,7 +17,7 @@ export interface CloudEventBody {
   readonly [attribute: string]: unknown;
 }
 
-/** An event as a CloudEvent. `text` is the JSON that the broker sent. Numbers keep all their digits in it; `json()` may round them. */
+/** An event as a CloudEvent. `text` is the JSON that the broker sent, with all digits of its numbers; `json()` may round them. */
 export class ReceivedCloudEvent {
   readonly text: string;
 

@@ -37,7 +37,7 @@ export function toReceivedEvent(value: unknown): ReceivedEvent {
   if (isRecord(value)) {
     const { topic, content, extensions, eventId } = value;
     if ([topic, content, eventId].every((text) => typeof text === "string") && isRecord(extensions)) {
-      return new ReceivedEvent(value as EventBody); // Checked above, but for the extensions' values.
+      return new ReceivedEvent(value as EventBody); // Checked above, except for the values of the extensions.
     }
   }
   throw new SteleError("the broker sent something that is no event", { retry: false });

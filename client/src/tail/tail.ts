@@ -7,7 +7,7 @@ import { Connection } from "./connection.ts";
 import type { Frame } from "./frame-parser.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 
-/** A reorg removed events: those that came after this place may be gone. The events that the chain has now after this place follow. */
+/** A reorg removed events: those after the place `after` may be gone. The tail continues with the events that the chain now has after that place. */
 export interface Resync {
   readonly after: string;
 }
@@ -23,9 +23,9 @@ export interface SubscribeOptions extends CallOptions {
   readonly after?: string | Date | undefined;
   /** Only events with these values in their content; see docs/tail.md. */
   readonly filter?: string | undefined;
-  /** Called between events. A client that stores results by eventId drops the results after that place. */
+  /** Called between events. A client that stores results by eventId drops the results of events after `resync.after`. */
   readonly onResync?: ((resync: Resync) => void) | undefined;
-  /** Called after each connection is made, the first one included. */
+  /** Called after each successful connect, also the first. */
   readonly onConnect?: (() => void) | undefined;
   readonly onReconnect?: ((reconnect: Reconnect) => void) | undefined;
   /** Longest pause before a reconnect, in milliseconds. 30,000 if left out. */
@@ -36,7 +36,7 @@ export interface TailOptions<Item> extends SubscribeOptions {
   readonly topics: readonly string[];
   /** Form of the events; the parameter `format` of `/tail`. */
   readonly format?: "cloudevents";
-  /** Makes an event of a frame's data: the parsed JSON, and its text. @throws SteleError if the data is no event. */
+  /** Makes an event from a frame's data; `value` is `text` as parsed JSON. @throws SteleError if the data is no event. */
   readonly read: (value: unknown, text: string) => Item;
   /** Retries of the first connection. Once a tail was connected, it reconnects without limit. */
   readonly retries: number;
@@ -85,7 +85,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     else this.#peeked = frame;
   }
 
-  /** Ends the connection for good, also while it is being made: a loop over this tail ends without an error. */
+  /** Ends the tail for good, even while it connects. A loop over it ends without an error. */
   close(): void {
     this.#isClosed = true;
     this.#ending?.abort();
@@ -182,7 +182,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     });
   }
 
-  /** Moves the place. Returns the frame's event; undefined for other frames, also those that only a newer broker knows. */
+  /** Moves the place. Returns the frame's event; undefined for other frames, such as those that only a newer broker sends. */
   #take({ id, name, data }: Frame): Item | undefined {
     const event = name === "message" && data !== "" ? this.#options.read(parse(data), data) : undefined;
     if (id !== undefined) this.#place = id;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** Longest body that the handlers read. It fits the default content of 64 KiB many times, for brokers that allow more. */
+/** Longest body that the handlers read: far more than the default content limit of 64 KiB needs, for brokers that allow longer contents. */
 export const bodyBytesMax = 8 * 1024 * 1024;
 
 /** A request of Node.js, whose body a framework may have read already. */
@@ -11,7 +11,7 @@ export type NodeRequest = IncomingMessage & {
   readonly rawBody?: unknown;
 };
 
-/** Something in front of the handler has read the body, so the signed bytes are gone: a mistake in this server's program. */
+/** A mistake in this server's program: something in front of the handler has read the body, so the signed bytes are gone. */
 export class BodyTaken extends Error {}
 
 /** Undefined for a body that is too long. @throws BodyTaken if a parser has read it already. */
@@ -24,11 +24,11 @@ export async function readNodeBody(request: NodeRequest): Promise<string | Uint8
   }
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // By default, leaving the loop would close the connection before the answer.
+  // By default, leaving the loop would close the connection before the answer is sent.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
     if (bytes > bodyBytesMax) {
-      request.resume(); // The rest is dropped, so that the answer arrives.
+      request.resume(); // Drops the rest, so that the answer arrives.
       return undefined;
     }
     chunks.push(chunk);
@@ -39,7 +39,9 @@ export async function readNodeBody(request: NodeRequest): Promise<string | Uint8
 /** Undefined for a body that is too long. @throws BodyTaken if something has read it already. */
 export async function readFetchBody(request: Request): Promise<Uint8Array | undefined> {
   if (request.bodyUsed) {
-    throw new BodyTaken("the body was read already: put this handler before validators and whatever else reads it");
+    throw new BodyTaken(
+      "the body was read already: put this handler before validators and anything else that reads the body",
+    );
   }
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -5,7 +5,7 @@ import { WebhookRefused } from "./webhook-refused.ts";
 /** Headers of Node.js, Express and Fastify, or of `fetch`. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A secret, or the public key `whpk_…` of a secret `whsk_…`. With several, a signature by one of them is enough, so that a secret can be replaced. */
+/** A secret, or the public key `whpk_…` of a secret `whsk_…`. To replace a secret, give the old and the new one: a signature by either is enough. */
 export type WebhookSecret = string | readonly string[];
 
 export interface VerifyWebhookOptions {
@@ -63,7 +63,7 @@ function isSecret(given: WebhookSecret | VerifyWebhookOptions): given is Webhook
   return typeof given === "string" || Array.isArray(given);
 }
 
-/** The header of a request; the first one if there are several. */
+/** The header of a request; its first value if Node.js gives several. */
 export function findHeader(headers: WebhookHeaders, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) ?? undefined;
   const value = headers[name];
@@ -88,7 +88,7 @@ async function isSigned(
   return false;
 }
 
-/** How a secret verifies signatures; only those with the prefix count. */
+/** How a secret verifies signatures: only those with this prefix count. */
 interface Verifier {
   readonly prefix: string;
   readonly algorithm: { readonly name: string; readonly hash?: string };
