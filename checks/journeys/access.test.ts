@@ -16,7 +16,7 @@ function commandsOf(mark: string): readonly string[] {
   return (block.exec(page)?.[1] ?? "").trim().split("\n");
 }
 
-/** Runs commands in one shell and a fresh folder, at free ports, and ends the broker that they start. Returns all output. */
+/** Runs commands in one shell, in a fresh folder and at free ports. Then stops the broker that the commands started. Returns all output. */
 async function run(commands: readonly string[]): Promise<string> {
   using folder = createTempFolder();
   const [port, adminPort] = [await findFreePort(), await findFreePort()];
@@ -88,14 +88,14 @@ it("the commands of docs/access.md set up a token instead of a key", async () =>
   expect(output).toContain('"code":100701');
 });
 
-it("the commands of docs/access.md set a stored role, which counts without a restart and is listed", async () => {
+it("the commands of docs/access.md set a stored role, which takes effect without a restart and is listed", async () => {
   const output = await run([...commandsOf("role"), "stele role list --config stele.json"]);
   expect(output).toMatch(/set producer\n[^]*\ntrue\n\{"name":"producer","source":"store",/);
   expect(output).toContain('"code":100702');
   const admin = /^role admin = \[\{"effect":"allow",.*\]  \(every broker\)$/m;
   const stored = 'role producer = [{"effect":"allow","actions":["read"],"filter":"${tenant}/#"}]  (store)';
   expect(output).toMatch(admin);
-  expect(output.split(stored)).toHaveLength(2); // Shown once, by --check-config, and not after its deletion.
+  expect(output.split(stored)).toHaveLength(2); // --check-config shows the role once; after its deletion, `role list` does not.
   expect(output).toMatch(/deleted producer\n\nrole admin[^\n]*\n/);
 });
 
@@ -105,7 +105,7 @@ it("the commands of docs/access.md set up a client certificate instead of a key"
   expect(output).toMatch(/\nrefused without a certificate\n/);
 });
 
-it("npm start on every address with access off says in one sentence what to do", () => {
+it("npm start on all addresses with access off exits with 2, and says in one sentence what to do", () => {
   using folder = createTempFolder();
   const env = { ...process.env, STELE_HOST: "0.0.0.0", STELE_DATA_DIR: join(folder.path, "data") };
   const { status, stderr } = spawnSync("npm", ["start", "--silent"], { cwd: root, env, encoding: "utf8" });
@@ -121,7 +121,7 @@ it("npm start on every address with access off says in one sentence what to do",
   });
 });
 
-it("a start on every address without access says in one sentence what to do, and starts nothing", async () => {
+it("a broker on all addresses with access off does not start, and says in one sentence what to do", async () => {
   using folder = createTempFolder();
   const { code, stderr, stdout } = await runBroker({
     dataDir: join(folder.path, "data"),

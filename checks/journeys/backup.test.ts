@@ -25,7 +25,7 @@ function stele(...args: readonly string[]): Promise<Outcome> {
 
 const topic = "backup/load";
 const publishersMax = 8;
-/** Longer than the slowest machine needs. */
+/** Time limit of each wait, in milliseconds: longer than the slowest machine needs. */
 const patienceMs = 200_000;
 
 /** Publishes from several connections until `stop` is called. */
@@ -78,7 +78,7 @@ function sequenceOf(event: EventBody | undefined): number {
   return Number(event?.eventId.split("-")[1]);
 }
 
-/** Makes a backup while it publishes; returns the events that were acknowledged before, and the broker's answers about them. */
+/** Makes a backup under load. Returns the events that were acknowledged before the backup, and the broker's answers about these events. */
 async function makeUnderLoad(
   client: Client,
   { data, backup, receiver }: { readonly data: string; readonly backup: string; readonly receiver: Receiver },
@@ -174,7 +174,7 @@ describe("a folder", () => {
     expect(existsSync(path("never"))).toBe(false);
   });
 
-  it("that is a backup is refused as the data folder of a start, and stays unchanged", async () => {
+  it("that is a backup is refused as a broker's data folder, and keeps its files", async () => {
     const before = readdirSync(path("stopped"));
     const { code, stderr } = await runBroker({ dataDir: path("stopped") });
     expect(code).toBe(1);

@@ -64,7 +64,7 @@ it("bash completes commands, flags and their values, and the names of contexts",
     ["topics list --output j", "json"],
   ] as const;
   const calls = cases.map(([line]) => `complete_line ${line}`);
-  // For an empty word, bash offers all flags too, after the actions of a command.
+  // For an empty word, bash offers a command's actions and then all its flags: the split below drops the flags.
   const script = `source <(stele completion bash)
     complete_line() { COMP_WORDS=(stele "$@"); COMP_CWORD=$#; _stele; echo "\${COMPREPLY[@]}"; }
     ${calls.join("\n")}`;
@@ -101,6 +101,7 @@ describe.runIf(canRun("zsh"))("zsh (needs zsh)", () => {
       zpty -w shell exit
       while zpty -r shell text; do print -rn -- $text; done`;
     const { stdout } = await runShell("zsh", "-f", "-c", script);
+    // `stdout` equals itself: it is there for the report of a failure.
     expect({ lines: readFileSync(output, "utf8").split("\n").slice(0, -1), stdout }).toEqual({
       lines: typed.map(([, completed]) => completed),
       stdout,

@@ -49,7 +49,7 @@ describe("stele doctor", () => {
     expect(findings.map(({ check }) => check)).not.toContain("config");
   });
 
-  it("advises to name the operators' port if there is no admin API at this address", async () => {
+  it("advises to name the operators' port if the broker's address has no admin API", async () => {
     const { findings } = await examine();
     expect(findings).toContainEqual({
       check: "admin",

@@ -27,25 +27,25 @@ function rowsOf({ stdout }: CommandRun): readonly Record<string, unknown>[] {
 }
 
 /** Starts a proxy that forwards one request, drops its answer, and stops listening. Returns its URL. */
-async function losingProxy(): Promise<string> {
+async function startLosingProxy(): Promise<string> {
   const server = createServer((request, response) => {
     server.close();
-    void passOn(request).finally(() => response.destroy());
+    void forward(request).finally(() => response.destroy());
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function passOn(request: IncomingMessage): Promise<void> {
+async function forward(request: IncomingMessage): Promise<void> {
   const headers = { "content-type": "application/json" };
   await fetch(`${running().broker.url}${request.url}`, { method: "POST", headers, body: await buffer(request) });
 }
 
 describe("stele pub, when the answer is lost and nothing listens any more", () => {
-  it("says that the outcome is unknown, and prints the keys with which to repeat each event safely", async () => {
+  it("says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
     await stele().open("lost");
-    const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await losingProxy() });
+    const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await startLosingProxy() });
     expect(run).toMatchObject({
       code: 1,
       stderr:
@@ -61,7 +61,7 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
 
   it("advises to look at the topic first if the events have no keys", async () => {
     await stele().open("unnamed");
-    const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await losingProxy() });
+    const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });
     expect(code).toBe(1);
     expect(stdout).toContain("unknown: http://127.0.0.1");
     expect(stderr).toContain("1 of 1 events may be on the chain or not: look at the topic");

@@ -27,7 +27,7 @@ function answerPage(): Promise<Response> {
   return Promise.resolve(new Response("<html>"));
 }
 
-/** Runs the garbage collector, which drops an abort signal that nothing references. */
+/** Runs the garbage collector: it would drop an abort signal that nothing references. */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
@@ -117,7 +117,7 @@ describe("calls", () => {
     await expect(next).rejects.toBe(reason);
   });
 
-  it("rejects after its retries with retry: true if nothing listens", async () => {
+  it("rejects with retry: true if nothing listens and all retries fail", async () => {
     const stele = new Stele({ url: `http://127.0.0.1:${await findFreePort()}`, retries: 1 });
     const failure = { code: undefined, retry: true, wasRefused: true };
     await expect(stele.publish("a", "x")).rejects.toMatchObject(failure);
@@ -147,7 +147,7 @@ describe("calls", () => {
     expect(verifyProof({ ...proof, publisher: `0x${"1".repeat(40)}` }, hash)).toMatchObject({ status: "refuted" });
   });
 
-  it("pauses, resumes and finds subscriptions by the admin API", async () => {
+  it("pauses, resumes and finds subscriptions through the admin API", async () => {
     const stele = client();
     await using receiver = await startReceiver();
     await stele.open("held");
@@ -203,9 +203,9 @@ describe("a tail", () => {
       const topic = `cut/${seed}`;
       const stele = new Stele({ url: world.broker.url });
       await stele.open(topic);
-      const far = new Stele({ url: `http://127.0.0.1:${proxy.port}` });
+      const proxied = new Stele({ url: `http://127.0.0.1:${proxy.port}` });
       let cuts = 0;
-      const tail = far.subscribe("cut/#", { reconnectMsMax: 20, onReconnect: () => (cuts += 1) });
+      const tail = proxied.subscribe("cut/#", { reconnectMsMax: 20, onReconnect: () => (cuts += 1) });
       await tail.opened();
       const turns = Array.from({ length: 40 }, (_, turn) =>
         Array.from({ length: 10 }, (_, index) => `${turn}/${index}`),
@@ -213,7 +213,7 @@ describe("a tail", () => {
       const read: string[] = [];
       const events = tail[Symbol.asyncIterator]();
       for (const contents of turns) {
-        // This turn's events arrive over another connection than those of the turn before.
+        // A cut here makes this turn's events arrive over a new connection.
         if (random.below(3) === 0 || contents === turns[0]) proxy.cut();
         const publishing = stele.publishMany(contents.map((content) => ({ topic, content })));
         const cutAt = random.below(20);
@@ -260,14 +260,14 @@ describe("a tail", () => {
     tail.close();
     expect(await waiting).toEqual({ done: true, value: undefined });
     for await (const _event of tail) throw new Error("a closed tail gives no events");
-    const losing = new AbortController();
-    const isLost = once(losing.signal, "abort");
-    const far = stele.subscribe("closed", { onReconnect: () => losing.abort() });
-    await far.opened();
-    const next = far[Symbol.asyncIterator]().next();
+    const loss = new AbortController();
+    const lost = once(loss.signal, "abort");
+    const cut = stele.subscribe("closed", { onReconnect: () => loss.abort() });
+    await cut.opened();
+    const next = cut[Symbol.asyncIterator]().next();
     proxy.refuse();
-    await isLost;
-    far.close();
+    await lost;
+    cut.close();
     expect(await next).toEqual({ done: true, value: undefined });
     proxy.restore();
   });

@@ -66,7 +66,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("shows a rollback on a time line, and in words", async () => {
+  it("shows a rollback on a time line, and describes it in words", async () => {
     for (const content of ["1", "2", "3"]) await client.publish("x/a", content);
     const page = await browser.open(`${broker.url}/console/chain`);
     const rollBacks = page.getByRole("region", { name: "Rollbacks" });

@@ -32,7 +32,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
     for (const content of contents) await cluster.client.publish("flow/a", content);
     for (const page of pages) {
       const rows = page.getByRole("group", { name: "Events" }).locator("li .preview");
-      await until("all are shown", async () => (await rows.count()) === contents.length);
+      await until("all events are shown", async () => (await rows.count()) === contents.length);
       expect(await rows.allTextContents()).toEqual(contents);
       await page.getByRole("link", { name: "Overview" }).click();
       await page.getByText("Ready: the broker takes and delivers events.").waitFor();
@@ -58,7 +58,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
       .waitFor();
     await other.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
     await receiver.waitForCount(2);
-    // The dialog counts up to the stored cursor. The worker's node knows its progress at once, the others when it is stored.
+    // The replay dialog counts events up to the stored cursor. The node that delivers knows the progress at once; the others read the stored cursor.
     await until("every node counts no waiting event", async () => {
       const entries = await Promise.all(cluster.nodes.map(({ client }) => client.findSubscription(id)));
       return entries.every((entry) => entry?.notifyingEventCount === "0");

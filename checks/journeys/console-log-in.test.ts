@@ -4,7 +4,7 @@ import { LogInWorld } from "../hostile/support/log-in-world.ts";
 import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
-describe.runIf(canRunChromium)("people who log in to the console by a provider", () => {
+describe.runIf(canRunChromium)("people who log in to the console through an identity provider", () => {
   let world: LogInWorld;
   let browser: ConsoleBrowser;
 
@@ -51,7 +51,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     expect(await views.allTextContents()).toEqual(["Overview", "Tail"]);
   });
 
-  it("find a tab locked after another person has logged in in another tab", async () => {
+  it("find a tab locked after somebody else has logged in in another tab", async () => {
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");
     await page.getByText("acme/clerk", { exact: true }).waitFor();
@@ -97,7 +97,7 @@ describe.runIf(canRunChromium)("people who log in to the console by a provider",
     world.provider.audience = "stele";
   });
 
-  it("lend no rights to other sites, nor to other ports of the broker's host", async () => {
+  it("give no rights to pages of other sites, nor to pages of other ports of the broker's host", async () => {
     await using pages = await PageServer.start();
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");

@@ -11,7 +11,7 @@ import { embeddedWorld } from "../harness/world.ts";
 const folder = fileURLToPath(new URL("../../deploy", import.meta.url));
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");
 
-/** The instructions of the Containerfile: name, and arguments on one line. */
+/** The instructions of the Containerfile, each as its name and its arguments on one line. */
 const instructions = read("Containerfile")
   .replaceAll(/^#.*\n/gm, "")
   .replaceAll("\\\n", " ")
@@ -71,8 +71,8 @@ it.runIf(findProgram("systemd-analyze") !== undefined)("systemd accepts the unit
 it.runIf(findProgram("helm") !== undefined)("the chart passes helm lint, and runs without root", () => {
   const chart = join(folder, "chart");
   execFileSync("helm", ["lint", "--strict", chart]);
-  const made = execFileSync("helm", ["template", "one", chart], { encoding: "utf8" });
-  expect(made).toContain("runAsNonRoot: true");
-  expect(made).toContain("readOnlyRootFilesystem: true");
-  expect(made).toContain("enableServiceLinks: false");
+  const rendered = execFileSync("helm", ["template", "one", chart], { encoding: "utf8" });
+  expect(rendered).toContain("runAsNonRoot: true");
+  expect(rendered).toContain("readOnlyRootFilesystem: true");
+  expect(rendered).toContain("enableServiceLinks: false");
 });

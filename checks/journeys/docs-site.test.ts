@@ -10,12 +10,13 @@ import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
 const built = fileURLToPath(new URL("../../broker/dist/docs", import.meta.url));
 const sources = fileURLToPath(new URL("../../docs", import.meta.url));
 const canRun = process.env["CHECKS_DOCS"] === "required" || existsSync(join(built, "index.html"));
-const place = "/stele-docs-base/";
+/** Placeholder for the base path of the site in the built files; `site/base-place.mjs` has the same. */
+const basePlace = "/stele-docs-base/";
 
 interface BuiltPage {
   readonly title: string;
   readonly ids: ReadonlySet<string>;
-  /** Path in the site and fragment of each link. */
+  /** Target of each link within the site: file and fragment. */
   readonly links: readonly (readonly [string, string])[];
 }
 
@@ -37,7 +38,7 @@ function readPage(name: string): BuiltPage {
 
 function toFile(path: string, from: string): string {
   if (path === "") return from;
-  const at = path.startsWith(place) ? path.slice(place.length) : posix.join(dirname(from), path);
+  const at = path.startsWith(basePlace) ? path.slice(basePlace.length) : posix.join(dirname(from), path);
   return at === "" ? "index.html" : at;
 }
 
@@ -57,7 +58,7 @@ describe.runIf(canRun)("the documentation as a site (needs npm run build:docs)",
     expect(titles).not.toContain("");
   });
 
-  it("has only links that lead to an existing page and heading, and reaches every page from the first one", () => {
+  it("has no broken link, and links lead from the first page to every other", () => {
     const broken = [...pages].flatMap(([name, { links }]) =>
       links
         .filter(([target, id]) => !(pages.has(target) && (id === "" || pages.get(target)?.ids.has(id))))
@@ -85,7 +86,7 @@ describe.runIf(canRun && canRunChromium)("the site in Chromium (needs Debian's c
   });
   afterAll(() => browser?.[Symbol.asyncDispose]());
 
-  it("is linked to by the console, and its search finds a word, below a context segment", async () => {
+  it("the console below a base path links to the site, and the site's search finds a word", async () => {
     const { url } = running().broker;
     expect(url).toMatch(/\/one\/two$/);
     const page: Page = await browser.open(`${url}/console/`);

@@ -99,11 +99,11 @@ function start(command: string): Program {
 it.each([
   ["exits", "sleep 1000 & echo $!"],
   ["is ended by the test", "sleep 1000 & echo $!; wait"],
-])("a program that %s leaves no process behind", async (how, command) => {
+])("a program that %s leaves no background process behind", async (how, command) => {
   const program = start(command);
   const [pid = ""] = await program.lines(1);
   if (how === "is ended by the test") program.end();
-  await until("the other process ends", () => !isRunning(Number(pid)));
+  await until("the process in the background ends", () => !isRunning(Number(pid)));
 });
 
 function isRunning(pid: number): boolean {
@@ -169,13 +169,13 @@ function idsOf(lines: readonly string[]): readonly (string | undefined)[] {
   return lines.map((line) => line.split(" ")[0]);
 }
 
-/** Headers as a broker sends them, with a wrong signature before the right one. */
+/** The headers of a signed callback, with a wrong signature before the right one. */
 function sign(text: string, time: number): Readonly<Record<string, string>> {
   const digest = createHmac("sha256", Buffer.from(secret, "base64")).update(`e.${time}.${text}`).digest("base64");
   return { "webhook-id": "e", "webhook-timestamp": String(time), "webhook-signature": `v1,AA== v1,${digest}` };
 }
 
-/** The statuses of a receiver for a right signature, a signature of another body, an old signature, and none. */
+/** The receiver's statuses for a valid signature, for a signature of another body, for an old signature, and without a signature. */
 async function statusesOf(url: string): Promise<readonly number[]> {
   const body = JSON.stringify({
     subscriptionId: "s",

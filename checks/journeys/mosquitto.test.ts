@@ -34,9 +34,9 @@ function here(line: string): string {
   return line.replace("-p 1883", `-p ${port}`);
 }
 
-/** Runs a line of mosquitto_sub, and waits until its filter is granted. `printed` resolves with all its output. */
+/** Runs a line of mosquitto_sub, and waits until the broker has granted the filter. `printed` resolves with the program's whole output. */
 async function startSubscriber(line: string): Promise<{ readonly printed: Promise<string> }> {
-  // With -d, the client also prints when its filter is granted. Without stdbuf, the output would come only at the client's end.
+  // With -d, the program also prints when its filter is granted. Without stdbuf, it would print only when it exits.
   const running = run("bash", ["-c", `stdbuf -oL ${here(line)} -d`], { timeout: 30_000 });
   let seen = "";
   running.child.stdout?.on("data", (chunk: string) => {
@@ -63,7 +63,7 @@ describe.runIf(canRun)("the clients of Mosquitto (need mosquitto-clients)", () =
   });
 
   it.each(["mqttv311", "mqttv5"])(
-    "publish and get every QoS in order, and what REST publishes, with %s",
+    "publish and receive with every QoS in order, and receive what REST publishes, with %s",
     async (version) => {
       const topic = `stock/${version}`;
       const common = `-h 127.0.0.1 -p 1883 -V ${version}`;

@@ -18,7 +18,7 @@ function connect(address: string, options: IClientOptions = {}): Promise<MqttCli
   return connectAsync(address, { reconnectPeriod: 0, ...options });
 }
 
-/** The next messages, in the order of their arrival. */
+/** Resolves with the next `count` messages, in the order of their arrival. */
 function collect(client: MqttClient, count: number): Promise<string[]> {
   return new Promise((resolve) => {
     const got: string[] = [];
@@ -79,7 +79,7 @@ describe.each([
 it.each([
   ["persistent", false],
   ["clean", true],
-])("lists the filters of a %s session over REST, which can remove one", async (name, clean) => {
+])("REST lists the filters of a %s session, and can remove one of them", async (name, clean) => {
   const topics = [`listed-${name}/a`, `listed-${name}/#`];
   const client = await connect(mqttAddressOf(broker), { clientId: `listed-${name}`, clean });
   await client.subscribeAsync(topics, { qos: 1 });

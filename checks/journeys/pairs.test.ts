@@ -53,8 +53,8 @@ describe.runIf(hasPostgres)(titleOf("three nodes"), () => {
 
 /** Spreads four consumers and four publishers over the brokers. */
 async function checkPairs(brokers: readonly BrokerProcess[]): Promise<void> {
-  const brokerOf = (end: number): BrokerProcess => {
-    const broker = brokers[end % brokers.length];
+  const brokerOf = (index: number): BrokerProcess => {
+    const broker = brokers[index % brokers.length];
     if (broker === undefined) throw new Error("there is no broker");
     return broker;
   };

@@ -74,7 +74,7 @@ describe("docs/proofs.md", () => {
 describe("notifications with the place of their event", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
-  it("contain a proof that leads to the root on the chain, while getEvent returns the event as published", async () => {
+  it("have a proof that leads to the batch's root on the chain; getEvent returns the event without it", async () => {
     const { client, broker } = running();
     await using receiver = await startReceiver();
     await client.open("place");
@@ -95,7 +95,7 @@ describe("notifications with the place of their event", () => {
         "svc-proof": proof = "",
         ...own
       } = extensions;
-      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // No other text has a receipt.
+      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // The chain has no receipt for any other text.
       expect({ block, publisher }).toEqual({ block: String(blockNumber), publisher: from });
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
       expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
@@ -137,17 +137,17 @@ describe("a broker on another chain", () => {
     folder[Symbol.dispose]();
   });
 
-  const verify = (...words: readonly string[]) =>
-    runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
+  const verify = (...args: readonly string[]) =>
+    runBroker({ args: ["verify", ...args, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
-  it("proves some of its events against the node, each in a separate process", async () => {
+  it("has events that stele verify proves against the chain node", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 100 === 0)) {
       const { code, stdout } = await verify(eventId);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`verified: event ${eventId}`) });
     }
   });
 
-  it("gives a proof of each event that is accepted with the hash of its block and refused with the hash of another block", async () => {
+  it("proves each event: the hash of its block verifies the proof, and the hash of another block refutes it", async () => {
     for (const eventId of eventIds) {
       const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
       const proof = answer.json();
@@ -160,13 +160,13 @@ describe("a broker on another chain", () => {
     }
   });
 
-  it("matches the chain exactly", async () => {
+  it("has exactly the events that stele verify finds on the chain", async () => {
     const { code, stdout } = await verify("--topic", topic, "--from", "1", "--to", "300", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ status: "verified", events: 300, onChain: 300, differences: [] });
     expect(code).toBe(0);
   });
 
-  it("reports an unreachable node with its own exit code", async () => {
+  it("makes stele verify exit with 2 if the chain node is unreachable", async () => {
     const [eventId = ""] = eventIds;
     const { code, stderr } = await runBroker({
       args: ["verify", eventId, "--broker", broker.url, "--rpc", "http://127.0.0.1:9"],

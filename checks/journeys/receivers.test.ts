@@ -53,19 +53,19 @@ function start(command: readonly [string, string], secret: string): Example {
 }
 
 const commands = [
-  { name: "Node.js", command: [process.execPath, file("receiver.mjs")], isThere: true },
-  { name: "Python", command: [python, file("receiver.py")], isThere: hasPython },
+  { name: "Node.js", command: [process.execPath, file("receiver.mjs")], canRun: true },
+  { name: "Python", command: [python, file("receiver.py")], canRun: hasPython },
 ] as const;
 
-function toSecret(): string {
+function createSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
 
-describe.each(commands.filter(({ isThere }) => isThere))("the receiver in $name", ({ name, command }) => {
+describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", ({ name, command }) => {
   const topic = `receivers/${name}`;
 
   it("handles each event once and in order", async () => {
-    const secret = toSecret();
+    const secret = createSecret();
     const { client } = running();
     const receiver = start(command, secret);
     await client.open(topic);
@@ -86,10 +86,10 @@ describe.each(commands.filter(({ isThere }) => isThere))("the receiver in $name"
 
   it("refuses a callback that another secret signed", async () => {
     const { client } = running();
-    const receiver = start(command, toSecret());
+    const receiver = start(command, createSecret());
     const url = await receiver.url();
     await client.open(`${topic}/wrong`);
-    const id = await client.subscribe({ topic: `${topic}/wrong`, secret: toSecret(), url });
+    const id = await client.subscribe({ topic: `${topic}/wrong`, secret: createSecret(), url });
     await client.publish(`${topic}/wrong`, "x");
     const attempts = async (): Promise<readonly { reason?: string }[]> => {
       const answer = await client.http.send({ method: "GET", path: `/admin/v1/subscriptions/${id}` });

@@ -26,13 +26,13 @@ it.each([
   [["--port", "9090"], "--port"],
   [["--check-config"], "--check-config"],
   [["--data-dir=x", "--", "--check-config"], "--data-dir"],
-])("npm start refuses %j, which npm keeps for itself, and says how to write it", (args, flag) => {
+])("npm start exits with 2 for %j, which npm takes for its own flag, and says how to pass it", (args, flag) => {
   const { status, stdout, stderr } = spawnSync("npm", ["start", ...args], { cwd: root, encoding: "utf8" });
   expect({ status, stdout: stdout.replace(/^(?:> .*)?\n/gm, "") }).toEqual({ status: 2, stdout: "" });
   expect(stderr).toContain(`npm took ${flag} for a flag of its own. Write two dashes`);
 });
 
-it.runIf(process.platform === "linux")("says how many open files it needs if its limit is too low", async () => {
+it.runIf(process.platform === "linux")("the broker exits with 2 if its open-file limit is too low", async () => {
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
   expect(code).toBe(2);
@@ -41,7 +41,7 @@ it.runIf(process.platform === "linux")("says how many open files it needs if its
 /** A loopback address that no other test uses, so that no other broker listens at its default ports. */
 const host = "127.0.61.13";
 
-it.runIf(process.platform === "linux")("serves STOMP at port 61613 by default, and says so in the banner", async () => {
+it.runIf(process.platform === "linux")("by default, STOMP is at port 61613, and the banner says so", async () => {
   using folder = createTempFolder();
   const shell = 'unset STELE_STOMP_PORT; exec "$@"';
   await using broker = await startBroker({ dataDir: folder.path, env: { STELE_HOST: host }, shell });

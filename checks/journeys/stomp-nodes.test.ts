@@ -8,7 +8,7 @@ import { RawClient } from "./stomp/raw-client.ts";
 
 const topic = "moves";
 
-/** A connection to a node that resumes the subscription. */
+/** Connects to a node, and starts or resumes the subscription there. */
 async function subscribeAt(cluster: Cluster, node: number, headers: Headers): Promise<RawClient> {
   const broker = cluster.nodes[node]?.broker;
   if (broker === undefined) throw new Error(`there is no node ${node}`);

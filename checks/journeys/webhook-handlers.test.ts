@@ -58,14 +58,14 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     await until("all events came", async () => seen.events.length >= contents.length);
     expect(seen.texts()).toEqual(contents);
     expect([...seen.kinds]).toEqual([kind]);
-    // The broker counts them as accepted: no event is pending.
+    // No event is pending: the broker counts all of them as accepted.
     await until("all were accepted", async () => (await client.findSubscription(id))?.notifyingEventCount === "0");
     expect(await orderOf(client, id)("test")).toMatchObject({ test: { outcome: "accepted" } });
     expect(seen.errors).toEqual([]);
     await client.unSubscribe(id);
   });
 
-  it("refuses a wrong signature, and another method", async () => {
+  it("refuses a callback with a wrong signature, and a GET", async () => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = {
@@ -85,7 +85,7 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     expect(seen.events).toEqual([]);
   });
 
-  it("refuses a body that is too long, and still answers the next request", async () => {
+  it("answers 413 to a body that is too long, and still answers the next request", async () => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = { "content-type": "application/json" };
@@ -94,7 +94,7 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     expect((await fetch(server.url, { method: "POST", headers, body: "{}" })).status).toBe(401);
   });
 
-  it.runIf(serveParsed !== undefined)("reports a body that was parsed before it", async () => {
+  it.runIf(serveParsed !== undefined)("answers 500 if the program parsed the body before", async () => {
     const seen = new Seen();
     await using server = await (serveParsed ?? serve)(seen.options);
     const headers = { "content-type": "application/json" };

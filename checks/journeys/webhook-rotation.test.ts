@@ -7,10 +7,10 @@ import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts
 import { orderOf } from "./webhooks/order-of.ts";
 import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
-/** Most events by which the publisher may be ahead of the slowest receiver. */
+/** Largest number of published events that the slowest receiver may not have received yet. */
 const aheadMax = 40;
 const topicCount = 4;
-/** Least number of requests that each subscription gets between two steps of a rotation. */
+/** Smallest number of requests that each subscription gets between two steps of a rotation. */
 const requestsBetween = 20;
 
 const shapes = [
@@ -35,18 +35,18 @@ it("receivers refuse and lose no event while secrets rotate under load", async (
   const { client } = running();
   const load = new Load(client);
   await load.open();
-  const parties = await Promise.all(receivers.map((receiver) => Party.create(client, receiver)));
+  const subscribed = await Promise.all(receivers.map((receiver) => SubscribedReceiver.create(client, receiver)));
   await load.during(async () => {
-    for (let round = 0; round < 4; round += 1) await Promise.all(parties.map((party) => party.rotate(round)));
+    for (let round = 0; round < 4; round += 1) await Promise.all(subscribed.map((one) => one.rotate(round)));
   });
-  for (const { receiver } of parties) {
+  for (const { receiver } of subscribed) {
     expect(receiver.requests.filter(({ status }) => status >= 300)).toEqual([]);
     for (const { path } of shapes) expect(load.byTopic(receiver.eventsOf(path))).toEqual(load.published);
   }
 });
 
 /** A receiver with a subscription for each shape. All its subscriptions have the same secret. */
-class Party {
+class SubscribedReceiver {
   readonly receiver: WebhookReceiver;
   readonly #client: Client;
   #ids: readonly string[] = [];
@@ -56,24 +56,24 @@ class Party {
     this.receiver = receiver;
   }
 
-  static async create(client: Client, receiver: WebhookReceiver): Promise<Party> {
-    const party = new Party(client, receiver);
+  static async create(client: Client, receiver: WebhookReceiver): Promise<SubscribedReceiver> {
+    const created = new SubscribedReceiver(client, receiver);
     const { secret, key } = createSymmetric();
     await receiver.verifyWith(key);
     const subscribe = ({ path, subscribe: name, params }: (typeof shapes)[number]): Promise<string> =>
       client[name]({ topic: "rotation/+", url: receiver.urlOf(path), offset: "OFFSET_FIRST", secret, ...params });
-    party.#ids = await Promise.all(shapes.map(subscribe));
-    return party;
+    created.#ids = await Promise.all(shapes.map(subscribe));
+    return created;
   }
 
   /** Changes the subscriptions' secret, and then the receiver's key while the broker signs with both secrets. */
   async rotate(round: number): Promise<void> {
     const { secret, key } = this.#next(round);
-    await this.#see("requests before the rotation", 1);
+    await this.#awaitRequests("requests before the rotation", 1);
     await Promise.all(this.#ids.map((id) => orderOf(this.#client, id)("change", { secret })));
-    await this.#see("requests with both signatures", 2);
+    await this.#awaitRequests("requests with both signatures", 2);
     await this.receiver.verifyWith(key);
-    await this.#see("requests after the receiver has changed its key", 2);
+    await this.#awaitRequests("requests after the receiver has changed its key", 2);
   }
 
   #next(round: number): Keys {
@@ -81,8 +81,8 @@ class Party {
     return (kinds[round % kinds.length] ?? createSymmetric)();
   }
 
-  /** Waits until each subscription has got enough new requests with at least this many signatures. */
-  async #see(what: string, signatures: number): Promise<void> {
+  /** Waits until each subscription has got {@link requestsBetween} new requests with at least this many signatures. */
+  async #awaitRequests(what: string, signatures: number): Promise<void> {
     const { receiver } = this;
     const from = receiver.requests.length;
     await receiver.waitFor(what, () => {
@@ -96,7 +96,7 @@ class Party {
 
 /** Publishes to several topics at once, as fast as the receivers accept events. */
 class Load {
-  /** Identifiers of events by topic, in order. */
+  /** Identifiers of the published events by topic, in order. */
   readonly published: string[][] = Array.from({ length: topicCount }, () => []);
   readonly #client: Client;
   #isOver = false;
@@ -109,7 +109,7 @@ class Load {
     for (let topic = 0; topic < topicCount; topic += 1) await this.#client.open(nameOf(topic));
   }
 
-  /** Publishes until the work is done, and returns when the receivers have everything. */
+  /** Publishes until `work` is done. Returns when the receivers have received all events. */
   async during(work: () => Promise<void>): Promise<void> {
     const publishing = this.published.map((ids, topic) => this.#publish(topic, ids));
     try {
@@ -118,7 +118,7 @@ class Load {
       this.#isOver = true;
       await Promise.all(publishing);
     }
-    await until("every receiver has everything", () => this.#ahead === 0);
+    await until("every receiver has received all events", () => this.#ahead === 0);
   }
 
   /** Identifiers of these events by topic, in order. */
@@ -132,7 +132,7 @@ class Load {
     while (!this.#isOver) {
       const { eventId } = await this.#client.publish(nameOf(topic), `{"n":${ids.length}}`, { "svc-format": "json" });
       ids.push(eventId);
-      await until("the receivers follow", () => this.#isOver || this.#ahead < aheadMax);
+      await until("the receivers keep up", () => this.#isOver || this.#ahead < aheadMax);
     }
   }
 

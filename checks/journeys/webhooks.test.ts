@@ -10,7 +10,7 @@ import { languages, type SeenEvent, useWebhookReceiver, type WebhookReceiver } f
 
 interface Form {
   readonly name: string;
-  /** Over which interface the subscription is made. */
+  /** The client's method that creates the subscription, over REST or JSON-RPC. */
   readonly subscribe: "subscribe" | "subscribeByRpc";
   readonly params: Params;
   /** Content type of each request. */
@@ -22,12 +22,12 @@ interface Form {
 }
 
 const json = "application/json";
-const [three, one] = [[1, 1, 1], [3]];
+const [threeRequests, oneRequest] = [[1, 1, 1], [3]];
 const rest = { subscribe: "subscribe", kind: "event" } as const;
 const rpc = { subscribe: "subscribeByRpc", kind: "onEvent" } as const;
-const plain = { types: [json, json, json], sizes: three, params: {} };
-// A batch that is full does not wait.
-const batch = { types: [json], sizes: one, params: { batch: 3, batchMs: 60_000 } };
+const plain = { types: [json, json, json], sizes: threeRequests, params: {} };
+// A full batch is sent at once, so the test does not wait for batchMs.
+const batch = { types: [json], sizes: oneRequest, params: { batch: 3, batchMs: 60_000 } };
 const structured = {
   ...plain,
   subscribe: "subscribe",
@@ -54,7 +54,7 @@ const forms: readonly Form[] = [
   },
 ];
 
-/** Contents of each type that a CloudEvent has. */
+/** One content for each type of data that a CloudEvent may have: JSON, text and bytes. */
 const contents = [
   { content: Buffer.from('{"n":1,"s":"grün \u{1F642}"}'), format: "json", type: json },
   { content: Buffer.from("grüße \u{1F642}\r\n"), format: "text/plain", type: "text/plain" },
@@ -78,9 +78,9 @@ let hooks = 0;
 for (const language of languages) {
   describe.runIf(language.canRun)(language.name, () => {
     const receiver = useWebhookReceiver(language);
-    const able = secrets.filter(({ isSymmetric }) => isSymmetric || language.verifiesAsymmetric);
+    const usable = secrets.filter(({ isSymmetric }) => isSymmetric || language.verifiesAsymmetric);
 
-    describe.each(able)("with a secret $name", ({ create }) => {
+    describe.each(usable)("with a secret $name", ({ create }) => {
       it.each(forms)("verify and read $name", (form) => checkForm(form, receiver(), create()));
     });
 
@@ -88,7 +88,7 @@ for (const language of languages) {
 
     it("refuse a callback that another secret signed", async () => {
       const { client } = running();
-      const hook = toHook();
+      const hook = createHook();
       await receiver().verifyWith(createSymmetric().key);
       await client.open(hook.topic);
       const { secret } = createSymmetric();
@@ -102,9 +102,9 @@ for (const language of languages) {
   });
 }
 
-it("callbacks verify with the secret that the broker generated for a subscribe call of REST", async () => {
+it("callbacks verify with the secret that the broker generated for a REST subscribe", async () => {
   const { broker, client } = running();
-  const { topic } = toHook();
+  const { topic } = createHook();
   await using hooked = await startReceiver();
   await client.open(topic);
   const parameters = new URLSearchParams({ topic, url: hooked.url, secret: "generate" });
@@ -122,7 +122,7 @@ it("callbacks verify with the secret that the broker generated for a subscribe c
 async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Promise<void> {
   const { client }: RunningWorld = running();
   await receiver.verifyWith(keys?.key ?? null);
-  const { topic, path } = toHook();
+  const { topic, path } = createHook();
   await client.open(topic);
   const published = await publishContents(topic);
   const place = { topic, url: receiver.urlOf(path), offset: "OFFSET_FIRST", ...(keys && { secret: keys.secret }) };
@@ -149,7 +149,7 @@ async function publishContents(topic: string): Promise<readonly SeenEvent[]> {
 }
 
 /** A new topic and a new path. */
-function toHook(): { readonly topic: string; readonly path: string } {
+function createHook(): { readonly topic: string; readonly path: string } {
   hooks += 1;
   return { topic: `webhooks/a 50% b/${hooks}`, path: `hook-${hooks}` };
 }

@@ -1,4 +1,4 @@
-/** A command's output with placeholders for what differs between two runs. `names` has the placeholders for addresses and folders of this run. */
+/** Replaces everything in a command's output that differs between runs by placeholders. `names` maps this run's addresses and folders to placeholders. */
 export function masked(text: string, names: Readonly<Record<string, string>>): string {
   let known = text;
   for (const [name, mark] of Object.entries(names)) known = known.replaceAll(name, mark);

@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { until } from "../../harness/until.ts";
 
 export interface PackedBrokerOptions {
-  /** The installed command. */
+  /** Path of the installed command. */
   readonly program: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A broker that the installed command has started. */
+/** A broker started by the installed command. */
 export class PackedBroker implements AsyncDisposable {
   #url = "";
   readonly #child: ChildProcess;
@@ -22,7 +22,7 @@ export class PackedBroker implements AsyncDisposable {
     return this.#url;
   }
 
-  /** @throws Error with the broker's output if the broker ends or is not ready in time. */
+  /** @throws Error with the broker's output if the broker exits or is not ready in time. */
   static async start({ program, cwd, env }: PackedBrokerOptions): Promise<PackedBroker> {
     const flags = ["--port", "0", "--stomp-port", "off", "--mqtt-port", "off"];
     const child = spawn(program, ["start", ...flags], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
