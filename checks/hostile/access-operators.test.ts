@@ -97,8 +97,8 @@ describe("operators' pages", () => {
     }
     const admin = { actions: expect.arrayContaining(["admin"]) };
     expect((await world.http("admin").send(ask)).json()).toMatchObject({ ...admin, serves: ["clients"] });
-    const there = (await world.http("admin", world.operators).send(ask)).json();
-    expect(there).toMatchObject({ ...admin, serves: ["operators"] });
+    const atOperators = (await world.http("admin", world.operators).send(ask)).json();
+    expect(atOperators).toMatchObject({ ...admin, serves: ["operators"] });
   });
 
   it("the OpenAPI and AsyncAPI documents need no key at either port, and AsyncAPI names the credentials of the HTTP server", async () => {
@@ -115,7 +115,7 @@ describe("operators' pages", () => {
   });
 });
 
-/** Bodies of requests, by the start of the operation's name. */
+/** Request bodies, by the start of the operation's name. */
 const bodies = [
   ["replay", '{"from":"OFFSET_FIRST"}'],
   ["change", '{"concurrency":2}'],
@@ -127,7 +127,7 @@ const bodies = [
 /** The operations that need a right. The API's own document needs none. */
 const guarded = Object.entries(adminOperations).filter(([name]) => name !== "getOpenApi");
 
-/** Calls one operation. Orders are dry runs, which need the same right and change nothing. The operations set a role before they delete it. */
+/** Calls one operation. Orders are dry runs, which need the same right and change nothing. In the list, `setRole` comes before `deleteRole`. */
 async function askApi(name: CredentialName, operation: string) {
   const { method, path } = adminOperations[operation as keyof typeof adminOperations];
   const role = operation === "getRole" ? "admin" : "set-by-api";

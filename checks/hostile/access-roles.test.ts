@@ -7,7 +7,7 @@ import { whenClosed } from "../harness/when-closed.ts";
 import { AccessWorld } from "./support/access-world.ts";
 
 let world: AccessWorld;
-/** Key of a principal whose only role is a stored one. */
+/** API key of a principal whose only role is `short-lived`, which the tests change through the admin API. */
 let key = "";
 beforeAll(async () => {
   world = await AccessWorld.start();
@@ -32,7 +32,7 @@ const state = () => {
   return world.http("none").send({ method: "GET", path: "/rest/state?topic=t/a", headers });
 };
 /** Ways to withdraw a role's rights, with the code and the status of later calls. */
-const ends = [
+const withdrawals = [
   ["loses its rules", () => set([]), { code: 100_702, status: 403 }],
   ["is deleted", () => ask({ method: "DELETE" }), { code: 100_701, status: 401 }],
 ] as const;
@@ -49,17 +49,17 @@ const connectPeer = async (version: 4 | 5): Promise<Peer> => {
   expect((await peer.next("suback")).granted).toEqual([1]);
   return peer;
 };
-const publishElsewhere = () =>
+const publishByClient = () =>
   world.door("REST GET", "client").call("publish", { topic: "t/a", content: "not for all" });
 
 it.each([4, 5] as const)(
-  "a role that loses its rules withdraws them at once from an open MQTT connection, protocol level %d",
+  "when a role loses its rules, an open MQTT connection loses the rights at once, protocol level %d",
   async (version) => {
     const peer = await connectPeer(version);
     await set([]);
-    await publishElsewhere();
+    await publishByClient();
     peer.send(subscribeTo("t/a"));
-    expect((await peer.next("suback")).granted).toEqual([version === 5 ? 0x87 : 0x80]); // No event comes before it.
+    expect((await peer.next("suback")).granted).toEqual([version === 5 ? 0x87 : 0x80]); // `next` fails if an event comes first.
     peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "mqtt" });
     if (version === 5) expect((await peer.next("puback")).reasonCode).toBe(0x87);
     else await peer.closes();
@@ -68,7 +68,7 @@ it.each([4, 5] as const)(
 );
 
 it.each([4, 5] as const)(
-  "a role that is deleted closes an open MQTT connection, protocol level %d",
+  "when a role is deleted, the broker closes an open MQTT connection, protocol level %d",
   async (version) => {
     const peer = await connectPeer(version);
     await ask({ method: "DELETE" });
@@ -76,9 +76,9 @@ it.each([4, 5] as const)(
   },
 );
 
-it.each(ends)(
-  "a role that %s ends the rights over REST, JSON-RPC, tail and STOMP at once",
-  async (_, end, { code, status }) => {
+it.each(withdrawals)(
+  "when a role %s, its rights over REST, JSON-RPC, tail and STOMP end at once",
+  async (_, withdraw, { code, status }) => {
     const socket = connect(world.port("STOMP"), "127.0.0.1");
     const closed = whenClosed(socket);
     let text = "";
@@ -86,8 +86,8 @@ it.each(ends)(
     socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:${key}\n\n\0`);
     socket.write("SUBSCRIBE\nid:1\ndestination:t/#\nack:auto\nreceipt:subscribed\n\n\0");
     await until("the broker confirms the subscription", () => text.includes("receipt-id:subscribed"));
-    await end();
-    await publishElsewhere();
+    await withdraw();
+    await publishByClient();
     socket.write("SEND\ndestination:t/a\nreceipt:sent\n\nstomp\0");
     await closed;
     expect(text).toMatch(new RegExp(`ERROR\\n[^\\0]*code:${code}\\n`));

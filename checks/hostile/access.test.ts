@@ -305,26 +305,26 @@ it("a callback subscription gets nothing after its owner's last key is revoked, 
   const create = async () => (await world.key("create", "--principal", "owner", "--role", "client")).trim();
   const first = await create();
   const ask = async (key: string, path: string) => (await world.http("none").send({ ...bearer(key), path })).text;
-  const answers = (key: string, what: string) =>
-    until(what, async () => (await ask(key, "/rest/state?topic=t/a")).includes(what));
-  await answers(first, "sequenceNumber");
+  const waitForAnswer = (key: string, part: string) =>
+    until(part, async () => (await ask(key, "/rest/state?topic=t/a")).includes(part));
+  await waitForAnswer(first, "sequenceNumber");
   const url = encodeURIComponent(own.url);
-  const id = JSON.parse(await ask(first, `/rest/subscribe?topic=t/c&url=${url}`)) as string | { code: number };
-  expect(id).toMatchObject({ code: 100_101 });
+  const refusal = JSON.parse(await ask(first, `/rest/subscribe?topic=t/c&url=${url}`)) as string | { code: number };
+  expect(refusal).toMatchObject({ code: 100_101 });
   await ask(first, "/rest/open?topic=t/c");
   const made = JSON.parse(await ask(first, `/rest/subscribe?topic=t/c&url=${url}`)) as string;
   await world.key("revoke", first);
-  await answers(first, "100701");
+  await waitForAnswer(first, "100701");
   await world.door("REST GET", "client").call("publish", { topic: "t/c", content: "while away" });
   const second = await create();
-  await answers(second, "sequenceNumber");
+  await waitForAnswer(second, "sequenceNumber");
   expect(own.attempts).toHaveLength(0);
   expect(JSON.parse(await ask(second, `/rest/subscribe?topic=t/c&url=${url}&subscriptionId=${made}`))).toBe(made);
   await own.waitForCount(1);
   await own[Symbol.asyncDispose]();
 });
 
-it("a token may subscribe callbacks once its principal has a key, as the refusal says, even if the principal is called auth0|6f59@x", async () => {
+it("a token may not subscribe callbacks until its principal has a key, as the refusal says, even if the principal is called auth0|6f59@x", async () => {
   const authorization = `Bearer ${world.signAs("auth0|6f59@x")}`;
   const path = `/rest/subscribe?topic=t/a&url=${encodeURIComponent(receiver.url)}`;
   const subscribe = async (): Promise<unknown> =>

@@ -9,7 +9,7 @@ import { type Attack, Flood } from "./support/flood.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
 const attackMs = 8000;
-/** The target is 2 s at p99. An idle machine needs a tenth of that, and a slow one more; a broken broker answers after 30 s, with TIMEOUT. */
+/** The target is 2 s at p99. An idle machine needs a tenth of that, and a slow one needs more. A broken broker answers TIMEOUT after 30 s. */
 const latencyMsMax = 8000;
 const mebibytesMax = 512;
 /** The default deadline of a stop, plus tolerance for a busy machine. */
@@ -59,7 +59,7 @@ describe("a broker under all attacks at once", () => {
   });
 });
 
-/** Expects that a restarted broker has every acknowledged event with its content, and that the web page opened no topic. */
+/** Expects a restarted broker to have every acknowledged event with its content, and no topic that the web page opened. */
 async function expectKept(dataDir: string, honest: PublishLoad): Promise<void> {
   await using broker = await startBroker({ dataDir });
   await using client = new Client(broker.url);
@@ -87,7 +87,7 @@ async function prepareAttacks(broker: BrokerProcess): Promise<readonly Attack[]>
   ];
 }
 
-/** Calls BLAKE2F (EIP-152) with 200,000,000 rounds: no JUMPDEST interrupts it. */
+/** Calls BLAKE2F (EIP-152) with 200,000,000 rounds. No JUMPDEST would interrupt them, but a call has gas for only 50,000,000 rounds. */
 const endlessCall = [
   {
     to: "0x0000000000000000000000000000000000000009",

@@ -108,7 +108,7 @@ it.each([4, 5] as const)(
   },
 );
 
-/** Sends STOMP frames, and waits until the broker closes the connection. */
+/** Sends CONNECT and the frames by STOMP, and waits until the broker closes the connection. */
 async function talk(credential: string | undefined, ...frames: readonly string[]): Promise<void> {
   const socket = connect(world.port("STOMP"), "127.0.0.1");
   const closed = whenClosed(socket);
@@ -169,7 +169,7 @@ it("the audit log records a role's change and deletion by the command, with the 
   );
 });
 
-it("every line of the audit log has a time, and none reports left-out lines", () => {
+it("every line of the audit log has a time, and none reports that lines were left out", () => {
   for (const line of lines()) expect(line["time"]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   expect(lines().filter(({ outcome }) => outcome === "left out")).toEqual([]);
 });

@@ -36,7 +36,7 @@ describe("40 host names that no name server answers for", async () => {
     await client.subscribe({ topic: "names", url: healthy.url.replace("127.0.0.1", "healthy.example") });
     await client.publish("names", "for all");
     await healthy.waitForCount(1);
-    // Four look-ups at a time, each until its timeout, would take minutes.
+    // If four look-ups ran at a time, each until its timeout, this would take minutes.
     expect(performance.now() - startedAt).toBeLessThan(15_000);
     await Promise.all(slow);
   });
@@ -62,7 +62,7 @@ describe("if receivers must consent", () => {
     expect(victim.bodyBytes).toBeLessThan(1000);
   });
 
-  it("a receiver set up after its subscription gets its first event once it consents, and none before", async () => {
+  it("a receiver that starts after its subscription is made gets the first event once it consents, and none before", async () => {
     const { client } = running();
     const port = await findFreePort();
     await client.open("later");
@@ -102,19 +102,19 @@ describe("receivers with malicious answers", () => {
       what: "1000 chunks of one byte with 64 KB of extension",
       pieces: `1;${"x".repeat(64_000)}\r\nx\r\n`.repeat(1000),
     },
-  ])("$count answers in $what make the broker need less than 512 MiB", async ({ topic, count, pieces }) => {
+  ])("$count answers in $what cost the broker less than 512 MiB", async ({ topic, count, pieces }) => {
     const { client, broker } = running();
     const text = Buffer.from(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${pieces}`);
-    let over = 0;
+    let closedCount = 0;
     const answerAtLength: Answer = (_request, { socket }) => {
-      socket?.once("close", () => (over += 1));
+      socket?.once("close", () => (closedCount += 1));
       socket?.write(text);
     };
     const hostile = await Promise.all(Array.from({ length: count }, () => startWebServer(answerAtLength)));
     await client.open(topic);
     await Promise.all(hostile.map(({ url }) => client.subscribe({ topic, url })));
     await client.publish(topic, "x");
-    await until("every receiver has lost its connection", () => over >= count);
+    await until("every receiver has lost its connection", () => closedCount >= count);
     expect(peakMebibytes(broker.pid)).toBeLessThan(512);
     await Promise.all(hostile.map((server) => server[Symbol.asyncDispose]()));
   });

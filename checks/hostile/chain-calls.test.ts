@@ -6,13 +6,13 @@ import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
-/** If calls ran in the thread that makes blocks, a publish during the recursion would time out after 30 s. */
+/** If calls ran in the thread that makes blocks, a publish during the `recursion` call would time out after 30 s. */
 const publishMsMax = 10_000;
 /** A call may run for 1 s; the rest is for restarting the thread after the previous call. */
 const callMsMax = 15_000;
 const memoryMebibytesMax = 512;
 const shutdownDeadlineMs = 10_000;
-/** A look-up that takes longer than this waits behind other calls: alone it takes a few milliseconds. */
+/** A look-up that takes longer than this has waited behind other calls: alone it takes a few milliseconds. */
 const behindMs = 200;
 
 interface Answer {
@@ -23,7 +23,7 @@ interface Answer {
 const target = `0x${"aa".repeat(20)}`;
 /** Code that calls itself twice with all its gas: 2^1024 calls without a loop, and so without a JUMPDEST. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
-/** Code that jumps once and calls itself. The EVM analyses its 490 KB of jump targets again in each of 1,024 calls. */
+/** Code that jumps once and calls itself. In each of 1,024 calls, the EVM searches the 490 KB of code for jump targets again. */
 const hugeCode = `0x6003565b5f5f5f5f5f305af100${"60ff".repeat(245_000)}`;
 const timeout = { code: -32_000, message: "execution aborted (timeout = 1000ms)" };
 

@@ -5,7 +5,7 @@ import { LogInWorld } from "./support/log-in-world.ts";
 const sessionCookie = "__Host-stele_session!one";
 const flowCookie = "__Host-stele_flow!one";
 const anotherHost = { host: "events.example.org" };
-/** The broker waits 5 s for a provider; a broken one waits forever. */
+/** The broker waits 5 s for a provider; a broken broker waits forever. */
 const hangingMsMax = 15_000;
 
 let world: LogInWorld;
@@ -82,8 +82,8 @@ describe("a log-in", () => {
     world.staff.account = "operator";
     const visitor = new LogInVisitor();
     const callback = `${world.operatorsUrl}/console/callback/staff`;
-    const place = await visitor.follow(`${world.operatorsUrl}/console/login/staff`, callback);
-    expect((await visitor.ask(place)).status).toBe(303);
+    const reached = await visitor.follow(`${world.operatorsUrl}/console/login/staff`, callback);
+    expect((await visitor.ask(reached)).status).toBe(303);
     const list = (headers: Readonly<Record<string, string>>) =>
       visitor.ask(`${world.operatorsUrl}/admin/v1/subscriptions`, { headers });
     expect(await list(ownScript)).toMatchObject({ status: 200, headers: { "cache-control": "no-store" } });
@@ -132,10 +132,10 @@ describe("a log-in", () => {
     const begin = `${world.consoleUrl}/login/acme?view=${encodeURIComponent(view)}`;
     const callback = await visitor.follow(begin, callbackUrl());
     const { status, headers } = await visitor.ask(callback);
-    const place = new URL(headers.location ?? "", world.consoleUrl);
+    const target = new URL(headers.location ?? "", world.consoleUrl);
     expect(status).toBe(303);
-    expect(place.origin).toBe(new URL(world.consoleUrl).origin);
-    expect(place.pathname).toMatch(/^\/one\/console\//);
+    expect(target.origin).toBe(new URL(world.consoleUrl).origin);
+    expect(target.pathname).toMatch(/^\/one\/console\//);
     expect(headers["set-cookie"]).toHaveLength(2);
   });
 });
@@ -162,7 +162,7 @@ describe("a log-in is refused", () => {
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("with the answer of another log-in; the waiting log-in can still finish", async () => {
+  it("with the answer of another log-in, and the waiting log-in can still finish", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     for (const query of ["", "?error=access_denied", `?code=c&state=${"x".repeat(43)}`]) {
@@ -271,7 +271,7 @@ describe("a log-in is refused", () => {
     },
   );
 
-  it("at a host that its provider does not know", async () => {
+  it("at a host that is none of its `origins`, where the console does not offer it", async () => {
     const answer = await send(`${world.consoleUrl}/login/acme`, { headers: anotherHost });
     expect(answer.status).toBe(404);
     expect(answer.headers["set-cookie"]).toBeUndefined();
@@ -355,7 +355,7 @@ describe("a session cookie gives no rights", () => {
     }
   });
 
-  it("under another name, or together with a key", async () => {
+  it("under another name, or together with a wrong key", async () => {
     expect((await rightsWith(cookie.replace("!one", ""))).status).toBe(401);
     expect((await rightsWith(cookie, { ...ownScript, authorization: "Bearer wrong" })).status).toBe(401);
     expect((await rightsWith(cookie)).status).toBe(200);

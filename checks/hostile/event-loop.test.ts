@@ -24,7 +24,7 @@ const bodyDelayMsMax = 120;
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 const topicOf = (index: number): string => `a/${index % 10}/b/${index % 50}/c/${index}/d/e/f/g/h`;
 
-/** Distinct patterns that all match every topic: any of the fixed levels may be a wildcard, and the end may be `#`. */
+/** Different patterns that all match every topic: each fixed level may become a wildcard, and the end may be `#`. */
 function patternsOf(count: number): readonly string[] {
   const fixedPlaces = [0, 2, 4, 6, 7, 8, 9, 10];
   return range(count).map((number) => {
@@ -64,7 +64,7 @@ describe("the event loop is not blocked by", () => {
       world(),
       patterns.map((topic) => ["subscribe", { topic, url: gone.url, offset: "OFFSET_FIRST" }]),
     );
-    // Each subscription got status 410 once, and is suspended with its backlog.
+    // Each subscription gets status 410 once, and is then suspended with its backlog.
     await until("the receiver was called once for each subscription", () => gone.attempts.length === patternCount, {
       timeoutMs: 60_000,
     });

@@ -8,7 +8,7 @@ import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 import { stateOf } from "./support/folder-state.ts";
 
-/** A path where node-gyp-build finds no addon. */
+/** Makes node-gyp-build look for the addons in a folder that does not exist. */
 const noAddons = { SECP256K1_PREBUILD: "/nonexistent", KECCAK_PREBUILD: "/nonexistent" };
 /** Size of an SQLite page. */
 const pageBytes = 4096;
@@ -68,7 +68,7 @@ describe("native addons that do not load", () => {
 });
 
 describe("a secret that others may read", () => {
-  it("causes a warning with its mode and the fix, also if only its group may read it", async () => {
+  it("causes a warning with its mode and the remedy, even if only its group may read it", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     await using first = await startBroker({ dataDir });
@@ -186,7 +186,7 @@ describe("a receiver that fails repeatedly", () => {
     await client.publish("r/1", "1");
     await receiver.waitFor("100 attempts", () => receiver.attempts.length >= 100);
     const lines = logged(broker, "delivery failed");
-    expect(lines.length).toBeLessThanOrEqual(2); // One, unless this took more than a minute.
+    expect(lines.length).toBeLessThanOrEqual(2); // One, unless the attempts took more than a minute.
     expect(lines[0]).toMatchObject({ receiver: new URL(receiver.url).host, failures: 1 });
     receiver.setBehaviour((_attempt, response) => void response.writeHead(200).end());
     await receiver.waitForCount(2);

@@ -12,7 +12,7 @@ const peakMebibytesMax = 512;
 const honestWaitMsMax = 6000;
 /** Leaves time for other work on the machine. A call that waits for the attack's timeouts takes 30 s. */
 const honestWallMsMax = 20_000;
-/** Maximum size of the answer to a batch, plus its errors. */
+/** Maximum size of the answer to a batch, plus the errors of the refused calls. */
 const batchBytesMax = 9 * mebibyte;
 const membersMax = 1000;
 const json = { "content-type": "application/json" };
@@ -58,7 +58,7 @@ async function startVictim() {
       const values = text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
       return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
     },
-    /** Stops the honest caller; returns its waiting times, and the broker's peak memory. */
+    /** Stops the honest caller; returns the times of its calls, and the broker's peak memory. */
     async measure() {
       return { ...(await honest.stop()), mebibytes: peakMebibytes(pid) };
     },
@@ -83,7 +83,7 @@ async function expectUnharmed(victim: Victim): Promise<void> {
 }
 
 describe("batches that amplify", () => {
-  it("six batches of 1,000 getEvent calls for a long event get answers below 9 MiB that say why", async () => {
+  it("six batches of 1,000 getEvent calls for a long event get answers below 9 MiB, and the refused calls say why", async () => {
     await using victim = await startVictim();
     const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
     const answers = await Promise.all(Array.from({ length: 6 }, () => victim.post(batch)));

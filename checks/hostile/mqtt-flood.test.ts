@@ -43,7 +43,7 @@ function publishSome(publisher: Peer, number: number, round: number): void {
   }
 }
 
-/** Returns the longest wait of an honest publish, in milliseconds. In each round, subscribers disconnect while events are on their way to them. */
+/** In each round, some subscribers disconnect while events are on their way to them. Returns the longest wait of an honest publish, in milliseconds. */
 async function flood(context: Context, doomed: readonly Peer[], honest: Peer): Promise<number> {
   const names = Array.from({ length: publishersCount }, (_, number) => `publisher-${number}`);
   const publishers = await Promise.all(names.map((name) => context.connect(name)));
@@ -58,7 +58,7 @@ async function flood(context: Context, doomed: readonly Peer[], honest: Peer): P
   return longestMs;
 }
 
-/** Receives every event of the flood; returns the numbers of each publisher, in order of arrival. */
+/** Receives every event of the flood; returns the event numbers of each publisher, in order of arrival. */
 async function takeAll(peer: Peer): Promise<readonly (readonly number[])[]> {
   const found = Array.from({ length: publishersCount }, (): number[] => []);
   for (let left = publishersCount * rounds * publishesPerRound; left > 0; left -= 1) {

@@ -6,7 +6,7 @@ import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
 const idleCount = 5_000;
-/** Upper bound on the broker's memory for an idle connection; measured: 22. */
+/** Upper bound on the broker's memory for an idle connection; measured: 22 KiB. */
 const idleKibibytesMax = 60;
 const honestWaitMsMax = 5_000;
 
@@ -40,7 +40,7 @@ async function connectAll(count: number, connect: (index: number) => Promise<Pee
   return peers;
 }
 
-/** Milliseconds until an honest publish is acknowledged. */
+/** Publishes as an honest client. Returns the milliseconds until the broker acknowledges. */
 async function honestWaitMs(honest: Peer): Promise<number> {
   const startedAt = performance.now();
   await context.publish("honest", { topic: "many/honest" }, honest);
