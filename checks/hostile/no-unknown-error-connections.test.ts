@@ -68,7 +68,7 @@ const filters = [
   "$.a ==",
 ];
 
-/** Sends a second request when the tail has begun to answer, which ends the tail. */
+/** Once the tail answers, sends a second request on the connection: this makes the broker end the tail. */
 const tail: Talk = async (values) => {
   const { random } = values;
   const some = (name: string, value: string): Record<string, string> =>
@@ -99,7 +99,7 @@ function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "?");
 }
 
-/** Returns the exchanges with an unknown error. Each concurrent client has its own random numbers, so that a seed repeats what it sends. */
+/** Runs concurrent clients; returns the exchanges with an unknown error. Each client has its own random numbers, so that the same seed sends the same bytes. */
 async function run(talk: Talk, seed: number): Promise<readonly string[]> {
   const found: string[] = [];
   let answered = 0;
@@ -130,7 +130,7 @@ it.each([
       expect(found.slice(0, 5), `seed ${seed}`).toEqual([]);
       const lines = world.broker.stdout().split("\n");
       expect(lines.filter((line) => defect.test(line)).slice(0, 10), `seed ${seed}`).toEqual([]);
-      // A broker that died meanwhile would not answer.
+      // A broker that had died would not answer.
       expect(await world.client.isReady()).toBe(true);
     }
   },

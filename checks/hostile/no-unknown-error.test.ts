@@ -65,16 +65,16 @@ function describeOdd(world: World, seeds: readonly number[]): void {
       expect(found.slice(0, 20)).toEqual([]);
       const lines = brokers.flatMap((broker) => broker.stdout().split("\n"));
       expect(lines.filter((line) => defect.test(line)).slice(0, 20)).toEqual([]);
-      // A broker that died meanwhile would not answer.
+      // A broker that had died would not answer.
       expect(await client.isReady()).toBe(true);
     },
   );
 }
 
-/** The admin API answers 503 for a code of the catalogue that says "later". */
+/** The admin API answers 503 for errors of the catalogue whose kind is `unavailable`: these are expected. */
 function isUnforeseen({ path }: HttpRequest, { status, text }: HttpAnswer): boolean {
-  const isLater = status === 503 && path.startsWith("/admin/v1/");
-  return (status >= 500 && !isLater) || unforeseen.test(text);
+  const isUnavailable = status === 503 && path.startsWith("/admin/v1/");
+  return (status >= 500 && !isUnavailable) || unforeseen.test(text);
 }
 
 function describeCase({ method, path, body }: HttpRequest, { status, text }: HttpAnswer): string {

@@ -5,13 +5,13 @@ import { type Behaviour, type Receiver, startReceiver } from "../harness/receive
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
-/** The callback timeout is longer than an order's own deadline of 30 s, so that a hanging receiver holds the order until then. */
+/** The callback timeout is longer than an order's own deadline of 30 s, so that a hanging receiver holds the order until that deadline. */
 const env = { STELE_CALLBACK_TIMEOUT_MS: "60000", STELE_LOG_LEVEL: "error" };
 /** The deadline of a stop is 10 s; a broken broker takes 29 s. */
 const stopMsMax = 8000;
-/** As many as the admin API runs at once. */
+/** The admin API runs this many orders that wait for a receiver at once. */
 const ordersAtOnce = 8;
-/** A broken broker takes 29 s. */
+/** A broken broker takes 29 s to serve other operators. */
 const servedMsMax = 8000;
 
 const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
@@ -48,7 +48,7 @@ it.each([
   { order: "test", body: "{}", answer: { status: 429, body: { code: 200_300 } } },
   { order: "redeliver", body: '{"all":true}', answer: { status: 200, body: { events: 0, letters: { left: 1 } } } },
 ])(
-  "a stop ends a running order $order whose receiver hangs, and the caller gets an answer",
+  "when the broker stops, a running order $order whose receiver hangs ends, and the caller gets an answer",
   async ({ order, body, answer }) => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
@@ -65,7 +65,7 @@ it.each([
   },
 );
 
-it("while a redelivery of a subscription runs, others of that subscription are refused, and other operators are served", async () => {
+it("while a redelivery of a subscription runs, further ones of that subscription are refused, and other operators are served", async () => {
   using folder = createTempFolder();
   await using receiver = await startReceiver();
   await using broker = await startBroker({ dataDir: folder.path, env });
@@ -90,7 +90,7 @@ it("eight test orders whose receiver hangs leave room for other operators", asyn
   for (const { status } of await answered) expect(status).toBe(429);
 });
 
-/** Sends all orders at once. The caller awaits the answers later, so an early rejection must not count as unhandled. */
+/** Sends the order eight times at once. The test awaits the answers later, so an early rejection must not count as unhandled. */
 function askAll(broker: BrokerProcess, path: string, body: string): Promise<readonly Answer[]> {
   const answered = Promise.all(Array.from({ length: ordersAtOnce }, () => ask(broker, path, body)));
   answered.catch(() => undefined);

@@ -97,7 +97,7 @@ it("100 connections over their quota publish nothing, and every publish of anoth
 describe("if a tenant has used up its quotas of topics, subscriptions and sessions", () => {
   const overQuota = { isGood: false, code: 200_301 };
   const session = { cmd: "connect", clean: false, keepalive: 0, properties: { sessionExpiryInterval: 60 } };
-  const limited = async (clientId: string) => {
+  const connectLimited = async (clientId: string) => {
     const peer = await Peer.open({ tcp: world.port("MQTT"), websocket: "" }, { transport: "tcp", version: 5 });
     peer.send({ ...session, clientId, username: world.credential("limited") });
     return peer;
@@ -107,7 +107,7 @@ describe("if a tenant has used up its quotas of topics, subscriptions and sessio
     const door = world.door("REST GET", "limited");
     expect(await door.call("open", { topic: "limited/a" })).toMatchObject({ isGood: true });
     expect(await door.call("subscribe", { topic: "limited/#", url: receiver.url })).toMatchObject({ isGood: true });
-    const peer = await limited("first");
+    const peer = await connectLimited("first");
     expect((await peer.next("connack")).reasonCode).toBe(0);
     peer.drop();
     before = await world.snapshot();
@@ -131,8 +131,8 @@ describe("if a tenant has used up its quotas of topics, subscriptions and sessio
   });
 
   it("a new session and a publish to a new topic are refused by MQTT 5, and the existing session resumes", async () => {
-    expect((await (await limited("second")).next("connack")).reasonCode).toBe(0x97);
-    const peer = await limited("first");
+    expect((await (await connectLimited("second")).next("connack")).reasonCode).toBe(0x97);
+    const peer = await connectLimited("first");
     expect(await peer.next("connack")).toMatchObject({ reasonCode: 0, sessionPresent: true });
     peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "limited/b", payload: "x" });
     expect((await peer.next("puback")).reasonCode).toBe(0x97);

@@ -21,7 +21,7 @@ const eventsCount = rounds * 18;
 const gas = 100_000_000n;
 const topic = (index: number): string => `same/${index}`;
 
-/** Refuses all log queries but those for one kind of log, or for one account's rejections, so that the broker needs its fallback. */
+/** Refuses all log queries except those for one kind of log, or for one account's rejections. So the broker must read one kind of log at a time. */
 const refuseTogether: Treatment = (passage) => {
   const [call] = passage.calls;
   const [filter] = (call?.params ?? []) as readonly [{ readonly topics?: readonly unknown[] }?];
@@ -69,7 +69,7 @@ it("reading one kind of log at a time gives the same index, event for event, as 
   const names = Array.from({ length: topicsCount }, (_, index) => topic(index));
   for (const name of names) await stranger.open(name);
 
-  // Each round is one block: batches in another order than the topic list's, some of them malformed, between forged logs.
+  // In each round, the stranger fills one block. Its batches are not in the order of the topic list, some are malformed, and forged logs surround them.
   for (let round = 0; round < rounds; round += 1) {
     await anvil.request("evm_setAutomine", [false]);
     const sent = [await stranger.send({ data: forgerOfLogs(50), gas })];

@@ -46,9 +46,9 @@ describe("the secret of a subscription", () => {
   const subscribe = (params: Readonly<Record<string, string>>) =>
     world.client.subscribe({ topic: "secrets", ...params });
   const publish = (content: string) => world.client.publish("secrets", content);
-  const storeOf = () => {
+  const openStore = () => {
     const store = new DatabaseSync(join(world.dataDir, "store.sqlite"));
-    // Statements outlive the closed database here; with a write-ahead log, their lock would keep the broker out.
+    // In this process, statements outlive the closed database. With a write-ahead log, their lock would keep the broker out.
     store.exec("PRAGMA journal_mode = DELETE");
     return store;
   };
@@ -109,14 +109,14 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stops its delivery if it was moved, changed, stored in plain text or lost its key, until it is given again", async () => {
+  it("prevents delivery if it was moved to another row, changed, stored in plain text or lost its key, until it is given again", async () => {
     const kinds = ["moved", "changed", "plain", "kept"] as const;
     const receivers = await Promise.all(kinds.map(() => start()));
     const ids: string[] = [];
     for (const { url } of receivers) ids.push(await subscribe({ url, secret }));
     await world.stop();
     {
-      using store = storeOf();
+      using store = openStore();
       const rows = store.prepare("SELECT id, secret FROM subscriptions").all() as { id: string; secret: string }[]; // Both columns are text.
       const sealedOf = (index: number) => rows.find(({ id }) => id === ids[index])?.secret ?? "";
       const set = (index: number, text: string) =>
@@ -184,6 +184,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that share a database"), () => {
   });
 });
 
+/** Names of the files that contain the secret in any form. */
 function filesThatHold(folder: string): readonly string[] {
   return readdirSync(folder).filter((name) => {
     const bytes = readFileSync(join(folder, name));

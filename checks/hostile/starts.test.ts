@@ -12,11 +12,11 @@ import { mainThreadTimes } from "./support/processor-time.ts";
 const subscriptionsBehind = 20_000;
 const eventsBehind = 50;
 const topic = "starts/load";
-/** Callbacks to wait for before the measurement: by then thousands of workers run. */
+/** Callbacks that the test awaits before it measures: by then thousands of workers run. */
 const callbacks = 3_000;
 /**
  * The targets on an idle machine are 2 s, 400 MiB and 100 ms (`npm run bench -- --only starts`). A broken broker takes 14 s, 1,433 MiB and several seconds.
- * The first bound is processor time of the broker's main thread, which other programs on the machine hardly change.
+ * The first bound is for the processor time of the broker's main thread, because other programs on the machine hardly change that time.
  */
 const answerMsMax = 2_000;
 const peakMebibytesMax = 400;
@@ -24,7 +24,7 @@ const delayMsMax = 2_000;
 
 const fillScript = fileURLToPath(new URL("../../tools/fill-subscriptions.mjs", import.meta.url));
 
-describe("a start with 20,000 subscriptions behind", () => {
+describe("a broker that starts with 20,000 subscriptions behind", () => {
   let folder: TempFolder;
   let receiver: Receiver;
   let broker: BrokerProcess;

@@ -22,7 +22,7 @@ const forgedLogs = 165_000;
 const forgedContracts = 400;
 const logsMax = 10_000;
 const blockGas = ["--gas-limit", "2000000000", "--no-request-size-limit"];
-/** A broken broker waits this long for a transaction in a block that it cannot read. */
+/** When a block cannot be read, a broken broker lets each publish wait this long. */
 const publishTimeoutMs = 8_000;
 const memoryMebibytesMax = 512;
 
@@ -36,7 +36,7 @@ const emptyBatch = {
 const content = (bytes: number): RawEvent => ({ content: new Uint8Array(bytes), extensions: [] });
 const withKey = (key: string): RawEvent => ({ content: Buffer.from("a"), extensions: [[key, "1"]] });
 
-/** Returns no logs for any request. */
+/** Refuses every request for logs or receipts. */
 const refuseLogs: Treatment = (passage) =>
   passage.calls.some(({ method }) => method === "eth_getLogs" || method === "eth_getBlockReceipts")
     ? answer(passage, { error: { code: -32_005, message: "query returned more than 10000 results" } })
@@ -130,7 +130,7 @@ describe("another account on the chain", () => {
     expect((await client.publish("x/a", "2")).status).toBe("SUCCESS");
     expect((await client.state("x/a")).sequenceNumber).toBe(2);
 
-    // Each of these contracts writes one log, so that its address may be a topic's.
+    // Each of these contracts writes one log with our event signature. The broker must not make a call for each of them.
     const calls = proxy.counts.get("eth_call") ?? 0;
     await stranger.send({ data: forgerOfContracts(forgedContracts), gas: 100_000_000n });
     await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["3"])], 1_000_000n));

@@ -8,7 +8,7 @@ import { peakMebibytes } from "./support/process-memory.ts";
 
 const tailCount = 1_000;
 const slowCount = 200;
-/** So many events do not fit into the system's buffers for a client that does not read. */
+/** If a client does not read, so many events do not fit into the system's buffers. */
 const events = 64;
 const contentBytes = 48 * 1024;
 /** 64 MiB for all slow readers, 8 MiB of pages, and the rest for the broker itself. */
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** Occurs once in each event. */
+/** These bytes occur once in each event. */
 const mark = Buffer.from("\ndata: ");
 
 /** A tail that counts its events. */

@@ -46,7 +46,7 @@ async function call(door: ReturnType<TenantWorld["door"]>, ...[operation, params
 interface Observer {
   readonly door: string;
   readonly tenant: TenantName;
-  /** All events until both ends, as `topic: content`. They are sorted, because the events of two filters have no order. */
+  /** All events until the last ones of both filters, as `topic: content`. They are sorted, because the events of two filters have no order. */
   seen(): Promise<readonly string[]>;
 }
 
@@ -217,7 +217,7 @@ describe.each(httpDoors)("tenants by %s", (kind) => {
     expect(new Set(texts).size).toBe(2);
   });
 
-  it("both may use the same subscriptionId, and neither ends the other's subscription", async () => {
+  it("both tenants may use the same subscriptionId, and unsubscribing one leaves the other's subscription", async () => {
     const receivers = { acme: await startReceiver(), globex: await startReceiver() };
     for (const tenant of tenantNames) {
       const order = { topic: "a", url: receivers[tenant].url, subscriptionId: id };
@@ -289,7 +289,7 @@ describe.each(mqttVersions)("tenants by MQTT, protocol level %d", (version) => {
         expect([kept?.topic, String(kept?.payload), kept?.retain]).toEqual([retained, `kept by ${tenant}`, true]);
         watchers.get(tenant)?.send({ cmd: "puback", messageId: kept?.messageId });
       }
-      await peer.isQuiet(); // its session was not taken over
+      await peer.isQuiet(); // the other tenant's client did not take over its session
       peer.drop();
     }
     for (const tenant of tenantNames) {

@@ -52,7 +52,7 @@ const lines: Readonly<Record<DoorName, RegExp>> = {
   stomp: /STOMP TLS +\S+?:\/\/\S+?:(\d+)/,
 };
 
-/** Sends `request` with `openssl s_client`, and waits until it ends. Returns the broker's answer and openssl's messages. */
+/** Sends `request` with `openssl s_client`, and waits until openssl ends. Returns the broker's answer and openssl's messages. */
 async function connect(
   door: DoorName,
   { client = certificates.shop, words = [], request = "" }: Options = {},

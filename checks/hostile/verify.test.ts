@@ -22,7 +22,7 @@ import { until } from "../harness/until.ts";
 
 const topic = "hostile/verify";
 
-/** A broker with its own registry: on a shared chain, anybody can deploy one. */
+/** A broker with its own registry: on a shared chain, anybody can deploy a registry. */
 interface Publisher extends AsyncDisposable {
   readonly broker: BrokerProcess;
   readonly eventId: string;
@@ -77,7 +77,7 @@ describe("stele verify on a shared chain", () => {
     });
   const inTopic = ["--topic", topic];
 
-  it("exits 2 while no registry is pinned, and names the one that it found", async () => {
+  it("exits 2 while no registry is pinned, and names the registry that it found", async () => {
     for (const words of [[stranger.eventId], inTopic]) {
       const { code, stdout, stderr } = await verify(stranger, ...words);
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

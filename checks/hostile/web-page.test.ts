@@ -15,7 +15,7 @@ interface Raw {
   readonly method?: string;
   readonly target: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Undefined omits the header. */
+  /** Without this member, the broker's own host. Undefined omits the header. */
   readonly host?: string | undefined;
   readonly version?: string;
   readonly body?: string;
@@ -193,7 +193,7 @@ describe("a foreign web page", () => {
     expect(performance.now() - started).toBeLessThan(refusalMsMax);
   });
 
-  it("names the setting that allows the request", async () => {
+  it("gets a refusal that names the setting that would allow the request", async () => {
     const { url } = running().broker;
     expect((await ask(url, { target: "/", host: "broker.internal" })).body).toContain("STELE_ALLOWED_HOSTS");
     expect((await ask(url, { target: "/", headers: { origin: evil } })).body).toContain("STELE_ALLOWED_ORIGINS");
@@ -248,11 +248,11 @@ describe("a request that no foreign web page makes", () => {
     ...hosts.map((host) => [`host ${host}`, { target, host }] as const),
   ];
 
-  it.each(good)("is served, such as %s", async (_name, raw) => {
+  it.each(good)("is served: %s", async (_name, raw) => {
     expect(await ask(running().broker.url, raw)).toMatchObject({ status: 200, body: "false" });
   });
 
-  it("is served, such as a page of the broker's own origin", async () => {
+  it("is served: a page of the broker's own origin", async () => {
     const { url } = running().broker;
     expect(await ask(url, { method: "POST", target, headers: { origin: url } })).toMatchObject({
       status: 200,
@@ -260,7 +260,7 @@ describe("a request that no foreign web page makes", () => {
     });
   });
 
-  it.each(refusedHosts)("is refused if the request names the host %s, which is not allowed", async (host) => {
+  it.each(refusedHosts)("is refused if it names the host %s, which is not allowed", async (host) => {
     expect(await ask(running().broker.url, { target, host })).toMatchObject(refused);
   });
 });
@@ -315,7 +315,7 @@ describe("a page of an allowed origin", () => {
     expect(await ask(url, { target: "/", headers: page, host: "evil.example" })).toMatchObject(refused);
   });
 
-  it("sets Vary: Origin in every answer, so that caches separate origins", async () => {
+  it("gets no cached answer of another caller: every answer has Vary: Origin", async () => {
     const { head } = await ask(running().broker.url, { target: "/", headers: {} });
     expect(head).toMatch(/\r\nvary: origin(, accept)?\r\n/);
     expect(head).not.toContain("access-control-");

@@ -19,7 +19,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 function connectFrom(localAddress: string): Socket {
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(world.broker.url).port), localAddress });
-  return socket.on("error", () => {}); // It may be reset.
+  return socket.on("error", () => {}); // The broker may reset the connection.
 }
 
 const requestWith = (credential: string, more = ""): string =>
@@ -85,6 +85,6 @@ it("the broker resets a part of a flood of wrong log-ins unread, and serves clie
   expect(countJudged() - before).toBeLessThan(tries);
 });
 
-it("after the flood, the broker answers its address again", async () => {
+it("after the flood, the broker answers the flooder's address again", async () => {
   await until("the address is answered again", async () => (await tryOnce(flooder)).includes('"code":100701'));
 });

@@ -23,7 +23,7 @@ const roles = {
   limited: [{ actions: all, filter: "${tenant}/#" }],
 };
 
-/** One publish of `bounded` uses up its quota of bytes for longer than any test runs. */
+/** One publish of `bounded` uses up its quota of bytes for longer than any test runs: it has one byte a second. */
 const quotas = {
   principals: { bounded: { bytesPerSecond: 1, connections: 1 } },
   tenants: { limited: { topics: 1, subscriptions: 1, sessions: 1 } },
@@ -67,11 +67,11 @@ const tokens = {
 };
 
 export interface AccessWorldOptions {
-  /** Whether each client has its own address, so that the broker slows no client for the wrong credentials of another. */
+  /** Whether each client has its own address, so that the broker delays no client for the wrong credentials of another. */
   readonly hasClientsApart?: boolean;
 }
 
-interface AccessWorldParts {
+interface AccessWorldContext {
   readonly hasClientsApart: boolean;
   readonly broker: BrokerProcess;
   readonly folder: TempFolder;
@@ -88,7 +88,7 @@ export class AccessWorld implements AsyncDisposable {
   readonly #issuer: TokenIssuer;
   readonly #hasClientsApart: boolean;
 
-  private constructor({ broker, folder, credentials, issuer, hasClientsApart }: AccessWorldParts) {
+  private constructor({ broker, folder, credentials, issuer, hasClientsApart }: AccessWorldContext) {
     this.broker = broker;
     this.#folder = folder;
     this.#credentials = credentials;
@@ -144,9 +144,9 @@ export class AccessWorld implements AsyncDisposable {
     };
     const credentials = { ...given, ...createTokens(issuer, removed) };
     const world = new AccessWorld({ broker, folder, credentials, issuer, hasClientsApart });
-    await world.#answers("token of a removed key", "sequenceNumber");
+    await world.#waitForAnswer("token of a removed key", "sequenceNumber");
     world.publishKeys(issuer);
-    await world.#answers("token of a removed key", "100701");
+    await world.#waitForAnswer("token of a removed key", "100701");
     return world;
   }
 
@@ -155,7 +155,7 @@ export class AccessWorld implements AsyncDisposable {
     writeFileSync(join(this.#folder.path, "keys.json"), toKeySet(...issuers));
   }
 
-  /** Publishes another key of the issuer, which the broker reads soon. */
+  /** Publishes one more key of the issuer. The broker reads it soon. */
   addIssuerKey(kid: string): TokenIssuer {
     const added = new TokenIssuer(issuerName, kid);
     this.publishKeys(this.#issuer, added);
@@ -167,7 +167,7 @@ export class AccessWorld implements AsyncDisposable {
     this.publishKeys(this.#issuer);
   }
 
-  /** A token of the client that expires after so many seconds. */
+  /** A token of the client that expires after `seconds`. */
   signFor(seconds: number, issuer = this.#issuer): string {
     return issuer.sign({ sub: "client", groups: ["client"], exp: Math.floor(Date.now() / 1000) + seconds });
   }
@@ -178,7 +178,7 @@ export class AccessWorld implements AsyncDisposable {
   }
 
   /** Waits until a call with the credential gets an answer that contains `part`. */
-  async #answers(name: CredentialName, part: string): Promise<void> {
+  async #waitForAnswer(name: CredentialName, part: string): Promise<void> {
     await this.door("REST GET", "client").call("open", { topic: "t/a" });
     const ask = { method: "GET", path: "/rest/state?topic=t/a" } as const;
     await until(part, async () => (await this.http(name).send(ask)).text.includes(part));
@@ -200,6 +200,7 @@ export class AccessWorld implements AsyncDisposable {
     );
   }
 
+  /** Runs `stele key`. */
   key(...words: readonly string[]): Promise<string> {
     return key(this.#folder, ...words);
   }

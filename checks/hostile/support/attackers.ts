@@ -25,7 +25,7 @@ export class Attackers implements Disposable {
 
 async function sendAll(socket: Socket, pieces: readonly (string | Uint8Array)[]): Promise<void> {
   socket.pause().on("error", () => {}); // An attacker must expect a reset.
-  // `once` of node:events would reject with the reset.
+  // `once` of node:events would reject if the broker resets the connection.
   const closed = new Promise((resolve) => socket.once("close", resolve));
   await Promise.race([once(socket, "connect"), closed]);
   for (const piece of pieces) {

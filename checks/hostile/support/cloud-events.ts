@@ -3,7 +3,7 @@ import type { HttpRequest } from "../../harness/http-client.ts";
 export const cloudEventForms = ["structured", "binary", "batch"] as const;
 export type CloudEventForm = (typeof cloudEventForms)[number];
 
-/** A request that publishes one CloudEvent for each subject, which is its topic. Only the form `batch` takes several. */
+/** A request that publishes one CloudEvent for each subject. The subject is the event's topic. Only the form `batch` allows several. */
 export function publishCloudEvents(
   form: CloudEventForm,
   subjects: readonly [string, ...string[]],

@@ -12,7 +12,7 @@ export function forgerOfLogs(count: number): Hex {
   return `0x63${toWord(count)}5b${writeLog}${again("05")}`;
 }
 
-/** Creation code of a contract that creates `count` others, each of which writes such a log: one unknown address per log. */
+/** Creation code of a contract that creates `count` others. Each writes one such log, so every log has another unknown address. */
 export function forgerOfContracts(count: number): Hex {
   const child = `${writeLog}00`;
   const length = (child.length / 2).toString(16).padStart(2, "0");

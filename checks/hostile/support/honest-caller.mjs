@@ -1,5 +1,5 @@
-// Publishes one small event after another and reads each back, in its own thread, so that the load of the attackers on the test's event loop does not
-// count as a delay of the broker. A call's wait is at most the broker's processor time meanwhile: the rest is other load on the machine.
+// Publishes one small event after another and reads each back. Runs in its own thread: the attackers load the test's event loop, and that must not count
+// as a delay of the broker. `waitMs` of a call is at most the processor time that the broker used meanwhile: the rest is other load on the machine.
 import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { request } from "undici";

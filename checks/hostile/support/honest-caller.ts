@@ -22,7 +22,10 @@ export class HonestCaller implements AsyncDisposable {
     this.#worker.postMessage("stop", []);
     const [message] = await once(this.#worker, "message");
     const calls = message as readonly CallTimes[]; // As honest-caller.mjs sends it.
-    return { wallMs: mostOf(calls.map(({ wallMs }) => wallMs)), waitMs: mostOf(calls.map(({ waitMs }) => waitMs)) };
+    return {
+      wallMs: percentile95(calls.map(({ wallMs }) => wallMs)),
+      waitMs: percentile95(calls.map(({ waitMs }) => waitMs)),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -30,6 +33,6 @@ export class HonestCaller implements AsyncDisposable {
   }
 }
 
-function mostOf(timesMs: readonly number[]): number {
+function percentile95(timesMs: readonly number[]): number {
   return timesMs.toSorted((one, other) => one - other)[Math.floor(timesMs.length * 0.95)] ?? 0;
 }

@@ -13,7 +13,7 @@ export const roles = {
   looker: [{ actions: ["read", "subscribe"], filter: "#" }],
 };
 
-interface LogInWorldParts {
+interface LogInWorldContext {
   readonly provider: OidcServer;
   readonly staff: OidcServer;
   readonly broker: BrokerProcess;
@@ -32,7 +32,7 @@ export class LogInWorld implements AsyncDisposable {
   readonly operatorsUrl: string;
   readonly #folder: TempFolder;
 
-  private constructor({ provider, staff, broker, operatorsUrl, folder }: LogInWorldParts) {
+  private constructor({ provider, staff, broker, operatorsUrl, folder }: LogInWorldContext) {
     this.provider = provider;
     this.staff = staff;
     this.broker = broker;

@@ -17,7 +17,18 @@ export function oddHello(values: OddValues): { readonly bytes: Buffer; readonly 
 /** A random frame of a connected client. Names come from a short list, so that frames of one connection refer to each other. */
 export function oddFrame(values: OddValues, version: Version): Buffer {
   const { random } = values;
-  const make = random.pick([send, send, send, subscribe, subscribe, settle, settle, bracket, bracket, rare]);
+  const make = random.pick([
+    send,
+    send,
+    send,
+    subscribe,
+    subscribe,
+    acknowledge,
+    acknowledge,
+    transact,
+    transact,
+    rare,
+  ]);
   const { command, headers, body = "" } = make(values);
   const receipt = random.below(2) === 0 ? {} : { receipt: random.pick([...names, values.text(textMax)]) };
   return toBytes({ command, headers: { ...headers, ...receipt }, body }, version);
@@ -71,7 +82,7 @@ function subscribe(values: OddValues): OddFrame {
   };
 }
 
-function settle(values: OddValues): OddFrame {
+function acknowledge(values: OddValues): OddFrame {
   const { random } = values;
   const eventId = values.eventId();
   return {
@@ -88,7 +99,7 @@ function settle(values: OddValues): OddFrame {
   };
 }
 
-function bracket(values: OddValues): OddFrame {
+function transact(values: OddValues): OddFrame {
   const { random } = values;
   const command = random.pick(["BEGIN", "BEGIN", "COMMIT", "ABORT"]);
   return { command, headers: some(values, { transaction: random.pick([...names, values.text(textMax)]) }) };

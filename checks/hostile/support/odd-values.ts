@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { Random } from "../../harness/random.ts";
 
-/** Values that exist in the broker: without them most requests would end at the first look-up. */
+/** Values that exist in the broker. Without them, most requests would fail at the first look-up. */
 export interface KnownValues {
   readonly topics: readonly string[];
   readonly eventIds: readonly string[];
   readonly subscriptionIds: readonly string[];
 }
 
-/** Numbers at the limits of their types, as JSON and as text of a query. */
+/** Numbers at the limits of their types, written so that JSON and queries can contain them. */
 export const edgeNumbers = [
   "0 -0 1 -1 2 1.5 99 100 4294967295 4294967296 8589934591 8589934592 999999999999999 9007199254740990",
   "9007199254740991 9007199254740992 9223372036854775807 9223372036854775808 -9223372036854775809",
@@ -166,7 +166,7 @@ export class OddValues {
   }
 }
 
-/** Nested far deeper than a recursive parser survives. */
+/** JSON with up to 20,000 levels, far more than a recursive parser survives. */
 function deep(random: Random): string {
   const levels = random.pick([10, 1000, 20_000]);
   const [open, close] = random.pick([

@@ -13,13 +13,14 @@ import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts"
 
 const run = promisify(execFile);
 
-/** Two tenants whose clients do the same, and an operator without a tenant. */
+/** The tenants, whose clients do the same. */
 export const tenantNames = ["acme", "globex"] as const;
 export type TenantName = (typeof tenantNames)[number];
+/** A tenant's client, or an operator without a tenant. */
 type Name = TenantName | "operator";
 
 const actions = ["open", "close", "publish", "subscribe", "read", "unsubscribe", "admin"];
-/** Every right, because the tests check that tenants are kept apart without rules. */
+/** Every right: the broker must keep tenants apart even if no rule does. */
 const roles = { all: [{ actions }] };
 
 export const mqttVersions = [4, 5] as const;
