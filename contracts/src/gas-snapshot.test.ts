@@ -22,7 +22,7 @@ test("gas matches gas-snapshot.json", async () => {
   await expect(`${JSON.stringify(gas, null, 2)}\n`).toMatchFileSnapshot("../gas-snapshot.json");
 });
 
-test("publish reads and writes one slot of the topic per batch", async () => {
+test("publish reads and writes one storage slot per batch", async () => {
   const fixture = await RegistryFixture.deploy(tracingChain.transport);
   const [first, second] = [await fixture.openTopic("a"), await fixture.openTopic("b")];
   const receipt = await fixture.publish([encodedBatch(first, 3), encodedBatch(second, 3), encodedBatch(first, 3)]);
@@ -59,7 +59,7 @@ async function measure(fixture: RegistryFixture) {
   };
 }
 
-/** A batch as the broker encodes it: an RLP list of [content, []], content of 256 bytes that do not repeat. */
+/** A batch as the broker encodes it: an RLP list of events [content, []]. Each content has 256 bytes, in words that do not repeat. */
 function encodedBatch(topic: Address, count: number) {
   const contents = Array.from({ length: count }, (_, index) => contentOf(index));
   return batchOf(topic, count, toRlp(contents.map((content) => [content, []])));

@@ -55,7 +55,7 @@ interface Topic {
   readonly writers: number;
 }
 
-/** A model of the registry that keeps objects instead of packed storage. */
+/** A model of the registry, with plain objects instead of packed storage. */
 class Model {
   readonly topics = new Map<string, Topic>();
 

@@ -10,7 +10,7 @@ import { alice, bob, RegistryFixture } from "./testing/registry-fixture.ts";
 const names = ["a", "b", "c", "closed", "ours"];
 const newNames = ["d", "e", "a name that is longer than one storage slot of 32 bytes", "unknown"];
 const topic = fc.constantFrom(...names, ...newNames);
-/** Names to open: of topics that are new, open or closed, with duplicates. */
+/** Names to open: some are new, open or closed topics, and some repeat. */
 const opened = fc.array(topic, { maxLength: 6 });
 const batch = fc.record({
   topic,

@@ -63,7 +63,7 @@ async function startWorld(code: typeof registryCode) {
   return { transport: custom(chain, { retryCount: 0 }), mismatches, [Symbol.asyncDispose]: () => chain.stop() };
 }
 
-/** Sends a changed `publish`. It may revert, or the chain may refuse it for its gas. */
+/** Sends a `publish` with changed calldata. The call may revert, or the chain may refuse its gas limit. */
 async function send(fixture: RegistryFixture, { batches, ...how }: Call): Promise<void> {
   const { client, registry, contract } = fixture;
   const toBatch = ({ topic, count, bytes }: Call["batches"][number]) => {

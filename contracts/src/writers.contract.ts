@@ -21,7 +21,7 @@ export function describeWriters(get: GetFixture): void {
       expect((await get().topics(0n, 1n))[0]).toMatchObject({ sender: carol.address, writers });
     });
 
-    test("lets only its owner and the members of its set write to a topic", async () => {
+    test("lets only the owner of a topic and the members of its set write to it", async () => {
       const writers = await get().createWriters([bob.address]);
       await get().open("orders", bob, writers);
       await get().setWriter(writers, bob.address, { isAllowed: false });
@@ -64,7 +64,7 @@ export function describeWriters(get: GetFixture): void {
   });
 }
 
-/** Returns which of Alice, Bob and Carol may write by the registry's view, and checks that publishing agrees. */
+/** Returns those of Alice, Bob and Carol who may write according to `isWriter`, and checks that `publish` agrees. */
 async function writersAmong(fixture: RegistryFixture, name: string) {
   const topic = await fixture.topicOf(name);
   const outcomes = await Promise.all(

@@ -7,7 +7,7 @@ const contracts = ["Topic", "TopicRegistry"];
 const sourceNames = [...contracts, "TopicState", "WriterSets"];
 const artifactsFile = new URL("../src/artifacts.generated.ts", import.meta.url);
 
-// Private chains support London: no PUSH0. Without the metadata hash, a changed comment or folder name does not change the bytecode.
+// Private chains support London, which has no PUSH0. Without the metadata hash, a changed comment or folder name does not change the bytecode.
 const settings = {
   evmVersion: "london",
   viaIR: true,

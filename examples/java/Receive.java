@@ -15,7 +15,7 @@ public class Receive {
   static final byte[] KEY = Base64.getDecoder().decode(System.getenv("SECRET").replaceFirst("^whsec_", ""));
   static final int BODY_BYTES_MAX = 1 << 20;
   static final int TOLERANCE_SECONDS = 300;
-  /** The JDK has no JSON parser, and Base64 has no quotes. A real receiver uses a JSON library. */
+  /** The JDK has no JSON parser. A pattern is enough here, because Base64 contains no quotes; a real receiver uses a JSON library. */
   static final Pattern CONTENT = Pattern.compile("\"content\":\"([^\"]*)\"");
 
   public static void main(String[] args) throws IOException {
@@ -30,13 +30,13 @@ public class Receive {
     System.out.println("listening " + port);
   }
 
-  /** The status to answer. If it is no 2xx, the broker sends the event again. */
+  /** Returns the status to answer. With a status other than 2xx, the broker sends the event again. */
   static int receive(HttpExchange exchange) throws IOException {
     var body = exchange.getRequestBody().readNBytes(BODY_BYTES_MAX + 1);
     if (body.length > BODY_BYTES_MAX) return 413;
     if (!isSigned(exchange, body)) return 401;
     var content = CONTENT.matcher(new String(body, StandardCharsets.UTF_8));
-    // A request without content asks whether the broker may call.
+    // A ping, by which the broker asks whether it may call, has a blank content.
     if (content.find()) {
       var text = new String(Base64.getDecoder().decode(content.group(1)), StandardCharsets.UTF_8);
       System.out.println(exchange.getRequestHeaders().getFirst("webhook-id") + " " + text);

@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 /** java Tail.java PATTERN [AFTER]: prints events as they come, and reconnects after a lost connection. */
 public class Tail {
   static final String URL = System.getenv().getOrDefault("STELE_URL", "http://127.0.0.1:8080");
-  /** The broker sends a comment when nothing came for 15 seconds. A connection that is silent for longer is lost. */
+  /** An idle tail gets a heartbeat every 15 seconds. A connection that is silent for much longer is lost. */
   static final int SILENCE_MS = 60_000;
 
   static String place;
@@ -45,7 +45,7 @@ public class Tail {
     }
   }
 
-  /** Server-Sent Events: an empty line ends an event, and only then is it complete. */
+  /** Prints Server-Sent Events. An event is complete only when an empty line follows. */
   static void print(BufferedReader lines) throws IOException {
     String id = place, type = "", data = "";
     for (var line = lines.readLine(); line != null; line = lines.readLine()) {

@@ -12,7 +12,7 @@ import urllib.request
 
 URL = os.environ.get("STELE_URL", "http://127.0.0.1:8080")
 KEY = os.environ.get("STELE_KEY")
-# The broker sends an empty line when nothing came for 15 seconds. A connection that is silent for longer is lost.
+# An idle tail gets an empty line every 15 seconds. A connection that is silent for much longer is lost.
 SILENCE_SECONDS = 60
 
 
@@ -36,7 +36,7 @@ def main(topic, after="OFFSET_FIRST"):
                 if "eventId" in line:
                     print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(), flush=True)
                     after = line["eventId"]
-                elif "resync" in line:  # A reorg removed events: those after this place come again.
+                elif "resync" in line:  # A reorg removed events: go on with those after this place.
                     after = line["resync"]["after"]
         except urllib.error.HTTPError as error:
             if error.code != 503:  # The broker refuses: another try would not help.

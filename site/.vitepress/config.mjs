@@ -13,7 +13,7 @@ export default {
   description: "Documentation of the Stele event broker",
   // The page's policy allows no inline scripts, so VitePress writes the pages' metadata into a file.
   metaChunk: true,
-  // To disable transitions, VitePress would add an inline style, which the policy refuses.
+  // By default, VitePress disables transitions through an inline style, which the policy refuses.
   appearance: { disableTransition: false },
   markdown: { highlight: toPlainCode, config: useAlignClasses },
   themeConfig: {
@@ -26,7 +26,7 @@ export default {
   },
 };
 
-/** Shows code without colours: they would be inline styles, which the page's policy refuses. */
+/** Shows code without colours: colours would be inline styles, which the page's policy refuses. */
 function toPlainCode(code) {
   const text = code.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   return `<pre v-pre><code>${text}</code></pre>`;

@@ -98,7 +98,10 @@ export class Connection {
   }
 }
 
-/** The error for a refused tail. The client retries it after any server failure, even if the answer says otherwise: a tail changes nothing, and another node may serve it. */
+/**
+ * The error for a refused tail. It allows a retry after any server failure, even if the answer says otherwise: a tail changes nothing, and another node may
+ * serve it.
+ */
 function toRefusal(answer: HttpAnswer, url: string): SteleError {
   const { status } = answer;
   const retry = isTransient(status);

@@ -22,7 +22,7 @@ const (
 	tolerance    = 5 * time.Minute
 )
 
-// isSigned reports whether the timestamp is recent and one of the signatures is that of the body.
+// isSigned reports whether the timestamp is recent and one of the signatures matches the body.
 func isSigned(header http.Header, body, key []byte) bool {
 	stamp := header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -56,7 +56,7 @@ func main() {
 			http.Error(response, "signature", http.StatusUnauthorized)
 			return
 		}
-		// A request without an event asks whether the broker may call.
+		// A ping, by which the broker asks whether it may call, has a blank event.
 		var call struct {
 			Event *struct {
 				EventID, Topic string

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// The broker sends an empty line when nothing came for 15 seconds. A connection that is silent for longer is lost.
+// An idle tail gets an empty line every 15 seconds. A connection that is silent for much longer is lost.
 const silence = time.Minute
 
 type line struct {
 	EventID string
 	Topic   string
 	Content []byte // encoding/json decodes the Base64.
-	// A reorg removed events: those after this place come again.
+	// Set if a reorg removed events: the tail goes on with the events that the chain now has after this place.
 	Resync *struct{ After string }
 }
 
-// watched postpones the end of a silent connection with each read.
+// watched restarts the timer that ends a silent connection, with each read.
 type watched struct {
 	io.Reader
 	end *time.Timer
