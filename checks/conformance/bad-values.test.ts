@@ -32,7 +32,7 @@ describe.each(doorNames)(
           expect(outcome).toMatchObject({ isGood: false, code: call.code });
           if (!outcome.isGood) {
             expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
-            // Malformed parameters have JSON-RPC's own code, everything else the broker's.
+            // Malformed parameters get JSON-RPC's own code, all other errors the broker's.
             if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
           }
         });

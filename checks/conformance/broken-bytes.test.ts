@@ -88,7 +88,7 @@ describe("a request that is cut off at any byte", () => {
 
 describe("a request with flipped bits", () => {
   it.each(seedsOf("CHECKS_MUTATION_SEEDS", [1, 2]))(
-    "is answered or refused, crashes nothing, and at most publishes one event, seed %d",
+    "is answered or refused, crashes nothing, and publishes at most one event, seed %d",
     async (seed) => {
       const random = createRandom(seed);
       const { broker, client } = running();

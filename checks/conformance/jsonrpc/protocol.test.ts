@@ -69,7 +69,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     expectError(await ask({ jsonrpc: "2.0", id: 1 }), -32600, 1);
   });
 
-  it("a method whose name begins with rpc. is reserved, and rpc.discover returns the OpenRPC document", async () => {
+  it("an unknown method whose name begins with rpc. returns -32601, and rpc.discover returns the OpenRPC document", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "rpc.other", id: 1 }), -32601, 1);
     const { result } = await ask({ jsonrpc: "2.0", method: "rpc.discover", id: 1 });
     const { methods, openrpc } = result as { methods: { name: string }[]; openrpc: string }; // An OpenRPC document.
@@ -139,7 +139,7 @@ describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
     expectError(await ask({ jsonrpc: "2.0", method: "exist", params: ["a", "1", "x"], id: 1 }), -32602, 1);
   });
 
-  it("the name of a method or parameter in another case is refused", async () => {
+  it("the name of a method or parameter with other capitals is refused", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "exist", params: { Topic: "a" }, id: 1 }), -32602, 1);
     expectError(await ask({ jsonrpc: "2.0", method: "Exist", params: { topic: "a" }, id: 1 }), -32601, 1);
   });
@@ -226,7 +226,7 @@ describe("JSON-RPC 2.0, 5 Response object, and INTERFACE.md, Errors 2", () => {
 });
 
 describe("JSON-RPC 2.0, 6 Batch", () => {
-  it("responses have the ids of their requests, also if there are invalid members", async () => {
+  it("responses have the ids of their requests, also if some of the requests fail", async () => {
     const methods = ["list", "nothing", "state", "exist"];
     const responses = await askMany(
       methods.map((method, index) => ({ jsonrpc: "2.0", method, params: { topic: "none" }, id: index })),
@@ -282,7 +282,7 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
 describe("INTERFACE.md, JSON-RPC interface", () => {
   const receive = useReceivers();
 
-  it("booleans are the strings true and false", async () => {
+  it("a boolean result is the string true or false", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "open", params: { topic: "said" }, id: 1 })).toMatchObject({
       result: "true",
     });

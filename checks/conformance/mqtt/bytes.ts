@@ -4,7 +4,7 @@ export function utf8(text: string): Buffer {
   return binary(Buffer.from(text));
 }
 
-/** The bytes after their length in 16 bits. */
+/** The length in 16 bits, and then the bytes. */
 export function binary(bytes: Uint8Array): Buffer {
   return Buffer.concat([uint16(bytes.length), bytes]);
 }
@@ -45,7 +45,7 @@ export interface ConnectBytes {
   readonly payload?: readonly Uint8Array[];
 }
 
-/** A CONNECT. For what is left out, it has values that the broker accepts. */
+/** A CONNECT. Fields that are left out have values that the broker accepts. */
 export function connect(version: 4 | 5, bytes: ConnectBytes = {}): Buffer {
   const { name = "MQTT", level = version, flags = 0x02, payload = [utf8("bytes")] } = bytes;
   const head = [utf8(name), Buffer.of(level, flags), uint16(0), properties(version, ...(bytes.properties ?? []))];

@@ -61,7 +61,7 @@ export class Context {
     return this.version === 5 ? { clean: false, properties: { sessionExpiryInterval: 100 } } : { clean: false };
   }
 
-  /** Subscribes with QoS 2, unless `options` has another, and checks the SUBACK. */
+  /** Subscribes with QoS 2, unless `options` has another QoS, and checks the SUBACK. */
   async subscribe(peer: Peer, filter: string, options: Partial<ISubscription> = {}): Promise<void> {
     const messageId = this.newId();
     const subscription = { topic: filter, qos: 2, ...options };

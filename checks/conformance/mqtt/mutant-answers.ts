@@ -7,7 +7,7 @@ export type Outcome = (typeof outcomes)[number];
 
 /** What a client sent and received on one connection. */
 export interface Exchange {
-  /** The version of the client's CONNECT. It counts if no CONNACK came. */
+  /** The version of the client's CONNECT. If a CONNACK came, the version of the CONNACK counts instead. */
   readonly version: 4 | 5;
   /** All that the client sent. */
   readonly sent: Buffer;

@@ -14,10 +14,10 @@ export interface Target {
   readonly retaining: string;
 }
 
-/** What a client sends before its mutated packet: it sends each packet after the answers to the former one. */
-type State = readonly Exchange[];
+/** What a client sends before its mutated packet. It sends each packet when it has the answers to the previous one. */
+type State = readonly SetupPacket[];
 
-interface Exchange {
+interface SetupPacket {
   readonly packet: object;
   readonly answers: readonly Packet["cmd"][];
 }
@@ -33,11 +33,11 @@ const properties = {
   topicAlias: 1,
 };
 
-/** What follows CONNECT. States without an event are repeated, because they take a fraction of the time. */
+/** What a client may send after CONNECT. States without an event occur several times, because they take a fraction of the time. */
 function statesOf({ topic, retaining }: Target): readonly State[] {
-  const subscribed: Exchange = toSubscribe("x/#", { qos: 2, answers: ["suback"] });
-  const given = (qos: 1 | 2): Exchange => toSubscribe(retaining, { qos, answers: ["suback", "publish"] });
-  const received: Exchange = { packet: { cmd: "pubrec", messageId: 1 }, answers: ["pubrel"] };
+  const subscribed: SetupPacket = toSubscribe("x/#", { qos: 2, answers: ["suback"] });
+  const given = (qos: 1 | 2): SetupPacket => toSubscribe(retaining, { qos, answers: ["suback", "publish"] });
+  const received: SetupPacket = { packet: { cmd: "pubrec", messageId: 1 }, answers: ["pubrel"] };
   const sent = { cmd: "publish", topic, payload: "2", qos: 2, messageId: 2 };
   return [
     ...Array.from({ length: 6 }, () => []),
@@ -49,7 +49,7 @@ function statesOf({ topic, retaining }: Target): readonly State[] {
   ];
 }
 
-function toSubscribe(topic: string, { qos, answers }: { qos: 1 | 2; answers: Exchange["answers"] }): Exchange {
+function toSubscribe(topic: string, { qos, answers }: { qos: 1 | 2; answers: SetupPacket["answers"] }): SetupPacket {
   return { packet: { cmd: "subscribe", messageId: 9, subscriptions: [{ topic, qos }] }, answers };
 }
 
@@ -159,7 +159,7 @@ async function talk(port: number, { version, state, mutant, last }: Talk): Promi
   });
   const before = Buffer.concat(steps.map(({ bytes }) => bytes));
   const sent = Buffer.concat([before, mutant, last]);
-  // If the mutant does not end a packet, it takes bytes of the last one, and the broker may wait for more until the client ends.
+  // If the mutant ends inside a packet, the broker reads bytes of `last` as its rest, and may wait for more bytes until the client ends the connection.
   const isFollowed = readHeaders(Buffer.concat([before, mutant])).isWhole;
   const isDone = (received: Buffer): boolean => isAnswered(read(received), expected.length);
   const bytes = Buffer.concat([mutant, last]);

@@ -11,7 +11,7 @@ export interface Step {
 /** Silence of the broker after which the client gives up, in milliseconds. */
 const silenceMsMax = 60_000;
 
-/** Runs the steps. Returns everything received until the broker closed. @throws Error if it does not close; what {@link Step.isDone} throws. */
+/** Runs the steps. Returns everything received until the broker closed. @throws Error if the broker does not close; also whatever {@link Step.isDone} throws. */
 export async function converse(port: number, steps: readonly Step[]): Promise<Buffer> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const closed = whenClosed(socket);
@@ -34,7 +34,7 @@ class Client {
     socket.setTimeout(silenceMsMax, () => this.#fail(new Error("the broker neither answers nor closes")));
     socket.on("data", (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk]);
-      if (this.#isDone !== undefined) this.#goOn(this.#isDone);
+      if (this.#isDone !== undefined) this.#sendIfDone(this.#isDone);
     });
     this.#send();
   }
@@ -44,7 +44,7 @@ class Client {
     return this.#received;
   }
 
-  #goOn(isDone: NonNullable<Step["isDone"]>): void {
+  #sendIfDone(isDone: NonNullable<Step["isDone"]>): void {
     try {
       if (isDone(this.#received)) this.#send();
     } catch (error) {
@@ -52,7 +52,7 @@ class Client {
     }
   }
 
-  /** Sends the steps up to the next one that has to wait, in one write. */
+  /** Sends the steps up to and including the next one that the broker must answer first, in one write. */
   #send(): void {
     this.#socket.cork();
     this.#isDone = undefined;

@@ -8,9 +8,9 @@ const isLong = process.env["CHECKS_ROUNDS"] !== undefined;
 const mutantsPerSeed = isLong ? 50_000 : 800;
 /** During each part an honest client works. After each part, the test reads the broker's memory. */
 const partsPerSeed = isLong ? 2 : 4;
-const lanesCount = 40;
+const laneCount = 40;
 const peakMebibytesMax = 512;
-/** More than the usual variation of a broker's memory. With a million mutants, a leak of 140 bytes each would exceed it. */
+/** Limit of the growth from the highest reading of the first half to the lowest of the second half. More than a broker's memory usually varies. */
 const growthMebibytesMax = 64;
 
 export const mutantsTimeoutMs = isLong ? 36_000_000 : 600_000;
@@ -20,9 +20,9 @@ export interface MutantRun<Outcome extends string> {
   readonly broker: BrokerProcess;
   /** Environment variable that chooses the seeds. */
   readonly seedsVariable: string;
-  /** Each of these must occur in more than a hundredth of the mutants of a seed. */
+  /** Each of these must occur more often, over all seeds, than a hundredth of {@link mutantsPerSeed}. */
   readonly outcomes: readonly Outcome[];
-  /** Sends one mutant on its own connection. Attacks of one lane follow each other. @throws Error for an answer that the protocol does not allow. */
+  /** Sends one mutant on its own connection. A lane starts its next attack when the previous one has ended. @throws Error for an answer that the protocol does not allow. */
   readonly attack: (random: Random, lane: number) => Promise<Outcome>;
   /** Lets another client, which stays connected, do its work. */
   readonly serveHonest: () => Promise<void>;
@@ -56,7 +56,7 @@ export async function runMutants<Outcome extends string>(run: MutantRun<Outcome>
 }
 
 function createRandoms(seed: number): readonly Random[] {
-  return Array.from({ length: lanesCount }, (_, lane) => createRandom(seed * lanesCount + lane));
+  return Array.from({ length: laneCount }, (_, lane) => createRandom(seed * laneCount + lane));
 }
 
 interface Lane<Outcome> {
@@ -70,7 +70,7 @@ async function attackOften<Outcome extends string>(
   { attack }: MutantRun<Outcome>,
   { random, lane, tally }: Lane<Outcome>,
 ): Promise<void> {
-  for (let left = mutantsPerSeed / lanesCount / partsPerSeed; left > 0; left -= 1) {
+  for (let left = mutantsPerSeed / laneCount / partsPerSeed; left > 0; left -= 1) {
     const outcome = await attack(random, lane);
     tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
   }

@@ -36,7 +36,7 @@ function toPublish(content: string): HttpRequest {
   return { method: "POST", path: "/rest/publish", headers: form, body };
 }
 
-/** Expects a refusal, with 200001 by default, that changes nothing. */
+/** Checks that the broker refuses the request with this code, and that nothing changes. */
 async function expectRefused(request: HttpRequest, code = 200001): Promise<void> {
   await expectUnchanged(running().client, async () => expectException(await send(request), code));
 }
@@ -70,14 +70,14 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     });
   });
 
-  it("unknown paths elsewhere return 404", async () => {
+  it("unknown paths outside /rest return 404, and / returns 200", async () => {
     for (const path of ["/", "/nothing", "/restless/open?topic=x", "/admin/nothing", "/..%2frest/open?topic=x"]) {
       const { status } = await send({ method: "GET", path });
       expect(`${path}: ${status}`).toBe(`${path}: ${path === "/" ? 200 : 404}`);
     }
   });
 
-  it("a query of a GET is at most 1,024 bytes; one more is refused with advice to use POST (INTERFACE.md, Limits)", async () => {
+  it("the query of a GET has at most 1,024 bytes; one of 1,025 bytes is refused with the advice to use POST (INTERFACE.md, Limits)", async () => {
     const before = (await running().client.state("rest")).sequenceNumber;
     expect((await send({ method: "GET", path: `/rest/publish?${toQuery(1024)}` })).json()).toMatchObject({
       status: "SUCCESS",
@@ -244,7 +244,7 @@ describe("INTERFACE.md, REST operations", () => {
     expectException(await send({ method: "GET", path, headers: { accept: "text/plain" } }), 100101);
   });
 
-  it("only parameters with the prefix become extensions", async () => {
+  it("only parameters with the prefix svc- become extensions", async () => {
     const answer = await send({
       method: "GET",
       path: "/rest/publish?topic=rest&content=x&svc-format=json&Svc-b=1&format=2",

@@ -1,7 +1,7 @@
 import type { Context } from "./context.ts";
 import type { Version } from "./frames.ts";
 
-/** One check of the broker, and the statements of each version that it covers. Without any, the case does not run with that version. */
+/** One check of the broker, and the statements of each version that it covers. It runs only with versions that have such statements. */
 export interface Case {
   readonly name: string;
   readonly covers: Readonly<Partial<Record<Version, readonly string[]>>>;

@@ -25,7 +25,7 @@ let broker: BrokerProcess;
 let addresses: Addresses;
 beforeAll(async () => {
   folder = createTempFolder();
-  // The shortest heart-beat interval that a case asks for.
+  // The cases ask for heart-beats every 300 ms.
   broker = await startBroker({
     dataDir: folder.path,
     env: { STELE_STOMP_PORT: "0", STELE_STOMP_HEART_BEAT_MS: "300" },

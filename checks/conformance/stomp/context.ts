@@ -124,7 +124,7 @@ export class Context {
   }
 }
 
-/** Checks that a new connection to a durable subscription gets exactly these texts again: nobody acknowledged them. */
+/** Checks that a new connection to a durable subscription gets exactly these texts again, because nobody acknowledged them. */
 export async function expectLeft(context: Context, id: string, texts: readonly string[]): Promise<void> {
   const peer = await context.connect();
   await context.subscribe(peer, { ack: "client", "svc-subscriptionId": id });

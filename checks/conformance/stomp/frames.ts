@@ -47,7 +47,7 @@ function isList(headers: HeaderList): headers is readonly (readonly [string, str
 /** Reads what a server sends, strictly. @throws Error for anything that the version does not allow. */
 export class FrameReader {
   version: Version;
-  /** End-of-lines between frames: heart-beats. */
+  /** Number of line feeds between frames, which are heart-beats. */
   beats = 0;
   #bytes = Buffer.alloc(0);
 
@@ -75,7 +75,7 @@ export class FrameReader {
     const end = this.#bytes.indexOf("\n\n");
     if (end < 0) return undefined;
     const [command = "", ...lines] = this.#bytes.subarray(0, end).toString("utf8").split("\n");
-    if (!/^(CONNECTED|MESSAGE|RECEIPT|ERROR)$/.test(command)) throw new Error(`no command of a server: ${command}`);
+    if (!/^(CONNECTED|MESSAGE|RECEIPT|ERROR)$/.test(command)) throw new Error(`not a server's command: ${command}`);
     const headers: Record<string, string> = {};
     for (const line of lines) {
       const [name, value] = this.#toHeader(line, command);
@@ -93,7 +93,7 @@ export class FrameReader {
 
   #toHeader(line: string, command: string): readonly [string, string] {
     const colon = line.indexOf(":");
-    if (colon < 1 || line.includes("\r")) throw new Error(`no header: ${JSON.stringify(line)}`);
+    if (colon < 1 || line.includes("\r")) throw new Error(`not a header: ${JSON.stringify(line)}`);
     const pair = [line.slice(0, colon), line.slice(colon + 1)] as const;
     if (command === "CONNECTED" || this.version === "1.0") return pair;
     if (pair[1].includes(":")) throw new Error(`a colon that is not escaped: ${line}`);

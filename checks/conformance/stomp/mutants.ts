@@ -10,8 +10,9 @@ type Outcome = (typeof outcomes)[number];
 /** What every attack uses. */
 export interface Target {
   readonly port: number;
-  /** A topic with one event, of this eventId. */
+  /** A topic with one event. */
   readonly topic: string;
+  /** The eventId of that event. */
   readonly eventId: string;
 }
 
@@ -34,7 +35,7 @@ interface ServerFrame {
 
 const mutationsMax = 2;
 
-/** States without a subscription are repeated, because they take a fraction of the time. */
+/** States without a subscription occur several times, because they take a fraction of the time. */
 function statesOf({ topic }: Target): readonly State[] {
   const begin = { command: "BEGIN", headers: { transaction: "t", receipt: "ready" } };
   const subscribe = { id: "s", destination: topic, ack: "client", receipt: "ready" };
@@ -77,7 +78,7 @@ function toMutant(bytes: Buffer, random: Random): Buffer {
   return mutant;
 }
 
-/** Sends one mutated frame as the last one. @throws Error if the broker answers with anything but frames. */
+/** Sends one mutated frame, and nothing after it. @throws Error if the broker answers with anything but frames. */
 export async function attack(target: Target, random: Random): Promise<Outcome> {
   const version = random.pick(versions);
   const hello = toHello(version);
@@ -128,7 +129,7 @@ function readAnswers(bytes: Buffer): readonly ServerFrame[] {
     if (end < 0) break;
     const [command = "", ...lines] = bytes.toString("latin1", at, end).split("\n");
     const isLegal = /^(CONNECTED|MESSAGE|RECEIPT|ERROR)$/.test(command) && lines.every((line) => /^[^:]+:/.test(line));
-    if (!isLegal) throw new Error(`no frame of a server: ${bytes.toString("latin1", at, end)}`);
+    if (!isLegal) throw new Error(`not a server's frame: ${bytes.toString("latin1", at, end)}`);
     const length = Number(
       lines.find((line) => line.startsWith("content-length:"))?.slice("content-length:".length) ?? 0,
     );

@@ -139,7 +139,7 @@ export class Peer {
     expect(this.reader.isInside).toBe(false);
   }
 
-  /** Checks that the broker sends an ERROR with a message, and closes. A test beside the broker's source checks that it closes at once. */
+  /** Checks that the broker sends an ERROR with a message, and closes. A unit test of the broker checks that it closes at once. */
   async isRefused(): Promise<Frame> {
     const error = await this.next("ERROR");
     expect(error.headers["message"]).toMatch(/./);

@@ -2,7 +2,7 @@ import type { Version } from "./frames.ts";
 
 type Statements = Readonly<Record<string, string>>;
 
-/** What 1.0 says about frames, clients and servers. It has no capital MUST. */
+/** Statements of 1.0 about frames, clients and servers. The specification of 1.0 uses no MUST in capitals. */
 const of10: Statements = {
   "frame-1": "A frame is a command, headers, a blank line, a body and a NUL octet",
   "frame-2": "A frame may be followed by line feeds",

@@ -292,7 +292,12 @@ const inConnect: readonly Wrong[] = [
     v5: ["3.1.2-1", "3.1.4-1"],
     bytes: (v) => connect(v, { name: "MQTZ" }),
   },
-  { name: "the reserved connect flag", v4: ["3.1.2-3"], v5: ["3.1.2-3"], bytes: (v) => connect(v, { flags: 0x03 }) },
+  {
+    name: "a CONNECT with the reserved flag",
+    v4: ["3.1.2-3"],
+    v5: ["3.1.2-3"],
+    bytes: (v) => connect(v, { flags: 0x03 }),
+  },
   { name: "will QoS 3", v4: ["3.1.2-14"], v5: ["3.1.2-12"], bytes: (v) => connect(v, { flags: 0x1e }) },
   {
     name: "will QoS without a will",

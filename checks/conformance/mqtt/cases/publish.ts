@@ -183,7 +183,7 @@ export const publishCases: readonly Case[] = [
     },
   },
   {
-    name: "an expired message is not delivered, and another one carries the rest of its expiry interval",
+    name: "an expired message is not delivered, and a later one carries what is left of its expiry interval",
     v5: ["3.3.2-5", "3.3.2-6", "4.3.3-13"],
     run: async (context) => {
       const first = await context.connect("reader", context.kept);
@@ -200,8 +200,8 @@ export const publishCases: readonly Case[] = [
       });
       await writer.next("pubrec");
       await context.publish("left", { properties: { messageExpiryInterval: 100 } });
-      const waits = await context.connect("clock", { keepalive: 1 });
-      await waits.isEnded(0x8d); // more than a second later
+      const clock = await context.connect("clock", { keepalive: 1 });
+      await clock.isEnded(0x8d); // more than a second later
       writer.send({ cmd: "pubrel", messageId: 1 });
       expect((await writer.next("pubcomp")).reasonCode ?? 0).toBe(0);
       const again = await context.connect("reader", context.kept);

@@ -97,8 +97,8 @@ export const sessionCases: readonly Case[] = [
       writer.send({ cmd: "publish", topic: context.topic, payload: "old", qos: 2, messageId: 1, properties });
       const { messageId } = await first.next("publish");
       first.drop();
-      const waits = await context.connect("clock", { keepalive: 6 });
-      await waits.isEnded(0x8d); // nine seconds later
+      const clock = await context.connect("clock", { keepalive: 6 });
+      await clock.isEnded(0x8d); // nine seconds later
       const again = await context.take(await context.connect("kept", context.kept));
       expect(again).toMatchObject({ messageId, dup: true, payload: Buffer.from("old") });
       expect(again.properties?.messageExpiryInterval).toBe(0);
@@ -185,8 +185,8 @@ export const sessionCases: readonly Case[] = [
       };
       (await context.connect("back", { ...context.kept, will })).drop();
       await context.connect("back", context.kept);
-      const waits = await context.connect("clock", { keepalive: 1 });
-      await waits.isEnded(0x8d); // the delay is over
+      const clock = await context.connect("clock", { keepalive: 1 });
+      await clock.isEnded(0x8d); // the delay is over
       await context.publish("after");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
     },

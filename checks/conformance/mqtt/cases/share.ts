@@ -37,7 +37,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "an event of QoS 2 is completed with its member when the member reconnects",
+    name: "a share's event of QoS 2 is completed with its member when the member reconnects",
     v5: ["4.8.2-4"],
     run: async (context) => {
       const first = await context.connect("first", context.kept);
@@ -55,7 +55,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "an event of QoS 2 goes to no other member when the session of its member ends",
+    name: "a share's event of QoS 2 goes to no other member when the session of its member ends",
     v5: ["4.8.2-5"],
     run: async (context) => {
       const first = await context.connect("first");
@@ -72,7 +72,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "an event that a member refuses goes to no other member",
+    name: "an event that a member of a share refuses goes to no other member",
     v5: ["4.8.2-6"],
     run: async (context) => {
       const first = await context.connect("first");

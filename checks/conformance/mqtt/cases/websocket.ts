@@ -30,7 +30,7 @@ export const webSocketCases: readonly Case[] = [
       const webSocket = await openWebSocket(context.addresses.websocket);
       const bytes = Buffer.concat([connect(context.version), Buffer.of(0xc0, 0, 0xc0, 0)]);
       const received: Buffer[] = [];
-      const isAnswered = new Promise<void>((resolve) => {
+      const answered = new Promise<void>((resolve) => {
         webSocket.on("message", (chunk: Buffer) => {
           received.push(chunk);
           if (Buffer.concat(received).toString("hex").endsWith("d000d000")) resolve();
@@ -39,7 +39,7 @@ export const webSocketCases: readonly Case[] = [
       webSocket.send(bytes.subarray(0, 3));
       webSocket.send(bytes.subarray(3, -3));
       webSocket.send(bytes.subarray(-3));
-      await isAnswered;
+      await answered;
       webSocket.terminate();
     },
   },

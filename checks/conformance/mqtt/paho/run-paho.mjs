@@ -79,7 +79,7 @@ function createCertificate(folder) {
   return files;
 }
 
-/** Starts a broker. Returns the port that plain TCP reaches: the broker's, or that of a bridge over `transport`. */
+/** Starts a broker. Returns the port for plain TCP: the broker's own, or that of a bridge, which forwards over `transport`. */
 async function startBroker(transport) {
   const folder = mkdtempSync(join(tmpdir(), "stele-paho-"));
   const env = { PATH: process.env.PATH, ...settings, STELE_DATA_DIR: join(folder, "data") };
@@ -140,7 +140,7 @@ function runTest(folder, { suite, name }, port) {
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
     const limit = setTimeout(() => {
-      output += `\nno end within ${testLimitMs} ms\n`;
+      output += `\nthe test did not end within ${testLimitMs} ms\n`;
       child.kill("SIGKILL");
     }, testLimitMs);
     child.once("close", (code) => {
@@ -181,7 +181,7 @@ if (values.help) {
 }
 const [given] = positionals;
 if (given === undefined) {
-  print(`LEFT OUT: the Paho interoperability suites did not run, since no folder was given.\n\n${usage}`);
+  print(`LEFT OUT: the Paho interoperability suites did not run, because no folder was given.\n\n${usage}`);
   process.exit(0);
 }
 const folder = resolve(given);

@@ -7,13 +7,13 @@ import type { Peer } from "../peer.ts";
 const longHeader = "x".repeat(1024 * 1024);
 
 /**
- * Sends a frame of which the broker accepts at most `takenMax` bytes. A client that writes byte by byte does so only around this limit, and then stops:
+ * Sends a frame of which the broker accepts at most `acceptedMax` bytes. A client that writes byte by byte does so only around this limit, and then stops:
  * a million writes would show nothing more. Other clients send the whole frame, in pieces that fit into a WebSocket message.
  */
-function sendTooLong(context: Context, peer: Peer, { text, takenMax }: { text: string; takenMax: number }): void {
+function sendTooLong(context: Context, peer: Peer, { text, acceptedMax }: { text: string; acceptedMax: number }): void {
   if (context.isSlow) {
-    peer.sendPiece(text.slice(0, takenMax - 100));
-    peer.sendBytes(text.slice(takenMax - 100, takenMax + 100));
+    peer.sendPiece(text.slice(0, acceptedMax - 100));
+    peer.sendBytes(text.slice(acceptedMax - 100, acceptedMax + 100));
     return;
   }
   for (let at = 0; at < text.length; at += 10_000) peer.sendPiece(text.slice(at, at + 10_000));
@@ -214,9 +214,9 @@ export const frameCases: readonly Case[] = [
     run: async (context) => {
       const receipt = "receipt:long\n";
       const tooLong = [
-        { text: `SEND\n${receipt}destination:${context.topic}\nlong:${longHeader}\n\n\0`, takenMax: 64 * 1024 },
-        { text: `SEND\n${receipt}long:${longHeader}`, takenMax: 64 * 1024 },
-        { text: `SEND\n${receipt}${"a:b\n".repeat(10_000)}`, takenMax: 4 * 1_000 },
+        { text: `SEND\n${receipt}destination:${context.topic}\nlong:${longHeader}\n\n\0`, acceptedMax: 64 * 1024 },
+        { text: `SEND\n${receipt}long:${longHeader}`, acceptedMax: 64 * 1024 },
+        { text: `SEND\n${receipt}${"a:b\n".repeat(10_000)}`, acceptedMax: 4 * 1_000 },
       ];
       for (const one of tooLong) {
         const error = await context.refuses((peer) => sendTooLong(context, peer, one));
