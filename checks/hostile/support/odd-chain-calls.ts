@@ -6,7 +6,7 @@ export interface ChainCall {
   readonly params: string;
 }
 
-type Slot =
+type Kind =
   | "address"
   | "hash"
   | "tag"
@@ -21,8 +21,8 @@ type Slot =
   | "count"
   | "percentiles";
 
-/** Kinds of the parameters of each method. `eth_chainId` takes none and gets one; some methods are not served at all. */
-const methods: Readonly<Record<string, readonly Slot[]>> = {
+/** The kind of each parameter of each method. `eth_chainId` gets a parameter although it has none; the broker does not serve some of the methods. */
+const methods: Readonly<Record<string, readonly Kind[]>> = {
   eth_blockNumber: [],
   eth_chainId: ["tag"],
   eth_call: ["call", "block", "overrides"],
@@ -104,19 +104,20 @@ export function oddChainCall(values: OddValues): ChainCall {
   const { random } = values;
   const method = random.pick(Object.keys(methods));
   if (random.below(20) === 0) return { method, params: values.json() };
-  const slots = (methods[method] ?? []).map((slot) => render(values, slot));
+  const usual = (methods[method] ?? []).map((kind) => render(values, kind));
   const extra = random.below(10) === 0 ? [values.json()] : [];
-  const kept = random.below(6) === 0 ? slots.slice(0, random.below(slots.length + 1)) : slots;
+  const kept = random.below(6) === 0 ? usual.slice(0, random.below(usual.length + 1)) : usual;
   return { method, params: `[${[...kept, ...extra].join(",")}]` };
 }
 
-function render(values: OddValues, slot: Slot): string {
+/** The JSON text of a parameter of this kind; one in twelve is any JSON. */
+function render(values: OddValues, kind: Kind): string {
   const { random } = values;
   if (random.below(12) === 0) return values.json();
-  return slots[slot](values);
+  return renderers[kind](values);
 }
 
-const slots: Readonly<Record<Slot, (values: OddValues) => string>> = {
+const renderers: Readonly<Record<Kind, (values: OddValues) => string>> = {
   address: ({ random }) => random.pick(addresses),
   hash: ({ random }) => random.pick([word("0"), word("f"), word("a"), '"0x12"']),
   tag: ({ random }) => random.pick(tags),
@@ -163,10 +164,10 @@ const slots: Readonly<Record<Slot, (values: OddValues) => string>> = {
     object(values, { fromBlock: "tag", toBlock: "tag", blockHash: "hash", address: "address" }, topics(values)),
 };
 
-/** A JSON object with some of the members, in order. */
-function object(values: OddValues, members: Readonly<Record<string, Slot>>, more = ""): string {
+/** A JSON object with a random choice of the members, in order, and with `more`. */
+function object(values: OddValues, members: Readonly<Record<string, Kind>>, more = ""): string {
   const kept = Object.entries(members).filter(() => values.random.below(3) === 0);
-  const texts = kept.map(([name, slot]) => `"${name}":${render(values, slot)}`);
+  const texts = kept.map(([name, kind]) => `"${name}":${render(values, kind)}`);
   return `{${[...texts, ...(more === "" ? [] : [more])].join(",")}}`;
 }
 
