@@ -228,7 +228,7 @@ describe("the event loop is not blocked by", () => {
       let messages = 0;
       for await (const chunk of socket) {
         messages += String(chunk).split("MESSAGE\n").length - 1;
-        if (messages >= topicCount - 1) break; // one may be split between two chunks
+        if (messages >= topicCount - 1) break; // A `MESSAGE` that is split between two chunks does not count.
       }
     });
     expect(delay).toBeLessThan(delayMsMax);
