@@ -3,7 +3,7 @@ export interface AnvilProcess extends AsyncDisposable {
   readonly url: string;
   readonly pid: number | undefined;
   isRunning(): boolean;
-  /** Sends SIGTERM, at which anvil writes its state if it has a file for that. Kills anvil if it has not ended after 20 s. */
+  /** Sends SIGTERM: anvil writes its state if a flag names a file for it, and ends. Kills anvil if it has not ended after 20 s. */
   stop(): Promise<void>;
   /** Sends SIGKILL. */
   kill(): Promise<void>;

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 
 const stopTimeoutMs = 20_000;
 /**
- * Number of past states that anvil keeps, as many as other chain nodes do. Without a limit, anvil writes all of them to the home folder and leaves them there.
+ * Number of past states that anvil keeps: other chain nodes keep as many. Without a limit, anvil writes all states to the home folder and leaves them there.
  */
 const statesKept = "128";
 

@@ -34,7 +34,7 @@ function writePages(pages) {
   for (const [name, text] of pages) write(join(folder, name), text);
 }
 
-/** The content security policy allows no inline scripts and styles: moves scripts into files, and drops styles, which the theme contains too. */
+/** Moves inline scripts into files, and drops inline styles: the content security policy allows neither. The theme's style sheet contains the styles too. */
 function copyBuilt() {
   rmSync(target, { recursive: true, force: true });
   for (const name of readdirSync(built, { recursive: true })) {

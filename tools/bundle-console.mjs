@@ -8,12 +8,12 @@ import { build } from "vite";
 const compressible = /\.(?:js|css|svg)$/;
 
 export async function bundleConsole({ root, outDir }) {
-  // A shell or a test runner may have set another value, with which the console would contain React's development build.
+  // With another value, which a shell or a test runner may have set, the console would contain React's development build.
   process.env.NODE_ENV = "production";
   await build({
     configFile: false,
     root: join(root, "console"),
-    // The broker's context segment is not known here: the page's `base` element names it.
+    // The build does not know the broker's context segment: the page's `base` element contains it.
     base: "./",
     logLevel: "warn",
     build: {

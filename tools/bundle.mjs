@@ -1,6 +1,6 @@
-// Bundles the compiled broker, its command and the chain's workers, and the console: loading one file takes a third of the processor time of loading six
-// hundred. The chain's workers are also bundled beside its compiled modules, for programs that start a chain without the broker: mostly tests, which start
-// hundreds. Names and lines stay readable for stack traces.
+// Bundles the compiled broker with its command, the chain's workers, and the console: loading one file takes a third of the processor time of loading six
+// hundred. Bundles the workers a second time beside the chain's compiled modules, for programs that start a chain without the broker. Most of these are
+// tests, which start hundreds of chains. Names and lines stay readable for stack traces.
 import { readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -41,7 +41,8 @@ async function bundle(input, dir) {
     platform: "node",
     plugins: [ownVersions],
     logLevel: "warn",
-    // V8 keeps the text of a module in memory, with two bytes for every character if a single one is not in Latin-1. The package contains the licences.
+    // V8 keeps the text of a module in memory, with two bytes for every character if one of them is not in Latin-1. Comments can be left out, because
+    // the package contains the licences in a file.
     output: { dir, format: "esm", chunkFileNames: "[name].js", charset: "ascii", comments: false },
   });
 }

@@ -1,4 +1,4 @@
-// The chain alone, for a container: `node tools/cluster-chain.mjs FOLDER HOST PORT` until a signal comes or the chain ends.
+// The chain alone, for a container: `node tools/cluster-chain.mjs FOLDER HOST PORT`. Runs until a signal comes or the chain ends.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { anvilCommand, setClock } from "./cluster/anvil.mjs";

@@ -14,7 +14,7 @@ if (findBinaries() === undefined) {
   process.exit(1);
 }
 prepare();
-// Import this only now: it needs packages, which may have been missing before.
+// Import this only now: it needs packages, which `prepare` may have had to install first.
 const { runCluster } = await import("./cluster/run-cluster.mjs");
 await runCluster(options);
 

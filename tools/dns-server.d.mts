@@ -1,4 +1,4 @@
-/** Address of a name. `silent`: the server does not answer. `fails`: the server answers with a failure. Other names do not exist. */
+/** The address of each name. For `silent` instead of an address, the server does not answer; for `fails`, it answers with a failure. Other names do not exist. */
 export type Zone = ReadonlyMap<string, string>;
 
 /** A name server on loopback that answers over UDP. */

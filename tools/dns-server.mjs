@@ -6,7 +6,7 @@ const headerBytes = 12;
 const recordA = 1;
 const recordAaaa = 28;
 const classInternet = 1;
-/** Flags of a response: recursion was desired and is available. */
+/** Flags: this is a response, recursion was desired, and recursion is available. */
 const responseFlags = 0x8180;
 const absentCode = 3;
 const failureCode = 2;

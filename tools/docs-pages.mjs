@@ -59,13 +59,13 @@ function showFile({ root, target, places, pages }) {
   const isShown =
     /^docs\/(?:receivers|cluster|monitoring)\//.test(target) && existsSync(path) && statSync(path).isFile();
   if (!isShown) return undefined;
-  // A dash replaces the last dot, since VitePress takes the end of a name for its type.
+  // A dash replaces the last dot, because VitePress would take what follows it for the file's type.
   const page = `${target.slice("docs/".length).replace(/\.(?=[^/]*$)/, "-")}.md`;
   pages.set(page, `# ${posix.basename(target)}\n\n~~~\n${readFileSync(path, "utf8").trimEnd()}\n~~~\n`);
   return page;
 }
 
-/** The README's list of documents is the guide, in its order; the other pages follow. */
+/** The guide has the documents that the README lists, in the README's order. All other pages follow. */
 function toSidebar(readme, places, pages) {
   const [, table = ""] = /^## Documentation\n([^]*?)^## /m.exec(readme) ?? [];
   const listed = [...table.matchAll(/\]\(([^)]+)\)/g)].map(([, file]) => places.get(file)).filter(Boolean);

@@ -1,9 +1,9 @@
-/** Most characters of an error's text: enough for the last output of a process that ended. */
+/** Longest text of an error, in characters: enough for the last output of a process that ended. */
 const reasonLengthMax = 800;
 
 /**
- * One line, with the error, for each test, suite and file that failed, and for each error outside of them. Printed last, so that the end of the output has
- * them.
+ * One line for each failed test, suite and file, and for each error outside of all tests, with the error's text. `npm test` prints these lines at the end of
+ * its output, where they are found at once.
  */
 export function toFailures(files, unhandled) {
   const inFiles = files.flatMap((file) => [

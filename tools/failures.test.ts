@@ -12,12 +12,12 @@ const files = {
   "test.test.js": `
     describe("a suite", () => it("fails", () => { throw new Error("why\\nand more"); }));
     it("passes", () => {});
-    it("is told apart", () => { setTimeout(() => { throw new Error("later"); }); return new Promise((r) => setTimeout(r, 50)); });`,
+    it("passes while a timer throws", () => { setTimeout(() => { throw new Error("later"); }); return new Promise((r) => setTimeout(r, 50)); });`,
   "hook.test.js": `describe("hooks", () => { beforeAll(() => { throw new Error("no world"); }); it("never runs", () => {}); });`,
   "file.test.js": `throw new Error("cannot be loaded");`,
 };
 
-it("names each failed test, suite and file with its error, and errors outside of them", () => {
+it("lists each failed test, suite and file with its error, and each error outside of all tests", () => {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   const script = `
     import { startVitest } from ${JSON.stringify(import.meta.resolve("vitest/node"))};

@@ -1,5 +1,5 @@
-// `node --expose-gc tools/fill-history.mjs SUBSCRIPTIONS`: gives each of SUBSCRIPTIONS subscriptions attempts, and prints as JSON the memory that their history
-// takes and the bound that it states. For `npm run bench -- --only admin`.
+// `node --expose-gc tools/fill-history.mjs SUBSCRIPTIONS`: records attempts of SUBSCRIPTIONS subscriptions in an attempt history. Prints as JSON the memory that
+// the history uses, the time to record an attempt, and the history's own bound. For `npm run bench -- --only admin`.
 import { AttemptHistory, historyBytesMax } from "../broker/dist/engine/deliver/attempt-history.js";
 
 const subscriptions = Number(process.argv[2]);
@@ -16,7 +16,7 @@ const endOf = (number, outcome, body) => ({
   durationMs: number / 3,
 });
 
-/** How the attempts of a subscription end. No two attempts share a text. */
+/** For each case, the attempts of a subscription and how they end. No two attempts share a text. */
 const cases = {
   accepted: { attempts: 1, end: (number) => endOf(number, { status: "accepted" }, nothing) },
   failed: { attempts: 2, end: (number) => endOf(number, { status: "failed", reason: `${number} failed` }, nothing) },
@@ -37,7 +37,7 @@ function usedBytes() {
   return heapUsed + external;
 }
 
-/** Gives each subscription an attempt before any gets the next one, so that each attempt makes the history forget another. */
+/** Gives each subscription one attempt before any gets a second. So a full history has to forget an attempt for each new one. */
 function fill({ attempts, end }) {
   const before = usedBytes();
   const history = new AttemptHistory();

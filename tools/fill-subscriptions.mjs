@@ -1,5 +1,5 @@
 // `node tools/fill-subscriptions.mjs FOLDER COUNT URL TOPIC`: adds subscriptions to the store of a stopped broker, each with the callback URL/<number> and a
-// cursor before every event. Through calls of the broker, 20,000 take seven times the processor time. For checks and benchmarks of starts.
+// cursor before every event. To add 20,000 by calls of the broker takes seven times the processor time. For checks and benchmarks of the broker's start.
 import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { createSqlStore } from "../broker/dist/store/sql/sql-store.js";
 
 const [folder, count, url, topic] = process.argv.slice(2);
 const file = join(folder, "store.sqlite");
-// Each insert is synced, which costs nothing in memory but a minute in all on a busy disk.
+// The store syncs after each insert. In memory that costs nothing; on a busy disk, all of them take a minute.
 const workFolder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "stele-fill-"));
 const workFile = join(workFolder, "store.sqlite");
 copyFileSync(file, workFile);

@@ -1,4 +1,4 @@
-// Writes docs/configuration.md from the settings table of the built broker; without --write it only compares.
+// With --write, writes docs/configuration.md from the settings table of the built broker. Without it, fails if the page differs.
 import { readFileSync, writeFileSync } from "node:fs";
 import { renderReference } from "../broker/dist/config/reference.js";
 

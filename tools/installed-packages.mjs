@@ -1,8 +1,8 @@
-// Whether the packages that npm has installed are those of the lock file.
+// Checks whether npm has installed the packages of the lock file.
 
 /**
- * Compares the `packages` of package-lock.json with those of node_modules/.package-lock.json, which npm writes after an installation. Optional packages must be
- * there if they are for this system, except those for one C library only.
+ * Compares the `packages` of package-lock.json with those of node_modules/.package-lock.json, which npm writes after an installation. Optional packages for
+ * this system must be there too, except those for only one C library.
  */
 export function hasPackages(wanted, installed, { platform, arch }) {
   return Object.entries(wanted).every(([path, entry]) => {

@@ -15,20 +15,32 @@ test.each<[string, readonly [Packages, Packages], boolean]>([
   ],
   ["refuses a missing package", [{ "node_modules/a": plain }, {}], false],
   [
-    "refuses another version",
+    "refuses a package of another version",
     [{ "node_modules/a": plain }, { "node_modules/a": { ...plain, version: "1.0.1" } }],
     false,
   ],
   [
-    "refuses other bytes",
+    "refuses a package with other bytes",
     [{ "node_modules/a": plain }, { "node_modules/a": { ...plain, integrity: "sha512-b" } }],
     false,
   ],
-  ["accepts one package more", [{}, { "node_modules/a": plain }], true],
-  ["accepts a missing program for another system", [{ "node_modules/a": { ...native, os: ["darwin"] } }, {}], true],
-  ["accepts a missing program for another processor", [{ "node_modules/a": { ...native, cpu: ["arm64"] } }, {}], true],
-  ["accepts a missing program for one C library only", [{ "node_modules/a": { ...native, libc: ["musl"] } }, {}], true],
-  ["refuses a missing program for this system", [{ "node_modules/a": native }, {}], false],
+  ["accepts an additional package", [{}, { "node_modules/a": plain }], true],
+  [
+    "accepts a missing optional package for another system",
+    [{ "node_modules/a": { ...native, os: ["darwin"] } }, {}],
+    true,
+  ],
+  [
+    "accepts a missing optional package for another processor",
+    [{ "node_modules/a": { ...native, cpu: ["arm64"] } }, {}],
+    true,
+  ],
+  [
+    "accepts a missing optional package for only one C library",
+    [{ "node_modules/a": { ...native, libc: ["musl"] } }, {}],
+    true,
+  ],
+  ["refuses a missing optional package for this system", [{ "node_modules/a": native }, {}], false],
 ])("%s", (_name, [wanted, installed], isEnough) => {
   expect(hasPackages(wanted, installed, system)).toBe(isEnough);
 });

@@ -1,4 +1,4 @@
-// Runs anvil of the npm package as a chain that keeps its state from one start to the next.
+// Runs anvil from the npm package as a chain that keeps its state across restarts.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { anvilFile } from "../anvil.mjs";
@@ -8,7 +8,7 @@ const millisecondsPerSecond = 1000;
 /** Files in the chain's folder. */
 export const chainFiles = ["chain.json", "chain-genesis-time"];
 
-/** Command line of anvil. Gas is free, so that each node signs with a key of its own without funds. Anvil saves its state. */
+/** Command line of anvil. Gas is free, so each node can sign with its own key, which has no funds. Anvil saves its state. */
 export function anvilCommand({ folder, host, port }) {
   const [state, genesisTime] = chainFiles.map((name) => join(folder, name));
   const free = ["--block-base-fee-per-gas", "0", "--gas-price", "0", "--disable-min-priority-fee"];
@@ -19,7 +19,7 @@ export function anvilCommand({ folder, host, port }) {
 
 /** Call it after each start: anvil's clock starts at the time of the first block. */
 export async function setClock(url) {
-  // Anvil stores the offset to its own clock in whole seconds. If the second ends during the call, anvil stays behind: set it again.
+  // Anvil stores the offset to its own clock in whole seconds. If the second ends during the call, anvil's clock is a second behind: set it again.
   for (let set; set !== nowInSeconds(); ) {
     set = nowInSeconds();
     await setTime(url, set);
@@ -33,7 +33,7 @@ async function setTime(url, seconds) {
   if (error !== undefined) throw new Error(`the chain's clock cannot be set: ${error.message}`);
 }
 
-/** Anvil creates its first block again at each start and does not save that block's time. Another time would make another chain. */
+/** Anvil creates its first block anew at each start, and does not save the time of that block. With another time, it would be another chain. */
 function readGenesisTime(file) {
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });

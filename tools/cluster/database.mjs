@@ -1,4 +1,4 @@
-// PostgreSQL of the cluster: a server of its own, kept from one start to the next.
+// PostgreSQL of the cluster: a server of its own, which keeps its data across restarts.
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const user = "stele";
 const database = "stele";
 const connectionsMax = 200;
 
-/** Starts the server, and creates it first if needed. Returns its URL without the password, and the file with the password. */
+/** Starts the server. Creates its data folder and the database if they do not exist yet. Returns its URL without the password, and the file with the password. */
 export async function startDatabase({ data, logs, port, register }) {
   const binaries = findBinaries();
   if (binaries === undefined) throw new Error(missingPostgres);
@@ -39,7 +39,7 @@ export function deleteDatabase(data) {
   rmSync(join(data, "postgres.password"), { force: true });
 }
 
-/** PostgreSQL refuses to run as root. The user that runs it instead may not be able to enter root's working folder. */
+/** Creates the server's folder. PostgreSQL refuses to run as root, and the user that runs it instead may not be able to enter a folder of root. */
 function databaseFolder(data, owner) {
   const folder = besideData(data);
   if (owner === undefined) return makeFolder(folder);
@@ -65,7 +65,7 @@ function makeFolder(folder) {
 function initialise({ binaries, folder, passwordFile, spawning }) {
   const password = randomBytes(24).toString("hex");
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  const draft = `${folder}.draft`; // For the user that runs initdb; `passwordFile` is for the user that runs the nodes.
+  const draft = `${folder}.draft`; // The user that runs initdb reads this copy. The user that runs the nodes reads `passwordFile`.
   writeFileSync(draft, password, { mode: 0o600 });
   if (spawning.uid !== undefined) chownSync(draft, spawning.uid, spawning.gid);
   const args = ["--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=scram-sha-256", `--pwfile=${draft}`];

@@ -27,18 +27,18 @@ export function startNodes({ data, logs, ports, register, database, chain }) {
       STELE_DATABASE_PASSWORD_FILE: database.passwordFile,
       STELE_SECRET_KEY_FILE: secretKeyFile,
       STELE_GROUPS: groups,
-      // All nodes are on one machine, so that only one could have the default port. WebSocket clients use the HTTP port.
+      // All nodes are on one machine, so only one could have the default port. WebSocket clients use the HTTP port.
       STELE_MQTT_PORT: "0",
       STELE_STOMP_PORT: "0",
     };
     const startAgain = writeScript(join(data, `${name}.sh`), settings);
-    const spawning = { env: { ...othersVariables(), ...settings } };
+    const spawning = { env: { ...environmentWithoutSettings(), ...settings } };
     const part = new Part(name, { command: process.execPath, args: [main], logs, register, spawning, startAgain });
     return { part, url: `http://127.0.0.1:${port}` };
   });
 }
 
-/** Waits until each node is ready. Throws with the reason that one is not. */
+/** Waits until each node is ready. If one does not become ready, throws with the reason. */
 export async function waitUntilReady(nodes) {
   await Promise.all(nodes.map(({ part }) => part.waitFor(/^Stele \S+ (is ready|has started)/m)));
   await Promise.all(nodes.map(waitForHealth));
@@ -50,8 +50,8 @@ function makeSecretKey(data) {
   return file;
 }
 
-/** Removes the settings of the user's environment: they may belong to another broker. */
-function othersVariables() {
+/** The user's environment without settings of Stele, which may belong to another broker. */
+function environmentWithoutSettings() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STELE_")));
 }
 

@@ -5,9 +5,9 @@ import { root } from "../prepare.mjs";
 
 export const usage = `Usage: npm run cluster -- [flags]
 
-Three nodes of one broker on this machine, with PostgreSQL and a chain (anvil) of their own. Ctrl-C ends all of it, and the next start continues with
-the same data. When a node ends, the command that starts it again is printed; the database and the chain continue without nodes. PostgreSQL must be
-installed; anvil comes with the packages.
+Starts three nodes of one broker on this machine, with their own PostgreSQL and chain (anvil). Ctrl-C ends all of them; the next start continues with
+the same data. When a node ends, the others continue, and the command that starts it again is printed. When PostgreSQL or the chain ends, all of them
+end. PostgreSQL must be installed; anvil comes with the packages.
 
   --nodes N            how many nodes, 1 to 9 (default 3)
   --port N             port of the first node; the others take the next ones (default 8080)

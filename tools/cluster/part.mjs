@@ -26,7 +26,7 @@ export class Part {
     this.#name = name;
     this.#file = join(logs, `${name}.log`);
     this.#startAgain = startAgain;
-    // It has a process group of its own, so that Ctrl-C reaches only this program, which then stops the parts in order.
+    // The process gets its own process group. So Ctrl-C reaches only this program, which then stops the parts in order.
     this.#process = spawn(command, args, { ...spawning, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#exited = new Promise((settle) => {
       this.#process.once("error", ({ message }) => settle(`cannot be started: ${message}`));
@@ -44,7 +44,7 @@ export class Part {
     return this.#process.pid;
   }
 
-  /** The command that restarts it; undefined if there is none. */
+  /** The command with which the user restarts the process; undefined if there is none. */
   get startAgain() {
     return this.#startAgain;
   }
@@ -78,7 +78,7 @@ export class Part {
     this.#output = [];
   }
 
-  /** Describes a failure: what happened, the last lines of the output, and the file with the others. */
+  /** Describes a failure: what happened, the file of the log, and the last lines of the output. */
   describe(what) {
     const lines = this.#output.slice(-linesShownMax).map((line) => `    ${line}`);
     return [`${this.#name} ${what}; its log is ${this.#file}`, ...lines].join("\n");
@@ -110,7 +110,7 @@ export class Part {
 function timeOut(ms) {
   let timer;
   const late = new Promise((settle) => {
-    timer = setTimeout(() => settle(`was not done after ${ms / 1000} s`), ms);
+    timer = setTimeout(() => settle(`was not ready after ${ms / 1000} s`), ms);
   });
   return { timer, late };
 }

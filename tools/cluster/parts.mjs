@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** Signal of a part if it is not SIGTERM: at SIGTERM, PostgreSQL waits for its clients. */
+/** Signals for the parts that must not get SIGTERM: at SIGTERM, PostgreSQL waits until its clients disconnect. */
 const endSignals = { database: "SIGINT" };
 const guardFile = fileURLToPath(new URL("./guard.mjs", import.meta.url));
 
@@ -23,7 +23,7 @@ export class Parts {
     void part.exited.then((how) => this.#noteExit(part, how));
   }
 
-  /** Call it when all nodes are ready: from then on they may end. */
+  /** Call it when all nodes are ready. From then on, the cluster continues if a node ends. */
   noteStart() {
     this.#hasStarted = true;
   }
@@ -44,7 +44,7 @@ export class Parts {
     this.#guard.stdin.end("done\n");
   }
 
-  /** The cluster stops without the chain or the database. A node may end: the user stops and restarts nodes by hand. */
+  /** Stops the cluster if the chain or the database ended, or a node before all were ready. Later a node may end: the user stops and restarts nodes by hand. */
   #noteExit(part, how) {
     if (this.isEnding) return;
     console.error(part.describe(how));

@@ -1,4 +1,4 @@
-// Starts the parts in order, and stops them in reverse order.
+// Starts the chain, the database and the nodes, in this order.
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ async function start({ data, ports, parts }) {
   if (!parts.isEnding) console.log(describeCluster({ chain, database, nodes, logs }));
 }
 
-/** Deletes only the files of this program. */
+/** Deletes the data of earlier runs, and no other file of the folder. */
 function deleteKept(data) {
   deleteDatabase(data);
   mkdirSync(data, { recursive: true });
