@@ -1,8 +1,8 @@
-// Orders the test files of a group so that the longest start first. Otherwise one of them may run alone at the end. Vitest has the times of the last run,
-// but not on a fresh clone: there it begins with the largest files. Types: longest-first.d.mts.
+// Orders the test files of a group so that the longest start first. Otherwise one of them may run alone at the end. Vitest itself knows how long each file
+// took in the last run. A fresh clone has no last run: there, Vitest begins with the largest files. Types: longest-first.d.mts.
 import { BaseSequencer } from "vitest/node";
 
-/** Files that take longest, as `npm test -- --slow` prints them: first those of the unit tests, then histories, then the others, longest first. */
+/** Files that take longest, as `npm test -- --slow` prints them: first unit tests, then histories, then all others. In each part, the longest come first. */
 export const longest = [
   "broker/src/store/sql/sql-store.test.ts",
   "broker/src/tokens/oidc-provider.test.ts",

@@ -10,7 +10,7 @@ export interface MemoryFolderOptions {
 /**
  * Keeps temporary files in memory until this process ends, and returns their folder: brokers sync each block, and some tests wait for the disk most of
  * their time. Returns undefined and changes nothing if `TMPDIR` names another folder, or if there is too little room, no folder can be created or
- * no program may run. Removes the folders of this user's processes that were killed.
+ * no program may run. Also removes the folders that killed processes of this user left behind.
  */
 export function useMemoryFolder(options?: MemoryFolderOptions): string | undefined;
 

@@ -67,7 +67,7 @@ function isUsable(folder) {
   return runsPrograms(folder);
 }
 
-/** If a process still writes there, the next run removes the rest. */
+/** Removes the folder. If a process still writes into it, the next run removes the rest. */
 function remove(folder) {
   attempt(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 }

@@ -31,7 +31,7 @@ function stageCommand() {
     dependencies: Object.fromEntries(Object.entries(versions).filter(([name]) => external.includes(name))),
   });
   cpSync(join(root, "broker", "dist", "bundle"), join(folder, "bundle"), { recursive: true });
-  // Present if `npm run pack` or CI has built the documentation.
+  // `npm run pack` builds the documentation before it runs this script. The folder may be missing if the script runs alone.
   const docs = join(root, "broker", "dist", "docs");
   if (existsSync(docs)) cpSync(docs, join(folder, "bundle", "docs"), { recursive: true });
   copyFileSync(join(root, "broker", "README.md"), join(folder, "README.md"));
@@ -66,7 +66,7 @@ function stageLibrary(name) {
   return folder;
 }
 
-/** The built files whose sources exist: a build leaves the files of removed sources. */
+/** The built files whose sources exist: a build does not delete the files of removed sources. */
 function builtFiles(name) {
   const dist = join(root, name, "dist");
   const files = readdirSync(dist, { recursive: true })

@@ -8,7 +8,7 @@ export const missingPostgres = `PostgreSQL is not installed: neither initdb nor 
   Fedora            dnf install postgresql-server
   macOS             brew install postgresql@17, and put its bin folder on the path`;
 
-/** The folder of `initdb` and `postgres`: on the path, or Debian's newest version. */
+/** The folder of `initdb` and `postgres`: that of Debian's newest version, or else one on the path. */
 export function findBinaries() {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian)
@@ -23,7 +23,7 @@ export function findBinaries() {
   );
 }
 
-/** The user that runs PostgreSQL, which refuses to run as root; undefined if the present user can. */
+/** The user that must run PostgreSQL, because it refuses to run as root; undefined if this process does not run as root. */
 export function findOwner() {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync("/etc/passwd", "utf8")
@@ -31,6 +31,6 @@ export function findOwner() {
     .map((line) => line.split(":"));
   const [found] = ["postgres", "nobody"].flatMap((name) => users.filter(([own]) => own === name));
   if (found === undefined)
-    throw new Error("PostgreSQL cannot run as root, and there is neither a user postgres nor nobody");
+    throw new Error("PostgreSQL cannot run as root, and this machine has neither a user postgres nor a user nobody");
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }

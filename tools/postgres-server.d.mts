@@ -12,18 +12,18 @@ export interface PostgresServer {
   createSchema(): Promise<string>;
   /** Runs a query on a new connection, by default in the initial database. */
   query(sql: string, parameters?: readonly unknown[], url?: string): Promise<readonly Record<string, unknown>[]>;
-  /** Stops it: `fast` ends every session with a message, `kill` with none. */
+  /** Stops the server. `fast` sends each session a message before it ends; `kill` does not. */
   halt(way: "fast" | "kill"): Promise<void>;
-  /** Starts it again after `halt`. */
+  /** Starts the server again after `halt`. */
   resume(): Promise<void>;
-  /** Halts it and deletes its folder. */
+  /** Stops the server and deletes its folder. */
   remove(): Promise<void>;
 }
 
-/** Whether tests with PostgreSQL run here. With CHECKS_POSTGRES=required, they fail without it. */
+/** Whether tests with PostgreSQL run here. With CHECKS_POSTGRES=required, they run and fail if PostgreSQL is not installed. */
 export const hasPostgres: boolean;
 
-/** Title of tests that need PostgreSQL. Without PostgreSQL, it says that they are skipped. */
+/** Title of tests that need PostgreSQL. If it is not installed, the title says that they are left out. */
 export function titleOf(title: string): string;
 
 export interface PostgresServerOptions {

@@ -14,7 +14,7 @@ const user = "stele";
 const binaries = findBinaries();
 const isRequired = process.env.CHECKS_POSTGRES === "required";
 const running = new Map();
-// An interrupted run leaves no server behind.
+// So an interrupted run leaves no server behind.
 process.on("exit", () => {
   for (const [child, folder] of running) {
     child.kill("SIGKILL");
@@ -108,7 +108,7 @@ class Server {
   }
 }
 
-/** Undefined while processes of a killed server are still running; they end once they notice that it is gone. */
+/** Starts the main process. Returns undefined while processes of a killed server still run: they end when they notice that the main process is gone. */
 async function startProcess(file, { args, folder, spawning }) {
   const own = ["fsync=off", "full_page_writes=off", "listen_addresses=", `unix_socket_directories=${folder}`];
   const settings = [...own, ...args].flatMap((setting) => ["-c", setting]);

@@ -17,21 +17,21 @@ const builtStamp = join(root, "broker", "dist", ".stele-built");
 const bundler = join(root, "tools", "bundle.mjs");
 const buildable = ["eth", "wire", "contracts", "chain", "client", "console", "broker"];
 
-/** Installs and builds when needed; with `rebuilds`, it always builds. Ends the process with a clear message when either fails. */
+/** Installs and builds if something has changed; with `rebuilds`, builds in any case. If one of them fails, prints a message and ends the process. */
 export function prepare({ rebuilds = false } = {}) {
   checkNode();
   install();
   build(rebuilds);
 }
 
-/** Runs a program of the project with the terminal attached; returns its exit code. */
+/** Runs a program, by default in the root folder and with this process's input and output. Returns its exit code. */
 export function run(command, args, options = {}) {
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", ...options });
   if (error !== undefined) console.error(`${command} could not be started: ${error.message}`);
   return status ?? 1;
 }
 
-/** The script of an installed package's command, to be run by this same Node. */
+/** The script of an installed package's command. Run it with the Node.js of this process. */
 export function binary(path) {
   return join(root, "node_modules", path);
 }
@@ -58,7 +58,7 @@ function install() {
   writeStamp(installedStamp, wanted);
 }
 
-/** Whether the locked packages are installed already, for example by a call of npm. */
+/** Whether the locked packages are installed already, for example because the user called npm. */
 function isInstalled() {
   if (!existsSync(installedLockFile)) return false;
   const [wanted, installed] = [lockFile, installedLockFile].map((file) => JSON.parse(readFileSync(file, "utf8")));

@@ -1,4 +1,4 @@
-/** The time of each test file, and of each project, longest first. */
+/** The time of each test file and of each project of Vitest, longest first. */
 export function toSlowTable(files) {
   const times = files.map((file) => ({ name: file.relativeModuleId, project: file.project.name, ms: timeOf(file) }));
   const projects = [...new Set(times.map(({ project }) => project))].map((name) => ({
@@ -11,7 +11,7 @@ export function toSlowTable(files) {
     .join("\n");
 }
 
-/** Milliseconds that a file took, with everything before its first test. */
+/** Milliseconds that a file took, including everything before its first test. */
 function timeOf(file) {
   const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = file.diagnostic();
   return environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration;

@@ -1,10 +1,10 @@
-// `npm start`: prepares what is missing, then runs the broker in this process, so that signals reach it. For the same reason package.json uses `exec`: npm
-// passes signals to its shell, which would end and leave the broker running. If the shell has no `exec` (Windows), start this file with node.
+// `npm start`: installs and builds what is missing, then runs the broker in this process, so that signals reach the broker. For the same reason package.json
+// uses `exec`: npm passes signals to its shell, which would end and leave the broker running. If the shell has no `exec` (Windows), start this file with node.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { prepare, root } from "./prepare.mjs";
 
-/** Flags that npm has too: npm's own settings may set their variables. */
+/** Flags that npm has too. Their variables may come from npm's own settings. */
 const npmFlags = new Set(["--access"]);
 
 prepare();

@@ -1,5 +1,5 @@
-// `npm run test:long -- [ROUNDS] [SEED]`: runs the randomized histories (kills, take-overs, damage, odd requests) with ROUNDS seeds in a row, which takes
-// minutes to hours, a subscription for an hour, and the console for ten minutes. The same two numbers make the same histories.
+// `npm run test:long -- [ROUNDS] [SEED]`: runs the randomized histories (kills, take-overs, damage, odd requests) with ROUNDS consecutive seeds. This takes
+// minutes to hours. Also tests a subscription for an hour, and the console for ten minutes. The same two numbers make the same histories.
 import { run } from "./prepare.mjs";
 
 const [rounds = "20", seed = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
@@ -25,7 +25,7 @@ const histories = [
   "checks/faults/cluster/client-subscription.test.ts",
   "checks/journeys/console-speed.test.ts",
 ];
-/** Kills within a round, and durations of the tests that have no rounds. */
+/** Number of kills in a round, and the durations of the tests that have no rounds. */
 const lengths = { CHECKS_KILL_ROUNDS: "8", CHECKS_SUBSCRIPTION_MINUTES: "60", CHECKS_CONSOLE_SECONDS: "600" };
 
 console.log(`${rounds} rounds from seed ${seed}; the same again: npm run test:long -- ${rounds} ${seed}`);

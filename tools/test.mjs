@@ -1,5 +1,5 @@
-// `npm test`: prepares what is missing, then runs every test that needs no service of its own. Passes its arguments to Vitest; with `--slow` it also prints the
-// time that each file took.
+// `npm test`: installs and builds what is missing, then runs the tests, and names each program that tests need and this machine does not have. Passes its
+// arguments to Vitest; with `--slow` it also prints the time that each file took.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ if (spawnSync("go", ["version"]).error !== undefined) {
 }
 if (!existsSync(join(root, "broker", "dist", "docs", "index.html"))) {
   const fate = process.env.CHECKS_DOCS === "required" ? "failed, since they are required here" : "were left out";
-  console.log(`The documentation's site is not built: the tests with it ${fate}. npm run build:docs builds it.`);
+  console.log(`The documentation's site is not built: the tests with it ${fate}. Build it with: npm run build:docs`);
 }
 if (spawnSync("npm", ["ping", "--fetch-retries=0", "--fetch-timeout=5000"]).status !== 0) {
   const fate = process.env.CHECKS_REGISTRY === "required" ? "failed, since they are required here" : "were left out";
@@ -67,7 +67,7 @@ const pythonClients = {
 for (const [name, statement] of Object.entries(pythonClients)) {
   if (spawnSync(process.env.CHECKS_PYTHON ?? "python3", ["-c", statement]).status === 0) continue;
   console.log(
-    `${name} for Python is not installed: the tests with it were left out. CHECKS_PYTHON names a Python that has it.`,
+    `${name} for Python is not installed: the tests with it were left out. To run them, set CHECKS_PYTHON to a Python that has it.`,
   );
 }
 if (spawnSync("/usr/bin/python3", ["-c", "import stomp"]).status !== 0) {
@@ -76,14 +76,14 @@ if (spawnSync("/usr/bin/python3", ["-c", "import stomp"]).status !== 0) {
 const { passed, failed, skipped } = countTests();
 const failures = toFailures(files, vitest.state.getUnhandledErrors());
 if (failures.length > 0) console.log(failures.join("\n"));
-if (skipped > 0) console.log(`${skipped} tests left out: see above for what they need.`);
+if (skipped > 0) console.log(`${skipped} tests were left out; the lines above say what they need.`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit();
 
 function reportMissing(name, { package: debian, variable }) {
   const fate = process.env[variable] === "required" ? "failed, since they are required here" : "were left out";
   console.log(
-    `${name} is not installed: the tests with it ${fate}. Debian and Ubuntu have it by apt-get install ${debian}.`,
+    `${name} is not installed: the tests with it ${fate}. On Debian and Ubuntu, install it with: apt-get install ${debian}`,
   );
 }
 
