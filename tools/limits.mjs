@@ -1,5 +1,5 @@
-// Writes docs/limits.md from the code: every constant with the name of a limit, and the engine's limits, with the comment above each. `npm run check` fails when the page differs, and when
-// a limit has no comment. `node tools/limits.mjs --write` writes it.
+// `node tools/limits.mjs --write` writes docs/limits.md from the code: every constant with the name of a limit, and the engine's limits, each with the comment
+// above it. Without --write, fails if the page differs. Always fails if a limit has no comment.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { root } from "./prepare.mjs";
@@ -56,8 +56,8 @@ function render(rows) {
   const head = `<!-- Written by \`node tools/limits.mjs --write\` from the code. -->
 # Limits
 
-Every queue, buffer, batch, loop and retry has a named limit. Below are the values in the code. Where there is a setting, its default in [configuration.md](configuration.md) counts instead. Most names end in \`Max\`, with the unit before it, as in
-\`contentBytesMax\`. Limits on memory and concurrency hold for each node, limits on stored data for the whole store. Of the quotas of tenants and principals, [access.md](access.md#quotas) says which hold for a node and which for all nodes.
+Every queue, buffer, batch, loop and retry has a named limit. Below are the values in the code. If a setting sets a limit, the value of the setting counts instead; [configuration.md](configuration.md) has the defaults. Most names end in \`Max\`, with the unit before it, as in
+\`contentBytesMax\`. Limits on memory and concurrency hold for each node, limits on stored data for the whole store. [access.md](access.md#quotas) says which quotas of tenants and principals hold for each node, and which for all nodes together.
 `;
   const files = [...new Set(rows.map((row) => row.file))];
   const tables = files.map((file) => {

@@ -4,7 +4,7 @@ export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 /** Most gas that a call or an estimate may use, and the gas that it gets when the caller names none. */
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
-/** Longest time that a call, an estimate or a search for logs over several blocks may run, in milliseconds. Requests of the owner delay blocks. */
+/** Longest time that a call, an estimate or a search for logs over several blocks may run, in milliseconds. Blocks wait while a request of the owner runs. */
 export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 
 /** Largest signed transaction that the chain accepts, in bytes. */
@@ -31,7 +31,7 @@ export const POOL_REPLACEMENT_PERCENT = 10n;
 /** Most transactions in one block. */
 export const BLOCK_TRANSACTIONS_MAX = 4_096;
 
-/** Blocks before the newest whose state stays readable. They are kept in memory, so a process starts without any. */
+/** Blocks before the newest whose state stays readable. Their states are only in memory, so a new process has none of them. */
 export const STATE_HISTORY_BLOCKS_MAX = 128;
 
 /** Most bytes of overwritten trie nodes kept to read past states; blocks with a thousand topics reach this before 128 blocks. */
@@ -91,7 +91,7 @@ export const FEE_HISTORY_PERCENTILES_MAX = 100;
 /** Most storage keys in one `eth_getProof`. */
 export const PROOF_KEYS_MAX = 1_024;
 
-/** Most polling filters (`eth_newFilter` and its family); a further one replaces the one unused longest. */
+/** Most polling filters (`eth_newFilter` and its family); a further one replaces the one that nobody has used for longest. */
 export const FILTERS_MAX = 1_024;
 
 /** Most subscriptions (`eth_subscribe`). */
@@ -103,7 +103,10 @@ export const LOG_BYTES_MAX = 8_388_608;
 /** Longest time between a write of the head file and its sync, in milliseconds. */
 export const HEAD_SYNC_INTERVAL_MS = 1_000;
 
-/** Bytes of unsaved state nodes and index entries at which the chain writes them into their tables before the next block. A start reads unsaved ones. */
+/**
+ * Bytes of state nodes and index entries that wait outside their tables. At this number, the chain writes them into their tables before the next block. A chain
+ * that starts reads the waiting ones.
+ */
 export const UNSAVED_BYTES_MAX_DEFAULT = 8_388_608;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
@@ -115,7 +118,7 @@ export const BUSY_TIME_MS_MAX = 1_000;
 /** How long a chain that stops waits for the block in progress before its thread is terminated, in milliseconds. */
 export const STOP_TIME_MS_MAX_DEFAULT = 5_000;
 
-/** Most gas of a call or an estimate of the reader, which anyone may ask; a caller who names more gets this much. */
+/** Most gas of a call or an estimate in the reader, which serves anyone. A caller who asks for more gas gets this much. */
 export const READER_CALL_GAS_MAX_DEFAULT = 50_000_000n;
 
 /** After its time is up, a request of the reader has this long to end by itself before its thread is terminated, in milliseconds. */

@@ -11,7 +11,7 @@ const mebibyte = 2 ** 20;
 export const endpointsMax = 8;
 /** Maximum number of additional accounts that may write to one group's topics. */
 const writersMax = 64;
-/** Maximum number of confirmations. */
+/** Maximum number of later blocks that `finality` may require. */
 const confirmationsMax = 10_000;
 const section = "A group";
 

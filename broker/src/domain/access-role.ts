@@ -10,7 +10,7 @@ export const adminRules: readonly AccessRule[] = [{ effect: "allow", actions: ru
 /** The rules used for a role that is unknown, or whose row is damaged. They deny everything: the role may have denied something. */
 export const noRights: readonly AccessRule[] = [{ effect: "deny", actions: ruleActions }];
 
-/** Maximum number of roles in the config file, and in the store. */
+/** Maximum number of roles in the config file, and of roles in the store. */
 export const rolesMax = 1_000;
 
 const namePattern = /^[0-9A-Za-z._-]{1,64}$/;

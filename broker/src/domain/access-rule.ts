@@ -37,7 +37,7 @@ const variable = /\$\{(principal|tenant)\}/g;
 /** A slash or a wildcard in a value would widen the filter; a leading `$` would select the topics that begin with `$`. */
 const plainValue = /^[^/+#$\s][^/+#\s]*$/;
 
-/** Longest value of a variable, in characters. */
+/** Longest value of a variable in a rule's filter, in characters: a name of a principal or a tenant. */
 export const variableCharactersMax = 64;
 
 /** Valid names of principals and tenants, from keys, certificates and tokens alike. Such a name is one level of a filter and cannot widen it. */

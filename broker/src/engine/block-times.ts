@@ -8,7 +8,7 @@ import { Deadline, untilAborted } from "./time.ts";
 /** How long the chain may take to give the time of a block, in milliseconds. */
 const blockTimeTimeoutMs = 5_000;
 
-/** How long {@link BlockTimes.findBlockAt} may take, in milliseconds. Among a million blocks, it reads about twenty. */
+/** How long {@link BlockTimes.findBlockAt} may take, in milliseconds. In a chain of a million blocks, it reads about twenty. */
 const searchTimeoutMs = 10_000;
 
 export interface BlockTimesParts {

@@ -24,7 +24,7 @@ export interface EngineLimits {
   readonly publishKeyKeptMs: number;
   /** Maximum number of subscriptions of all nodes. Nodes count once a second, so subscriptions that are created within a second may exceed it. */
   readonly subscriptionsMax: number;
-  /** Maximum number of subscriptions to one receiver (scheme, host and port of the url). It may be exceeded as `subscriptionsMax` may. */
+  /** Maximum number of subscriptions to one receiver (scheme, host and port of the url). Like `subscriptionsMax`, it may be exceeded within a second. */
   readonly subscriptionsPerReceiverMax: number;
   /** Maximum number of sessions connected to one node, and of stored sessions without a connection in each group. Each takes about 2 KiB plus its filters. */
   readonly sessionsMax: number;
@@ -69,7 +69,7 @@ export interface EngineLimits {
   readonly followDelayMsMin: number;
   /** Longest wait before a follower that failed is restarted. */
   readonly followDelayMsMax: number;
-  /** How long a start waits for chains outside this process. Groups that take longer start while the others serve. */
+  /** How long a starting broker waits for chains outside its process. Groups that take longer start while the others serve. */
   readonly startWaitMs: number;
   /** Wait before a group that could not be started is tried again; it doubles with each failure. */
   readonly startDelayMsMin: number;
@@ -77,7 +77,7 @@ export interface EngineLimits {
   readonly startDelayMsMax: number;
   /** How long a chain may be unreachable before its group is unready. */
   readonly outageToleranceMs: number;
-  /** How long a node's membership lasts without renewal; the node renews it three times as often. */
+  /** How long a node's membership lasts without renewal; the node renews it three times in this time. */
   readonly membershipMs: number;
   /** Longest wait before a node that shares the store reads the index again without a hint. */
   readonly watchPollMs: number;

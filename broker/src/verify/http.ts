@@ -1,7 +1,7 @@
 import { collectText } from "./collect-text.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
-/** Time limit of one answer. */
+/** Time limit for one answer, in milliseconds. */
 export const answerTimeoutMs = 30_000;
 
 export interface HttpRequest {

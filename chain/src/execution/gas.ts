@@ -9,7 +9,7 @@ const ACCESS_LIST_ADDRESS_GAS = 2_400n;
 const ACCESS_LIST_SLOT_GAS = 1_900n;
 const WORD_BYTES = 32n;
 
-/** Longest init code of a transaction that makes a contract, in bytes (EIP-3860). */
+/** Longest init code of a transaction that creates a contract, in bytes (EIP-3860). */
 export const INITCODE_BYTES_MAX = 49_152;
 
 export interface IntrinsicParts {

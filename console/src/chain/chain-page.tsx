@@ -11,7 +11,7 @@ import { SkippedCard } from "./skipped-card.tsx";
 
 const pollMs = 3000;
 const blocksShown = 20;
-/** Groups to choose from. */
+/** Groups that the page offers to choose from. */
 const groupsMax = 100;
 
 /** A group's blocks with their events, its skipped entries and its rollbacks. The URL names the group, and the block below which the list begins. */

@@ -1,6 +1,6 @@
 import type { Stele } from "@stele/client";
 
-/** A broker with more topics counts as used. */
+/** Topics that are searched for events. A broker with more topics counts as not empty. */
 const topicsCountedMax = 10;
 
 /** Whether the default group has few topics and no event. */

@@ -24,8 +24,8 @@ type Addon = typeof createKeccak;
 const rateBits = 1_088;
 const capacityBits = 512;
 /**
- * Longest input, in bytes, that is hashed in WebAssembly; the heap keeps that much memory. The addon's four calls and new buffer cost over a
- * microsecond a hash. From some hundred kilobytes on, both take the same time.
+ * Longest input, in bytes, that is hashed in WebAssembly. That is faster for inputs up to some hundred kilobytes, since the addon needs four calls and a new
+ * buffer, over a microsecond, for each hash. The limit is lower, because the WebAssembly heap keeps that much memory.
  */
 const shortBytesMax = 16_384;
 

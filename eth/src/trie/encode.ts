@@ -10,7 +10,7 @@ type Reference = RlpItem;
 /** Receives each separately stored node, with its path from the root. */
 export type NodeSink = (path: string, encoded: Uint8Array) => void;
 
-/** Longest node, in bytes, that its parent contains whole. Of a longer node the parent has the hash. */
+/** Longest node, in bytes, that its parent contains whole. The parent contains only the hash of a longer node. */
 export const INLINE_BYTES_MAX = 31;
 
 /** Encodes a trie, gives each separately stored node to `sink`, and returns the root hash. */

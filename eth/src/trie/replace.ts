@@ -12,7 +12,7 @@ const LIST_OFFSET = 0xc0;
 /** Longest payload, in bytes, whose length fits into the first byte of its RLP. */
 const SHORT_BYTES_MAX = 55;
 const BRANCH_CHILDREN = BRANCH_ITEMS - 1;
-/** Maximum number of branches whose child paths are cached, about 1 KiB a branch. */
+/** Maximum number of branches whose child paths are cached, about 1 KiB each. */
 const branchPathsMax = 8_192;
 
 /** A `NodeReader` that returns nodes as latin1 text. */

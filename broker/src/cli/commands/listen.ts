@@ -28,7 +28,7 @@ interface Forwarded {
   readonly ms: number;
 }
 
-/** Time limit for a receiver's answer; the default of a broker's `callbackTimeoutMs`. */
+/** Time limit for a receiver's answer, in milliseconds: the default of a broker's `callbackTimeoutMs`. */
 const answerTimeoutMs = 15_000;
 const secretBytes = 24;
 

@@ -11,7 +11,7 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-/** Time limit for connecting. */
+/** Time limit for connecting to a port, in milliseconds. */
 const connectTimeoutMs = 3_000;
 
 /** Tries to connect. Returns why that failed, or undefined if it succeeded. @throws the reason of the signal. */

@@ -31,7 +31,7 @@ export interface ClusterMemberOptions {
 /** Membership durations to wait for a taken address before reporting it. The row of a killed process expires after one such duration. */
 const patience = 3;
 
-/** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest can still be in progress at the server. */
+/** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest joins can still be in progress at the server. */
 const formerMax = 64;
 
 /** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */

@@ -17,7 +17,7 @@ export interface RejectionsParts extends Pick<WaitingParts, "clock" | "limits" |
 /** Wait before a rejected event is delivered again, in milliseconds. It doubles with each rejection, since a consumer may reject at full speed. */
 const delayMsMin = 100;
 
-/** Longest such wait, in milliseconds. */
+/** Longest wait before a rejected event is delivered again, in milliseconds. */
 const delayMsMax = 10_000;
 
 /**

@@ -157,7 +157,7 @@ function secondsLeft(expiresAt: string | undefined, now: number): number | undef
   return Math.min(Math.ceil((Number(expiresAt) - now) / 1000), expirySecondsMax);
 }
 
-/** Longest text and binary value: their length is written in 16 bits (MQTT 5.0, sections 1.5.4 and 1.5.6). */
+/** Longest text and binary value, in bytes: the length is written in 16 bits (MQTT 5.0, sections 1.5.4 and 1.5.6). */
 const valueBytesMax = 65_535;
 
 /** Whether MQTT can carry a text: without U+0000 ([MQTT-1.5.4-2]) and not too long. Other producers may write any text. */

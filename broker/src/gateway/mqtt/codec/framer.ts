@@ -11,7 +11,7 @@ export interface Frame {
   readonly body: Buffer;
 }
 
-/** First byte, and at most four bytes of the length. */
+/** Longest fixed header of a packet, in bytes: the first byte, and at most four bytes of the length. */
 const FIXED_HEADER_BYTES_MAX = 5;
 
 /**

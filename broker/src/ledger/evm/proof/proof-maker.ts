@@ -11,7 +11,7 @@ import { ProvenBlocks } from "./proven-blocks.ts";
 
 /** Upper bound on the blocks that are read concurrently; each may take several times the bytes of its receipts in memory. */
 const blocksAtOnce = 2;
-/** Upper bound on the remembered blocks with too long receipts, so that nobody makes the broker read those again and again. */
+/** Upper bound on the remembered blocks with too long receipts, so that nobody can make the broker read these receipts again and again. */
 const tooLongMax = 1024;
 /** Timeout for reading a block for proofs, in milliseconds, however long the callers wait. */
 const blockTimeoutMs = 30_000;

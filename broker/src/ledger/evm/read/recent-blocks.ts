@@ -5,7 +5,7 @@ import type { Round } from "./block-reader.ts";
 const roundsMax = 256;
 /** Upper bound on the memory of the rounds of blocks kept for followers, in bytes. */
 const bytesMax = 4_194_304;
-/** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older ones are dropped when there are twice as many. */
+/** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older names are dropped when there are twice as many. */
 const namesMax = 4096;
 
 /** The newest blocks that were read. */

@@ -19,7 +19,7 @@ export const answerDelayMsMax = 5_000;
 /** Time limit for opening a connection, and for waiting for a free one, in milliseconds. */
 export const connectMsMax = 5_000;
 
-/** Time limit of a probe, in milliseconds: once to connect, and again to answer. */
+/** Time limit of each half of a probe, in milliseconds: for connecting, and for the answer. */
 export const reachMsMax = 2_000;
 
 /** After the server was lost, calls wait this long for its return, in milliseconds; after that, calls fail at once until it is back. */

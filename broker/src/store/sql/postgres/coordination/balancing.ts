@@ -28,8 +28,8 @@ interface Move {
 type Deliverers = Awaited<ReturnType<typeof listDeliverers>>;
 
 /**
- * Maximum number of consecutive calls that do not read the subscriptions, if the last check found nothing to do and the members and their groups are
- * unchanged: counting 100,000 takes the server 0.2 s. The next call finds imbalance from another cause, such as new subscriptions.
+ * Maximum number of consecutive calls that do not count the subscriptions, which takes the server 0.2 s for 100,000. A call skips the count if the last count
+ * found nothing to do, and the members and their groups are unchanged. The next count finds imbalance from another cause, such as new subscriptions.
  */
 const looksSkippedMax = 4;
 
