@@ -12,7 +12,8 @@ const ports = { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" };
 const running = useWorld(embeddedWorld, {
   env: { ...ports, STELE_MQTT_PAYLOAD: "event", STELE_CALLBACK_CONSENT: "require" },
 });
-const raw = useWorld(embeddedWorld, { env: ports });
+/** A broker whose MQTT payload is the event's content. */
+const contentPayload = useWorld(embeddedWorld, { env: ports });
 let webhooks: Webhooks;
 let document: AsyncDocument;
 
@@ -156,7 +157,7 @@ describe("MQTT and STOMP messages match the AsyncAPI document", () => {
   });
 
   it("the user properties of an MQTT message with the content as payload", async () => {
-    const own = await readDocument(raw);
+    const own = await readDocument(contentPayload);
     const client = await connectAsync(own.urlOf("mqtt").href, { protocolVersion: 5, reconnectPeriod: 0 });
     const arrived = new Promise<object>((resolve) => {
       client.on("message", (_topic, _payload, { properties = {} }) => resolve({ ...properties.userProperties }));

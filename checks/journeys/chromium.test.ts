@@ -16,7 +16,7 @@ const script = readFileSync(new URL("stomp/stompjs.mjs", import.meta.url), "utf8
 const manual = readFileSync(new URL("../../docs/stomp.md", import.meta.url), "utf8");
 const [, documented = ""] = /<!-- page:begin -->\n```html\n([\s\S]*?)```\n<!-- page:end -->/.exec(manual) ?? [];
 
-/** A page that runs a client of the library's UMD bundle. Its function `order` takes the test's orders. */
+/** A page that runs a client from the library's UMD bundle. The page's function `order` takes the test's orders. */
 const pageOf = (brokerURL: string): string => `<!doctype html>
 <script src="/node_modules/@stomp/stompjs/bundles/stomp.umd.js"></script>
 <script type="module">
@@ -47,7 +47,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     await pages[Symbol.asyncDispose]();
   });
 
-  /** Opens a page with a driver, which connects when the test orders it. */
+  /** Opens a page with a driver. The driver connects when the test gives the order `connect`. */
   async function openDriver(brokerUrl: string): Promise<Driver> {
     const lines = new Lines();
     const fail = (error: unknown): void => lines.push({ what: "error", error: String(error) });
@@ -65,7 +65,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     await journey(client, { rest: world.client, version: "1.2", name: "chromium" });
   });
 
-  it("refuses a page whose origin is not allowed", async () => {
+  it("the broker refuses a page whose origin is not allowed", async () => {
     await using closed = await embeddedWorld.start({ env });
     const driver = await openDriver(stompUrlOf(closed));
     const reason = new Promise<string>((resolve) => {
@@ -79,7 +79,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     expect(await outcome).toMatch(/response code: 403/);
   });
 
-  it("runs the page of docs/stomp.md", async () => {
+  it("the page of docs/stomp.md publishes an event and shows it", async () => {
     expect(documented).toContain("ws://127.0.0.1:8080/stomp");
     page = await browser.newPage();
     await page.goto(pages.add("/", documented.replace("ws://127.0.0.1:8080/stomp", stompUrlOf(world))));

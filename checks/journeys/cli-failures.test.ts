@@ -29,7 +29,7 @@ describe("stele listen", () => {
     expect(stderr).toContain("stele: 2 of 2 callbacks were not accepted\n");
   });
 
-  it("exits with 1 if the receiver fails once", async () => {
+  it("exits with 1 if the receiver refuses one of two callbacks", async () => {
     const receiver = await receivers((attempt, response) => {
       response.writeHead(attempt.event.eventId.includes("-1-") ? 500 : 204).end();
     });
@@ -51,7 +51,7 @@ describe("stele topics open", () => {
 });
 
 describe("stele bench", () => {
-  it("prints the first failure, and no percentiles if no publish succeeded", async () => {
+  it("prints the first failure and no percentiles if no publish succeeded", async () => {
     const { code, stdout, stderr } = await run(["bench", "-n", "2", "--bytes", "2000000", "-o", "ndjson"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({

@@ -35,7 +35,7 @@ const mask = (text: string): string =>
     [folder.path]: "FOLDER",
   });
 
-/** The operations that the client commands of these tests called, named as in the documents. */
+/** The operations that these tests' client commands have sent, named as in the broker's documents. */
 const sent = new Set<string>();
 beforeEach(() => {
   const send = globalThis.fetch;
@@ -222,7 +222,7 @@ describe("stele tail, pub and listen", () => {
 });
 
 it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activate"])(
-  "%s has help with examples, and its actions and flags are completed",
+  "%s has help with examples, and shell completion offers the actions and flags that the help shows",
   async (name) => {
     const { code, stdout } = await runStele([name, "--help"], { env: environment() });
     expect(code).toBe(0);
@@ -235,7 +235,7 @@ it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activa
   },
 );
 
-/** The words that a shell offers after the name of a command. */
+/** The words that fish offers after the name of a command. */
 async function completionOf(name: string): Promise<readonly string[]> {
   const { stdout } = await callStele(["completion", "fish"], { env: environment() });
   const [, words = ""] = new RegExp(`seen_subcommand_from ${name}' -a '(.*)'$`, "m").exec(stdout) ?? [];

@@ -160,7 +160,7 @@ describe("every command", () => {
     [["subs", "pause"], "give identifiers"],
     [["tail", "t", "--since", "soon"], "90s, 10m"],
     [["event", "x", "--key-file", "/nowhere"], "cannot be read"],
-  ])("exits with 2 if it is used wrongly: %j", async (args, reason) => {
+  ])("exits with 2 for wrong arguments: %j", async (args, reason) => {
     const { code, stdout, stderr } = await run(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(reason);
@@ -175,14 +175,14 @@ describe("every command", () => {
 });
 
 describe("stele tail", () => {
-  it("ends on Ctrl-C with exit code 0 and complete JSON", async () => {
+  it("exits with 0 and complete JSON on Ctrl-C", async () => {
     await stele.open("ending");
     const { code, stdout } = await runTail("ending", async (kill) => kill("SIGINT"));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual([]);
   });
 
-  it("ends without an error when the reader of its output ends", async () => {
+  it("exits without an error when the reader of its output exits", async () => {
     await stele.open("piped");
     await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: "piped", content })));
     const program = ["bash", "-c", 'node "$0" "$@" | head -n 1', mainFile];
@@ -195,7 +195,7 @@ describe("stele tail", () => {
   });
 });
 
-/** Runs a tail, and runs `then` when the tail has begun. */
+/** Runs a tail, and calls `then` when the tail has begun. */
 async function runTail(
   topic: string,
   then: (kill: (signal: NodeJS.Signals) => void) => Promise<void>,
@@ -214,7 +214,7 @@ async function runTail(
 }
 
 describe("stele context", () => {
-  it("gives other commands their address and key, and no key if the address comes from elsewhere", async () => {
+  it("gives other commands its address and key, but no key if their address comes from elsewhere", async () => {
     const keys: (string | undefined)[] = [];
     await using listener = await listen((authorization) => keys.push(authorization));
     const env = { XDG_CONFIG_HOME: join(folder.path, "keys"), STELE_URL: "" };

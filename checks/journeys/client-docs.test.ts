@@ -39,11 +39,11 @@ it("docs/client.md has exactly the examples that this file runs", () => {
   expect(examples.map(([name]) => name)).toEqual(Object.keys(outputs));
 });
 
-// The examples build on the ones before them, as when a reader types them.
+// Each example builds on the ones before it, as when a reader types them.
 it.each(examples)("runs the example %s of docs/client.md", async (name, code) => {
   const file = join(folder.path, `${name}.mjs`);
   const here = code.replaceAll("http://127.0.0.1:8080", world.broker.url).replace("9000", String(port));
-  writeFileSync(file, name === "webhook" ? `${here}${callOnce}` : here);
+  writeFileSync(file, name === "webhook" ? `${here}${callReceiver}` : here);
   const { stdout, stderr } = await run(process.execPath, [file], {
     env: { ...process.env, HOOK: `http://127.0.0.1:${port}` },
   });
@@ -51,8 +51,8 @@ it.each(examples)("runs the example %s of docs/client.md", async (name, code) =>
   expect(stderr).toBe("");
 });
 
-/** Code to append to the example: it calls the example's receiver as a broker does, and exits. */
-const callOnce = `
+/** Code to append to the example `webhook`: it sends the example's receiver a signed callback and one with a wrong signature, and exits. */
+const callReceiver = `
 import { createHmac } from "node:crypto";
 const body = JSON.stringify({ subscriptionId: "s", event: { topic: "orders/new", content: "aGVsbG8=", extensions: {}, eventId: "x" } });
 const time = String(Math.floor(Date.now() / 1000));

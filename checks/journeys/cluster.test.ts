@@ -12,12 +12,12 @@ import { until } from "../harness/until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const nodeCount = 3;
-/** Restarts in a row. An anvil that lost its first block may make the same one again by chance, but not this often. */
+/** Restarts in a row. An anvil that lost its first block may by chance make the same block again, but not this often. */
 const restartCount = 4;
 const msPerSecond = 1000;
-const startMs = 90_000;
+const startTimeoutMs = 90_000;
 const timeoutMs = 180_000;
-/** PostgreSQL runs as another user if this one is root, and needs access to its folder. */
+/** If the tests run as root, PostgreSQL runs as another user, who needs access to its folder. */
 const enterable = 0o755;
 
 describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
@@ -48,7 +48,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "has the same chain at every start, with the current time in its blocks",
+    "keeps its chain over restarts, with the current time in new blocks",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -71,7 +71,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "keeps running when a node ends, and prints a command that restarts the node",
+    "keeps running when a node stops, and prints a command that restarts the node",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -81,7 +81,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
       const { eventId } = await cluster.client(0).publish("orders/new", "x");
       process.kill(cluster.pidOf("node-1"), "SIGTERM");
       await until("the command reports the end of the node", () => cluster.output.includes("Start it again"));
-      // The user's settings must not reach the node.
+      // The printed command must keep the user's settings from the node.
       const env = { ...process.env, STELE_PORT: "1", STELE_LOG_LEVEL: "none" };
       const node = spawn("sh", ["-c", `exec ${cluster.commandOf("node-1")}`], { env, stdio: "ignore" });
       try {
@@ -90,7 +90,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
             .client(0)
             .isReady()
             .catch(() => false);
-        await until("the node is back", isBack, { timeoutMs: startMs });
+        await until("the node is back", isBack, { timeoutMs: startTimeoutMs });
         expect((await cluster.client(0).getEvent(eventId)).eventId).toBe(eventId);
       } finally {
         node.kill("SIGKILL");
@@ -100,17 +100,17 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
     timeoutMs,
   );
 
-  it("refuses a wrong flag, and names it", async () => {
+  it("exits with 2 for a wrong flag, and names the flag", async () => {
     await using cluster = RunningCluster.spawn(["--nodes", "none"]);
     expect(await cluster.exited).toBe(2);
     expect(cluster.output).toContain('--nodes: "none"');
   });
 });
 
-/** Publishes an event, and returns its eventId when the subscription has received it. */
+/** Publishes an event, and returns its eventId when the receiver has accepted the event. */
 async function publishAndWait(client: Client, receiver: Receiver): Promise<string> {
   const { eventId } = await client.publish("orders/new", "x");
-  await receiver.waitFor("the subscription received it", () =>
+  await receiver.waitFor("the receiver has accepted the event", () =>
     receiver.accepted().some((event) => event.eventId === eventId),
   );
   return eventId;
@@ -133,7 +133,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A running `npm run cluster`, as its output describes it. */
+/** A running `npm run cluster`. Its output names the addresses and process identifiers of the nodes. */
 class RunningCluster implements AsyncDisposable {
   readonly exited: Promise<number | null>;
   output = "";
@@ -160,7 +160,7 @@ class RunningCluster implements AsyncDisposable {
     try {
       const isUp = (): boolean => cluster.output.includes("Ctrl-C ends everything");
       const hasEnded = (): boolean => cluster.#child.exitCode !== null;
-      await until("the nodes are ready", () => isUp() || hasEnded(), { timeoutMs: startMs });
+      await until("the nodes are ready", () => isUp() || hasEnded(), { timeoutMs: startTimeoutMs });
       if (!isUp()) throw new Error("the command has ended");
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
@@ -171,7 +171,7 @@ class RunningCluster implements AsyncDisposable {
     return cluster;
   }
 
-  /** The addresses of the example calls that it prints. */
+  /** The addresses of the example calls that the command prints. */
   get calls(): readonly string[] {
     return [...this.output.matchAll(/^ +curl .*'(http:\S+)'$/gm)].map(([, url = ""]) => url);
   }

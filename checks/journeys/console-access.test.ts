@@ -13,7 +13,7 @@ const roles = {
   operator: [{ actions: ["admin"] }],
 };
 
-describe.runIf(canRunChromium)("the console of a broker with access, two ports and a context segment", () => {
+describe.runIf(canRunChromium)("the console of a broker with access on, an operators' port and a base path", () => {
   let folder: TempFolder;
   let broker: BrokerProcess;
   let browser: ConsoleBrowser;
@@ -68,7 +68,7 @@ describe.runIf(canRunChromium)("the console of a broker with access, two ports a
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
-  it("shows operators' views at their own port only", async () => {
+  it("shows operators' views only at the operators' port", async () => {
     const page = await browser.open(`${broker.url}/console/subscriptions`);
     await page
       .getByRole("alert")

@@ -22,7 +22,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
 
   const view = (path: string): string => `${world.broker.url}/console/${path}`;
 
-  /** The hash of a block according to the chain, not to a proof. */
+  /** The hash of a block, read from the chain and not from a proof. */
   async function hashOf(block: string | undefined): Promise<string> {
     const params = [`0x${Number(block).toString(16)}`, false];
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params });
@@ -83,7 +83,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("gives an order to all subscriptions that a search finds, after it has shown their number", async () => {
+  it("pauses and resumes all subscriptions that a search finds, after it has shown their number", async () => {
     const receiver = await newReceiver();
     const ids = [];
     for (const topic of ["bills/eu", "bills/#", "bills/+"])
@@ -188,7 +188,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await other.context().close();
   });
 
-  it("draws the figures of the last hour, and says them in words", async () => {
+  it("draws the figures of the last hour, and describes them in words", async () => {
     const page = await browser.open(view("figures"));
     await page.getByRole("img", { name: /^Events published: published .*\/s, at most (?!0\/s).*\/s$/ }).waitFor();
     await page.getByRole("img", { name: /^Memory: memory \d+ MiB/ }).waitFor();
@@ -284,7 +284,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
   });
 });
 
-/** The badge of each step of a proof. */
+/** The text of the badge of each step of a proof. */
 function statesOf(path: ReturnType<Page["locator"]>): Promise<readonly string[]> {
   return path.locator(".badge").allTextContents();
 }

@@ -56,7 +56,7 @@ describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
       const page = await browser.open(`${world.broker.url}/console/tail?topic=fast`);
       await page.getByText(/^Live/).waitFor();
       const session = await page.context().newCDPSession(page);
-      // The buffer is full before anything is measured.
+      // Fill the page's buffer before the first measurement.
       await publishLines(world.broker.url, "fast", linesOf(11_000));
       await page.getByText(/10,000 events kept$/).waitFor();
       const before = await heapOf(session);
@@ -85,9 +85,9 @@ describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
       const requests = new Requests(page);
       await setVisibility(page, "visible");
       await page.clock.runFor("00:30");
-      await until(`${view} polls while it is seen`, () => requests.asked.length > 0);
+      await until(`${view} polls while it is seen`, () => requests.urls.length > 0);
       await setVisibility(page, "hidden");
-      // An answer that comes late may make the page ask once more.
+      // A late answer may make the page ask once more.
       await page.clock.runFor("00:10");
       while ((await requests.takeAll()).length > 0);
       await page.clock.runFor("05:00");
@@ -98,15 +98,16 @@ describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
   });
 });
 
-const lastQuestion = "/health/live?last";
+/** Path of the request that {@link Requests.takeAll} sends itself. */
+const probe = "/health/live?last";
 
-function isOwn(url: string): boolean {
-  return url.endsWith(lastQuestion);
+function isProbe(url: string): boolean {
+  return url.endsWith(probe);
 }
 
 /** Records a page's requests, except those for tails: under the test's fast clock, heartbeats seem to be missing, and tails reconnect. */
 class Requests {
-  readonly asked: string[] = [];
+  readonly urls: string[] = [];
   readonly #page: Page;
   readonly #open = new Set<Request>();
 
@@ -114,18 +115,21 @@ class Requests {
     this.#page = page;
     page.on("request", (request) => {
       if (request.url().includes("/tail?")) return;
-      this.asked.push(request.url());
+      this.urls.push(request.url());
       this.#open.add(request);
     });
     page.on("requestfinished", (request) => this.#open.delete(request));
     page.on("requestfailed", (request) => this.#open.delete(request));
   }
 
-  /** Waits until every request is answered, and returns those since the last call. It sends a last request itself, so as to miss none sent before. */
+  /**
+   * Waits until all requests are answered, and returns the URLs of those since the last call. Sends a request of its own first: once that is
+   * answered, all earlier requests are recorded.
+   */
   async takeAll(): Promise<readonly string[]> {
-    await this.#page.evaluate(`fetch("${lastQuestion}").then((answer) => answer.text())`);
-    await until("all answers have come", () => this.asked.some(isOwn) && this.#open.size === 0);
-    return this.asked.splice(0).filter((url) => !isOwn(url));
+    await this.#page.evaluate(`fetch("${probe}").then((answer) => answer.text())`);
+    await until("all answers have arrived", () => this.urls.some(isProbe) && this.#open.size === 0);
+    return this.urls.splice(0).filter((url) => !isProbe(url));
   }
 
   stop(): void {
@@ -137,7 +141,7 @@ function linesOf(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `{"order": ${index}, "note": "a line of a usual length"}`);
 }
 
-/** Sends a batch each tenth of a second, and returns the last line. */
+/** Publishes a batch of lines every tenth of a second, then one last line. Returns the last line. */
 async function publishAtPace(url: string): Promise<string> {
   const start = performance.now();
   for (let sent = 0; sent < tailedSeconds * publishesPerSecond; sent += 1) {
@@ -153,13 +157,13 @@ async function lastRowOf(page: Page): Promise<string | undefined> {
   return (await page.getByRole("group", { name: "Events" }).locator("li .preview").allTextContents()).at(-1);
 }
 
-/** Bytes of the heap in use after a garbage collection. */
+/** Bytes of the heap that are in use after a garbage collection. */
 async function heapOf(session: CDPSession): Promise<number> {
   await session.send("HeapProfiler.collectGarbage");
   return (await session.send("Runtime.getHeapUsage")).usedSize;
 }
 
-/** Does what a browser does when another tab comes to the front, because headless Chromium hides no tab. */
+/** Changes the page's visibility as a browser does when its user changes tabs, because headless Chromium hides no tab. */
 async function setVisibility(page: Page, state: "visible" | "hidden"): Promise<void> {
   await page.evaluate(
     `Object.defineProperty(document, "visibilityState", { configurable: true, value: "${state}" });

@@ -160,7 +160,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     for (const round of [1, 2, 3, 4, 5]) {
       await publishLines(world.broker.url, "many", ["one more", "and another"]);
       await world.client.publish("many", "the last");
-      await untilHolds(async () => expect(await topOf(page)).toBe((5000 - 3 * round) * 34));
+      await untilHolds(async () => expect(await scrollTopOf(page)).toBe((5000 - 3 * round) * 34));
       expect(await firstVisible(page)).toBe("line 5200");
     }
     await page.getByRole("button", { name: "Newest events" }).click();
@@ -205,7 +205,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("shows why a receiver fails, and retries at a click", async () => {
+  it("shows why a receiver fails, and retries when the operator clicks", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end("no disk left"));
     await world.client.open("failing");
     const id = await world.client.subscribe({ topic: "failing", url: receiver.url });
@@ -227,7 +227,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("has no serious axe violation on any view, light and wide, and dark and narrow", async () => {
+  it("has no serious axe violation on any view, in a light wide and a dark narrow window", async () => {
     const { eventId } = await world.client.publish("tail/a", '{"order": 7, "paid": true, "lines": [{"sku": "a-1"}]}');
     const views = [
       ["overview", "", "Ready: the broker takes"],
@@ -265,6 +265,7 @@ function rowsOf(page: Page): Promise<readonly string[]> {
   return page.getByRole("group", { name: "Events" }).locator("li .preview").allTextContents();
 }
 
+/** Clicks a button that copies, and returns the clipboard. */
 async function copyOf(page: Page, name: string): Promise<string> {
   await page.getByRole("button", { name }).click();
   return clipboardOf(page);
@@ -274,7 +275,7 @@ async function clipboardOf(page: Page): Promise<string> {
   return String(await page.evaluate("navigator.clipboard.readText()"));
 }
 
-function topOf(page: Page): Promise<unknown> {
+function scrollTopOf(page: Page): Promise<unknown> {
   return page.evaluate("document.querySelector('.scroller').scrollTop");
 }
 

@@ -24,17 +24,17 @@ beforeAll(async () => {
 });
 afterAll(() => folder[Symbol.dispose]());
 
-async function runModule(path: string, words: readonly string[]) {
-  return run(process.execPath, [join(modules, path), ...words], { cwd: folder.path });
+async function runModule(path: string, args: readonly string[]) {
+  return run(process.execPath, [join(modules, path), ...args], { cwd: folder.path });
 }
 
 /** Compiles a program with the generated types; returns the compiler's messages. */
 async function compile(name: string, code: string): Promise<string> {
   writeFileSync(join(folder.path, `${name}.ts`), code);
   const target = ["--module", "nodenext", "--target", "es2023", "--lib", "es2023,dom", "--types", "node"];
-  const words = ["--strict", "--noUncheckedIndexedAccess", "--skipLibCheck", ...target, `${name}.ts`];
-  // The compiler writes its findings to the standard output, and ends with a failure.
-  const done = await runModule("typescript/bin/tsc", words).catch((failure: { readonly stdout: string }) => failure);
+  const args = ["--strict", "--noUncheckedIndexedAccess", "--skipLibCheck", ...target, `${name}.ts`];
+  // If it finds errors, the compiler prints them to standard output and exits with a failure.
+  const done = await runModule("typescript/bin/tsc", args).catch((failure: { readonly stdout: string }) => failure);
   return done.stdout;
 }
 
@@ -44,14 +44,14 @@ it("the program of docs/rest.md compiles with the types of openapi-typescript, a
   expect(stdout).toMatch(/^[0-9a-f]{8}-1-\d+ hello\n100101\n$/);
 });
 
-it("the types refuse an operation, a parameter and a member of a result that do not exist", async () => {
+it("the types refuse an operation, a parameter and a property that do not exist", async () => {
   const client = 'import createClient from "openapi-fetch";\nimport type { components, paths } from "./stele.js";\n';
   const lines = [
     'const client = createClient<paths>({ baseUrl: "http://127.0.0.1" });',
     'await client.GET("/rest/opens", { params: { query: { topic: "a" } } });',
     'await client.GET("/rest/open", { params: { query: { topics: "a" } } });',
     'export const read = (event: components["schemas"]["Notification"]) => event.event.text;',
-    'export const told = (event: components["schemas"]["Notification"]) => event.event.content;',
+    'export const known = (event: components["schemas"]["Notification"]) => event.event.content;',
   ];
   const found = await compile("wrong", `${client}${lines.join("\n")}\n`);
   expect([...found.matchAll(/^wrong\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(["4", "5", "6"]);

@@ -33,7 +33,7 @@ describe("the pages for users of other brokers", () => {
   });
 });
 
-describe("with WeEvent's context segment and prefix", () => {
+describe("a broker with the base path and the extension prefix of WeEvent", () => {
   const env = { STELE_BASE_PATH: "/weevent-broker", STELE_EXTENSION_PREFIX: "weevent-" };
   const running = useWorld(embeddedWorld, { env });
 

@@ -20,7 +20,7 @@ interface Panel {
   readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
 }
 
-// The file is compared with Grafana's model below.
+// A test below compares the file with Grafana's model.
 const dashboard = JSON.parse(readFileSync(docs("monitoring/dashboard.json"), "utf8")) as {
   readonly panels: readonly Panel[];
 };
@@ -29,7 +29,7 @@ const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map((
 const running = useWorld(embeddedWorld, { env: { STELE_MQTT_PORT: "0", STELE_STOMP_PORT: "0" } });
 const startReceiver = useReceivers();
 let text: string;
-/** Metrics of Stele by name, with type and meaning. */
+/** Metrics of Stele by name, with type and help text. */
 let metrics: ReadonlyMap<string, { readonly type: string; readonly help: string }>;
 
 beforeAll(async () => {
@@ -59,13 +59,13 @@ function namesIn(expression: string): readonly string[] {
   return [...expression.matchAll(/\b(?:stele|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name);
 }
 
-/** Names of which /metrics has at least one series. */
-function shown(): ReadonlySet<string> {
+/** Names of the metrics that have at least one series. */
+function namesWithSeries(): ReadonlySet<string> {
   return new Set([...text.matchAll(/^([a-z0-9_]+)[{ ]/gm)].map(([, name = ""]) => name));
 }
 
 describe("/metrics", () => {
-  it("ends the names of counters alone in _total, and each help text in a full stop", () => {
+  it("ends exactly the names of counters with _total, and every help text with a full stop", () => {
     for (const [name, { type, help }] of metrics) {
       expect([name, name.endsWith("_total")]).toEqual([name, type === "counter"]);
       expect([name, help.endsWith(".")]).toEqual([name, true]);
@@ -86,7 +86,7 @@ describe("/metrics", () => {
       expect(text.split("\n")).toContain(line);
     }
     const empty = [...metrics.keys()].filter((name) => !new RegExp(`^${name}(_count)?[{ ]`, "m").test(text));
-    // A round of the scrub sets these; it may have begun.
+    // The first round of the scrub sets these metrics. It may have begun.
     const late = ["stele_scrubbed_block", "stele_chain_scrubbed_block", "stele_scrub_ended_timestamp_seconds"];
     expect(empty.filter((name) => !late.includes(name))).toEqual([]);
   });
@@ -115,10 +115,10 @@ describe("/metrics", () => {
 });
 
 describe("the dashboard and the alert rules", () => {
-  it("use metrics that the broker has", () => {
+  it("use only metrics that the broker has", () => {
     const names = [...expressions, readFileSync(alertsFile, "utf8")].flatMap(namesIn);
     expect(names.length).toBeGreaterThan(30);
-    expect(names.filter((name) => !shown().has(name))).toEqual([]);
+    expect(names.filter((name) => !namesWithSeries().has(name))).toEqual([]);
   });
 
   it("the dashboard fits Grafana's model", () => {

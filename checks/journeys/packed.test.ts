@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const libraries = ["@stele/client", "@stele/eth", "@stele/wire"];
 const canRun = process.env["CHECKS_REGISTRY"] === "required" || hasRegistry();
 
-/** Whether npm reaches its registry, from which it installs the dependencies of the tarballs. */
+/** Whether npm reaches its registry. npm installs the dependencies of the tarballs from there. */
 function hasRegistry(): boolean {
   try {
     execFileSync("npm", ["ping", "--fetch-retries=0", "--fetch-timeout=5000"], { stdio: "ignore" });
@@ -90,10 +90,10 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     for (const name of ["fastify", "viem", "zod", "react"]) expect(notices).toMatch(new RegExp(`^${name} \\d`, "m"));
   });
 
-  it("install the command by npm i -g, for npx, and for npm exec of the tarball", async () => {
+  it("provide the command to npm i -g, npx and npm exec", async () => {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }; // Our own file.
-    const said = await runStele(["--version"], { program: [join(prefix, "bin", "stele")], env });
-    expect(said).toEqual({ code: 0, stdout: `stele ${version}\n`, stderr: "" });
+    const installed = await runStele(["--version"], { program: [join(prefix, "bin", "stele")], env });
+    expect(installed).toEqual({ code: 0, stdout: `stele ${version}\n`, stderr: "" });
     const local = await run("npx", ["--no", "--", "stele", "--version"], { cwd: app });
     expect(local.stdout).toBe(`stele ${version}\n`);
     const once = await npm(
@@ -155,7 +155,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
   it("pass Are The Types Wrong for each entry of @stele/client", async () => {
     const tarball = tarballOf("stele-client-");
     const attw = join(root, "node_modules", "@arethetypeswrong", "cli", "dist", "index.js");
-    // Its exit code is 1 for a problem. All packages are ESM only.
+    // The tool exits with 1 if it finds a problem, and then `run` throws. All packages are ESM only.
     const { stdout } = await run(process.execPath, [attw, tarball, "--profile", "esm-only", "--no-color"], {
       cwd: app,
     });

@@ -52,7 +52,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     context.close();
   });
 
-  it("with stompAutoOpen off, refuses a SEND to a topic that nobody opened, and closes", async () => {
+  it("with stompAutoOpen off, refuses a SEND to a topic that nobody opened, and closes the connection", async () => {
     const context = createContext(transport);
     await running().client.open(context.topic);
     await context.publish("to an open topic");
@@ -61,7 +61,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     context.close();
   });
 
-  it("keeps a client connected while it sends heart-beats, and disconnects it when they stop", async () => {
+  it("keeps a client connected while the client sends heart-beats, and disconnects it when they stop", async () => {
     const context = createContext(transport);
     const peer = await context.open();
     peer.send("CONNECT", { ...hello, "heart-beat": `${heartBeatMs},${heartBeatMs}` });

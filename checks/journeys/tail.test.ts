@@ -89,7 +89,7 @@ const executablePath = findProgram("chromium");
 const canRun = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 const [, documented = ""] = /```html\n([\s\S]*?)```/.exec(manual) ?? [];
 
-/** A page that reads a tail by `fetch`, with its headers. */
+/** A page that reads a tail by `fetch`, which lets a page set headers; EventSource does not. */
 const fetchPage = (url: string): string => `<!doctype html><pre></pre><script type="module">
   const answer = await fetch("${url}", { headers: { accept: "application/x-ndjson", "last-event-id": "OFFSET_FIRST" } });
   const decoder = new TextDecoder();
@@ -132,14 +132,14 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     expect(await page.locator("li").allTextContents()).toEqual(["orders/new: first ü", "orders/new: second"]);
   });
 
-  it("a page reads lines by fetch, with a header that says where to start", async () => {
+  it("a page reads lines of JSON by fetch, with a header that says where to start", async () => {
     const { eventId } = await world.client.publish("orders/new", "by fetch");
     page = await browser.newPage();
     await page.goto(pages.add("/fetch.html", fetchPage(`${world.broker.url}/tail?topic=%23`)));
     await until("the event is shown", async () => ((await page.textContent("pre")) ?? "").includes(eventId));
   });
 
-  it("refuses a page whose origin is not allowed", async () => {
+  it("the broker refuses a page whose origin is not allowed", async () => {
     await using closed = await embeddedWorld.start();
     page = await browser.newPage();
     const reported = page.waitForEvent("console", (message) => message.text().includes("/tail"));

@@ -41,6 +41,7 @@ class Collector implements AsyncDisposable {
     response.setHeader("content-type", "application/json").end("{}");
   }
 
+  /** The spans of a trace, and the spans that link to it. */
   of(traceId: string): readonly OtlpSpan[] {
     return this.spans.filter((span) => span.traceId === traceId || span.links.some((link) => link.traceId === traceId));
   }
@@ -157,7 +158,7 @@ it("one trace covers an event's publish, commit and each attempt to deliver it, 
   await fetch(`${broker.url}/rest/unSubscribe?subscriptionId=${id}`);
 });
 
-it("a refused publish ends its span with the code, and a trace that is not sampled exports no span", async () => {
+it("the span of a refused publish has the error code, and a trace that is not sampled exports no span", async () => {
   const unsampled = await publish({ number: 20, isSampled: false });
   const { traceId } = await publish({ number: 21, topic: "no/such" });
   const [refused] = await collector.until(traceId, 1);

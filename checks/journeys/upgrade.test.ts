@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { startBroker } from "../harness/broker-process.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
-/** What the broker of that version put into the folder. */
+/** What a broker of the earlier version stored in the data folder. */
 interface Expected {
   readonly key: string;
   readonly events: readonly { readonly eventId: string; readonly content: string }[];
@@ -16,7 +16,7 @@ interface Expected {
 const versions = ["0.1.0"];
 const file = (name: string): string => fileURLToPath(new URL(`upgrade/${name}`, import.meta.url));
 
-// Opens a folder that an earlier version made, with a config file for access, secrets and keys.
+// The archive also has the config file of that broker, which turns access on.
 it.each(versions)("opens a data folder of version %s with every event, subscription and key", async (version) => {
   using folder = createTempFolder();
   execFileSync("tar", ["-xzf", file(`data-${version}.tar.gz`), "-C", folder.path]);

@@ -3,7 +3,7 @@ import formats from "ajv-formats";
 
 /** A received message. */
 export interface Arrived {
-  /** Undefined if the protocol does not carry it. */
+  /** Undefined if the protocol has no content type. */
   readonly contentType?: string | undefined;
   readonly headers?: object;
   readonly payload: unknown;
@@ -26,7 +26,7 @@ interface Content {
   readonly components: { readonly messages: Readonly<Record<string, Message>> };
 }
 
-/** An AsyncAPI document, to compare received messages with. */
+/** An AsyncAPI document, with which tests compare received messages. */
 export class AsyncDocument {
   readonly #ajv = new Ajv({ strict: false });
   readonly #content: Content;
@@ -50,7 +50,7 @@ export class AsyncDocument {
     return new URL(`${protocol}://${host}${pathname}`);
   }
 
-  /** Names of the operation's messages that `arrived` matches. */
+  /** Names of the messages of this operation that `arrived` matches. */
   matchesOf(operation: string, arrived: Arrived): readonly string[] {
     const references = this.#content.operations[operation]?.messages ?? [];
     const names = references.map(({ $ref }) => $ref.replace(/.*\//, ""));
@@ -61,8 +61,8 @@ export class AsyncDocument {
   messageFits(name: string, { contentType, headers = {}, payload }: Arrived): boolean {
     const message = this.#content.components.messages[name];
     if (message === undefined || (contentType !== undefined && contentType !== message.contentType)) return false;
-    const has = (part: string, value: unknown) =>
+    const isValid = (part: string, value: unknown) =>
       this.#ajv.validate({ $ref: `document#/components/messages/${name}/${part}` }, value);
-    return has("payload", payload) && (message.headers === undefined || has("headers", headers));
+    return isValid("payload", payload) && (message.headers === undefined || isValid("headers", headers));
   }
 }

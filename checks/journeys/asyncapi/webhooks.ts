@@ -8,7 +8,7 @@ interface Callback {
   readonly body: Buffer;
 }
 
-/** A receiver that keeps every callback. It refuses the validation request, so that a broker that requires consent sends it a ping. */
+/** A receiver that records every callback. It answers the validation request with 405; a broker that requires consent then sends a ping. */
 export class Webhooks implements AsyncDisposable {
   readonly #server: Server;
   readonly #callbacks = new Map<string, Callback[]>();
@@ -32,13 +32,13 @@ export class Webhooks implements AsyncDisposable {
     return webhooks;
   }
 
-  /** The callback url for one subscription. */
+  /** The callback url for the subscription with this path. */
   urlOf(path: string): string {
     const { port } = this.#server.address() as AddressInfo; // It listens on a port.
     return `http://127.0.0.1:${port}/${path}`;
   }
 
-  /** Waits for the first `count` callbacks of a subscription. */
+  /** Waits for the first `count` callbacks to this path. */
   async take(path: string, count: number): Promise<readonly Callback[]> {
     return until(`${count} callbacks`, () => {
       const all = this.#callbacks.get(`/${path}`) ?? [];

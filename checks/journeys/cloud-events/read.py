@@ -1,4 +1,4 @@
-"""Reads CloudEvents in JSON from standard input, one a line, with the library of the CloudEvents project, and prints their attributes and data."""
+"""Reads CloudEvents in JSON from standard input, one a line, and prints their attributes and data. Uses the library of the CloudEvents project."""
 
 import base64
 import json

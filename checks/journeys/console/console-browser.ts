@@ -9,7 +9,7 @@ import { findProgram } from "../../harness/find-program.ts";
 const executablePath = findProgram("chromium");
 export const canRunChromium = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 
-/** Folder for screenshots of the last run, for people to look at. */
+/** Folder for the screenshots of the last run. People look at them; no test does. */
 const pictures = process.env["CHECKS_PICTURES"] ?? join(tmpdir(), "stele-console-pictures");
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -18,7 +18,7 @@ const grave: ReadonlySet<unknown> = new Set(["serious", "critical"]);
 const watchPolicy = `document.addEventListener("securitypolicyviolation", (violation) =>
   reportViolation([violation.violatedDirective, violation.blockedURI, violation.sample].join(" ")));`;
 
-/** Each colour scheme and each width once: what axe finds depends on one of them, not on their combination. */
+/** Each colour scheme and each width once: axe's findings depend on the one or the other, not on their combination. */
 const looks = [
   { name: "light-wide", colorScheme: "light", viewport: { width: 1280, height: 860 } },
   { name: "dark-narrow", colorScheme: "dark", viewport: { width: 390, height: 780 } },
@@ -30,7 +30,7 @@ export async function unlock(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Lock changes", exact: true }).waitFor();
 }
 
-/** A Chromium that records the faults of its pages. */
+/** A Chromium that records the faults of the pages that `open` opens. */
 export class ConsoleBrowser implements AsyncDisposable {
   readonly #browser: Browser;
   /** Errors of scripts, violations of the Content-Security-Policy, and requests to other servers. */

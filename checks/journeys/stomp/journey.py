@@ -14,7 +14,7 @@ def say(what, **fields):
 
 
 class Listener(stomp.ConnectionListener):
-    """Prints all reports, so that only the connection's receiver thread prints."""
+    """Prints all reports: only the connection's receiver thread calls it, so no two threads print."""
 
     def on_connected(self, _frame):
         say("connected")
@@ -48,7 +48,7 @@ def create():
 
 
 def settle(command, headers):
-    """Calls ack or nack with the arguments of the version; 1.0 has no nack."""
+    """Calls ack or nack with the arguments that the version needs; 1.0 has no nack."""
     if version == "1.0":
         command(headers["message-id"])
     elif version == "1.1":

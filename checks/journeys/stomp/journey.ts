@@ -14,13 +14,13 @@ export interface Message {
 export interface StompClient {
   /** Opens a connection. It may be the first one, or follow a disconnect. */
   connect(): Promise<void>;
-  /** Asks for a RECEIPT, and returns its headers. */
+  /** Sends SUBSCRIBE, and returns the headers of its RECEIPT. */
   subscribe(destination: string, headers: Headers): Promise<Headers>;
-  /** Asks for a RECEIPT, and returns its headers. */
+  /** Sends SEND, and returns the headers of its RECEIPT. */
   send(destination: string, message: Message): Promise<Headers>;
-  /** The next MESSAGE of any of its subscriptions. */
+  /** The next MESSAGE of any of the client's subscriptions. */
   next(): Promise<Message>;
-  /** Asks for a RECEIPT, and waits for it. */
+  /** Sends UNSUBSCRIBE, and waits for its RECEIPT. */
   unsubscribe(subscription: { readonly id: string; readonly destination: string }): Promise<void>;
   ack(message: Message): void;
   nack(message: Message): void;
@@ -34,13 +34,13 @@ export interface StompClient {
 export interface JourneyOptions {
   readonly rest: Client;
   readonly version: Version;
-  /** Prefix of its topic names. */
+  /** Prefix of the journey's topic names. */
   readonly name: string;
 }
 
 type Step = Pick<JourneyOptions, "rest" | "name">;
 
-/** What every stock client must be able to do with no special code. */
+/** Does with a client what every stock client must be able to do without special code. */
 export async function journey(client: StompClient, { rest, version, name }: JourneyOptions): Promise<void> {
   await client.connect();
   await publishAndReceive(client, { rest, name: `${name}/live` });
@@ -107,10 +107,10 @@ async function resume(client: StompClient, { rest, name: topic }: Step): Promise
   const durable = { id: "durable", ack: "client", "svc-subscriptionId": randomUUID() };
   const receipt = await client.subscribe(topic, durable);
   expect(receipt["subscription-id"]).toBe(durable["svc-subscriptionId"]);
-  for (const body of ["taken", "not acknowledged"]) await rest.publish(topic, body);
-  const taken = await client.next();
-  expect(taken.body).toBe("taken");
-  client.ack(taken);
+  for (const body of ["acknowledged", "not acknowledged"]) await rest.publish(topic, body);
+  const first = await client.next();
+  expect(first.body).toBe("acknowledged");
+  client.ack(first);
   expect((await client.next()).body).toBe("not acknowledged");
   await client.disconnect();
 

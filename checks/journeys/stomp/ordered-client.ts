@@ -1,7 +1,7 @@
 import type { Lines } from "../../harness/lines.ts";
 import type { Headers, Message, StompClient } from "./journey.ts";
 
-/** Runs a stock client: takes orders, and reports what the client receives. */
+/** Runs a stock client on a test's orders, and reports what the client receives. */
 export interface Driver {
   readonly lines: Lines;
   do(order: string, fields?: object): void;
@@ -13,7 +13,7 @@ interface OrderFields {
   readonly body?: string;
 }
 
-/** A stock client that a driver runs. */
+/** A stock client that a driver runs on a test's orders. */
 export class OrderedClient implements StompClient {
   readonly #driver: Driver;
   #lastReceipt = 0;
@@ -69,7 +69,7 @@ export class OrderedClient implements StompClient {
     await this.#driver.lines.next("disconnected");
   }
 
-  /** Gives an order, and waits for its RECEIPT. RECEIPTs come in the order of the frames, so the next one must belong to this order. */
+  /** Gives an order, and waits for its RECEIPT. The broker sends RECEIPTs in the sequence of the frames, so the next one must belong to this order. */
   async #ask(order: string, fields: OrderFields): Promise<Headers> {
     this.#lastReceipt += 1;
     const receipt = `receipt-${this.#lastReceipt}`;

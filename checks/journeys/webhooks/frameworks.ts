@@ -13,9 +13,9 @@ import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
 
-/** A server of a framework that a test runs. */
+/** A running server of a web framework. */
 export interface FrameworkServer extends AsyncDisposable {
-  /** Address of its handler. */
+  /** Address of the handler. */
   readonly url: string;
 }
 
@@ -23,7 +23,7 @@ export interface FrameworkServer extends AsyncDisposable {
 export interface Framework {
   readonly name: string;
   serve(options: ReceiverOptions): Promise<FrameworkServer>;
-  /** The same with middleware that reads the body before the handler, as many programs have. */
+  /** Like `serve`, with middleware that reads the body before the handler, as many programs have. */
   readonly serveParsed?: (options: ReceiverOptions) => Promise<FrameworkServer>;
 }
 
@@ -77,7 +77,7 @@ export const frameworks: readonly [Framework, ...Framework[]] = [
 
 async function fastifyServer(add: (app: ReturnType<typeof fastify>) => void): Promise<FrameworkServer> {
   const app = fastify();
-  // Other routes of the program still get parsed JSON.
+  // A route of the program itself, whose JSON Fastify parses.
   app.post("/other", async (request) => ({ got: request.body }));
   add(app);
   await app.listen({ port: 0, host: "127.0.0.1" });

@@ -11,7 +11,7 @@ export function createSymmetric(): Keys {
   return { secret, key: secret };
 }
 
-/** Both keys are the last 32 bytes of their encodings (RFC 8410, sections 4 and 7). */
+/** An Ed25519 key pair. Each key is the last 32 bytes of its encoding (RFC 8410, sections 4 and 7). */
 export function createAsymmetric(): Keys {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(-32);

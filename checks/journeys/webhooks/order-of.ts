@@ -1,6 +1,6 @@
 import type { Client } from "../../harness/client.ts";
 
-/** A function that gives orders for a subscription by the admin API. It throws an Error if the broker refuses an order. */
+/** Returns a function that sends orders for one subscription to the admin API, and returns the answers. It throws an Error if the broker refuses an order. */
 export function orderOf(client: Client, id: string): (name: string, body?: object) => Promise<unknown> {
   return async (name, body = {}) => {
     const answer = await client.http.send({

@@ -1,4 +1,4 @@
-// A receiver for Node.js that verifies with the package standardwebhooks and reads CloudEvents with the package cloudevents, both from npm.
+// A receiver in Node.js. The package standardwebhooks verifies signatures, and the package cloudevents reads CloudEvents; both are from npm.
 // It reads orders from standard input and prints reports, both as one JSON object a line: see webhook-receiver.ts.
 import { createPublicKey, verify } from "node:crypto";
 import { createServer } from "node:http";
@@ -59,7 +59,7 @@ async function receive(request, response) {
   say({ ...seen, status: response.statusCode, kind, events });
 }
 
-/** The library knows symmetric secrets only; Standard Webhooks has signatures by Ed25519 as well, with the prefix v1a. */
+/** The library verifies symmetric signatures only. Standard Webhooks also defines Ed25519 signatures, with the prefix v1a. */
 function verifyEd25519(key, body, { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": given }) {
   const bytes = Buffer.from(key.slice(publicKeyPrefix.length), "base64");
   const publicKey = createPublicKey({ key: Buffer.concat([publicKeyHead, bytes]), format: "der", type: "spki" });
@@ -69,11 +69,11 @@ function verifyEd25519(key, body, { "webhook-id": id, "webhook-timestamp": times
   throw new Error("No matching signature found");
 }
 
-/** The kind of a request, its events, and the identifier of its JSON-RPC call if it is one. */
+/** The kind and the events of a request, and its `id` if it is a JSON-RPC call. */
 function read(headers, body) {
   const type = headers["content-type"];
   if (type.startsWith("application/cloudevents") || headers["ce-id"] !== undefined) {
-    // The library reads JSON and text from a string, and leaves bytes as they are.
+    // The library expects JSON and text as a string, and other content as bytes.
     const isBinary = type === "application/octet-stream";
     const found = [HTTP.toEvent({ headers, body: isBinary ? body : body.toString() })].flat();
     const events = found.map((event) => new CloudEvent(event)); // Checks each attribute.

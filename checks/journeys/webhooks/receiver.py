@@ -1,4 +1,4 @@
-"""A receiver for Python that verifies with the package standardwebhooks and reads CloudEvents with the package cloudevents, both from PyPI.
+"""A receiver in Python. The package standardwebhooks verifies signatures, and the package cloudevents reads CloudEvents; both are from PyPI.
 
 It reads orders from standard input and prints reports, both as one JSON object a line: see webhook-receiver.ts.
 """
@@ -21,7 +21,7 @@ VERIFIER = None
 
 class Receiver(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # Head and body of an answer in one packet.
+    wbufsize = -1  # Sends head and body of an answer in one packet.
 
     def do_POST(self):
         try:
@@ -66,12 +66,12 @@ def say(line):
 
 
 def read(headers, body):
-    """The kind of a request, its events, and the identifier of its JSON-RPC call if it is one."""
-    form = headers["content-type"]
-    if form == "application/cloudevents-batch+json":
-        # The library has no reader of batches: each element is an event.
+    """The kind and the events of a request, and its `id` if it is a JSON-RPC call."""
+    content_type = headers["content-type"]
+    if content_type == "application/cloudevents-batch+json":
+        # The library cannot read a batch: read each element as an event.
         return "cloudevents", [to_event(JSONFormat().read(CloudEvent, json.dumps(one))) for one in json.loads(body)], None
-    if form == "application/cloudevents+json" or "ce-id" in headers:
+    if content_type == "application/cloudevents+json" or "ce-id" in headers:
         event = http.from_http(http.HTTPMessage(headers=headers, body=body), JSONFormat(), CloudEvent)
         return ("ping", [], None) if event.get_type() == "stele.ping" else ("cloudevents", [to_event(event)], None)
     message = json.loads(body)

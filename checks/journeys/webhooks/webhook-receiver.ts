@@ -32,11 +32,11 @@ export interface SeenRequest {
   readonly error?: string;
 }
 
-/** A language in which a receiver is written, with the packages of its registry. */
+/** A receiver's language, with packages from the registry of that language. */
 export interface Language {
   readonly name: string;
   readonly canRun: boolean;
-  /** Whether the receiver takes public keys. The packages verify only symmetric signatures; Node.js can verify the others. */
+  /** Whether the receiver verifies Ed25519 signatures too. The packages verify only symmetric ones; receiver.mjs verifies the others itself. */
   readonly verifiesAsymmetric: boolean;
   readonly start: () => Script;
 }
@@ -105,7 +105,7 @@ export class WebhookReceiver implements Disposable {
     return this.requests.filter((request) => request.path === `/${path}`);
   }
 
-  /** Events of the requests that it accepted, each once. */
+  /** Events of the requests that the receiver accepted, each once. */
   eventsOf(path: string): readonly SeenEvent[] {
     return [...(this.#accepted.get(`/${path}`)?.values() ?? [])];
   }
