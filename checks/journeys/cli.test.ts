@@ -128,7 +128,7 @@ describe.each(forms)("-o %s", (form) => {
   });
 });
 
-describe("every command", () => {
+describe("a client command", () => {
   const commands = [
     ["pub"],
     ["tail"],
