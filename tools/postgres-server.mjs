@@ -14,7 +14,7 @@ const user = "stele";
 const binaries = findBinaries();
 const isRequired = process.env.CHECKS_POSTGRES === "required";
 const running = new Map();
-// So an interrupted run leaves no server behind.
+// An interrupted run must leave no server behind.
 process.on("exit", () => {
   for (const [child, folder] of running) {
     child.kill("SIGKILL");

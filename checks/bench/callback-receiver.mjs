@@ -9,7 +9,7 @@ let received = 0;
 let repeats = 0;
 let disorders = 0;
 
-/** Counts the events of one request, which is a single event or a batch. */
+/** Counts the events of one request, which has a single event or a batch of events. */
 function take(path, body) {
   const found = [...body.matchAll(/"eventId":"[0-9a-f]{8}-(\d+)-/g)];
   if (found.length === 0) throw new Error(`A notification without an eventId: ${body}`);

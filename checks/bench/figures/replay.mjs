@@ -59,7 +59,7 @@ class Replays {
     this.#subscriptionId = subscriptionId;
   }
 
-  /** Subscribes from now on, so that the subscription gets nothing before the first replay. */
+  /** Subscribes to new events only, so that the subscription gets nothing before the first replay. */
   static async create({ broker, receiver, url, parameters }) {
     const subscriptionId = await callRest(broker.port, "subscribe", { topic, url, ...parameters });
     return new Replays({ broker, receiver }, subscriptionId);

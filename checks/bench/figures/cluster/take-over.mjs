@@ -10,7 +10,7 @@ const subscriptions = 30;
 const takeOverSecondsMax = 10;
 const publishEveryMs = 50;
 
-/** Kills one node after another, with default settings. Measures the time from each kill until every subscription has an event published after it. */
+/** Kills one node after another, with default settings. Measures the time from each kill until every subscription has an event published after the kill. */
 export async function measureTakeOver(context) {
   const stack = await ClusterStack.start(context, nodes);
   const load = new SteadyLoad(stack);

@@ -1,4 +1,4 @@
-// `npm run test:paho -- FOLDER`: runs the Eclipse Paho interoperability suites against the bundle. FOLDER is a copy of the folder interoperability
+// `npm run test:paho -- FOLDER`: runs the Eclipse Paho interoperability suites against the bundle. FOLDER is a copy of the folder `interoperability`
 // of eclipse/paho.mqtt.testing. Each test has its own process and a time limit, each worker its own broker. `--help` prints the flags.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
