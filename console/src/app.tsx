@@ -64,7 +64,7 @@ export function App(): ReactNode {
   );
 }
 
-/** Drops all answers when the key changes, and asks again, once the views have the client with the new key. */
+/** When the key changes, drops all answers and asks again. It waits until the views have the client with the new key. */
 function useFreshAnswers(): void {
   const queries = useQueryClient();
   const stele = useStele();
@@ -76,7 +76,7 @@ function useFreshAnswers(): void {
   }, [queries, stele]);
 }
 
-/** Renews the session if a log-in in another tab has changed the caller: the next person must not get what the last one unlocked and read. */
+/** Renews the session if a log-in in another tab has changed the caller: the next person must not get what the previous one unlocked and read. */
 function useOneCaller(): void {
   const session = useSession();
   const stele = useStele();

@@ -8,7 +8,7 @@ import "./styles/styles.css";
 const session = new Session();
 const onError = (error: unknown): void => session.noteFailure(error);
 
-/** Has no retries, because the Stele client repeats calls itself where that is safe. */
+/** Retries nothing, because the Stele client repeats calls itself where that is safe. */
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),

@@ -1,4 +1,4 @@
-/** Path of the console, without a slash at its end. The broker writes it into the page. */
+/** Path of the console, without a slash at the end. The broker writes the path into the page. */
 export const consolePath = new URL(document.baseURI).pathname.replace(/\/$/, "");
 
 /** URLs of the chain's nodes that the operator lets the page call. The broker writes them into the page. */
@@ -15,7 +15,7 @@ export function toLogInAddress(name: string): string {
 
 export const logOutAddress = `${consolePath}/logout`;
 
-/** Base URL of the broker, with its context segment: one level above the console. */
+/** Base URL of the broker, with the context segment if there is one: one level above the console. */
 export const brokerUrl = new URL("..", document.baseURI).href.replace(/\/$/, "");
 
 function readWords(name: string): readonly string[] {

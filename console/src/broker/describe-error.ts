@@ -11,7 +11,7 @@ export function describeError(error: unknown): string {
 }
 
 function adviceFor(code: number | undefined, message: string): readonly string[] {
-  if (code === accessDenied) return ["your key lacks the right to this; an operator can give it"];
+  if (code === accessDenied) return ["your key lacks the right to do this; an operator can grant it"];
   if (code === parameterInvalid && message.includes("there is nothing at"))
     return ["operators' pages may be served at another port (adminPort): open the console there"];
   return [];

@@ -3,7 +3,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { logIns, toLogInAddress } from "./addresses.ts";
 import { useSession, useSessionState } from "./session-context.tsx";
 
-/** Asks for a key or a log-in by an identity provider, once the broker requires it. A key stays in this tab. */
+/** Asks for a key or a log-in by an identity provider, once the broker requires one. A key stays in this tab. */
 export function KeyDialog(): ReactNode {
   const session = useSession();
   const { isKeyWanted, hasKey } = useSessionState();
@@ -28,7 +28,8 @@ export function KeyDialog(): ReactNode {
           <input name="key" type="password" required autoComplete="off" />
         </label>
         <p className="quiet-text">
-          It stays in this tab, and is gone when you close it. An operator makes one by: stele key create
+          The key stays in this tab, and is gone when you close the tab. An operator creates a key with: stele key
+          create
         </p>
         <div className="bar">
           <button type="submit">Continue</button>
@@ -38,7 +39,7 @@ export function KeyDialog(): ReactNode {
   );
 }
 
-/** A log-in leaves the page, and returns to the current view. It drops the key of the tab, which would take precedence. */
+/** A log-in leaves the page and returns to the current view. A click drops the key of the tab, because a key takes precedence over a log-in. */
 function LogInLinks(): ReactNode {
   const session = useSession();
   if (logIns.length === 0) return null;

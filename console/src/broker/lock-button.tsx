@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useSession, useSessionState } from "./session-context.tsx";
 import { isOffered, useRights } from "./use-rights.ts";
 
-/** A tab is read-only until somebody unlocks it, so that nobody changes anything by accident while looking around. */
+/** A tab is read-only until somebody unlocks changes in it, so that nobody changes anything by accident. */
 export function LockButton(): ReactNode {
   const session = useSession();
   const { isUnlocked } = useSessionState();

@@ -17,7 +17,7 @@ export function useSessionState(): SessionState {
   return useSyncExternalStore(session.subscribe, () => session.state);
 }
 
-/** The client for calls; a new one after the key changes. */
+/** The client for calls. A change of the key gives a new client. */
 export function useStele(): Stele {
   return useSessionState().stele;
 }

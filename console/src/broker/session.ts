@@ -4,10 +4,10 @@ import { brokerUrl, consolePath } from "./addresses.ts";
 /** The broker's code for a credential that is missing or wrong. */
 const credentialRefused = 100701;
 
-/** Name of the key in the storage of this tab. It contains the path, because brokers under one origin have different keys. */
+/** Name under which this tab's storage keeps the key. It contains the path, because brokers at one origin have different keys. */
 const storageName = `stele-key:${consolePath}`;
 
-/** How often the client repeats a call before a person sees that it fails. */
+/** How often the client repeats a failed call before a person sees the failure. */
 const retries = 1;
 
 export interface SessionState {
@@ -40,7 +40,7 @@ export class Session {
     this.#change(toState(key));
   }
 
-  /** Makes a new client with the same key, and locks changes: somebody else has logged in at this host. */
+  /** Creates a new client with the same key, and locks changes, because somebody else has logged in with this browser. */
   renew(): void {
     this.#change(toState(sessionStorage.getItem(storageName) ?? undefined));
   }

@@ -16,7 +16,7 @@ export function useRights(): Rights | undefined {
   return data;
 }
 
-/** Whether to show a view or form that needs a right. Shows everything until the rights are known: the broker refuses what is not allowed. */
+/** Whether to show a view or form that needs a right. Until the rights are known, shows everything: the broker refuses calls that are not allowed. */
 export function isOffered(rights: Rights | undefined, action: string): boolean {
   if (rights === undefined) return true;
   const isServed = rights.serves.includes(action === "admin" ? "operators" : "clients");

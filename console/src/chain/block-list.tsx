@@ -14,7 +14,7 @@ type Blocks = ReturnType<Stele["admin"]["blocks"]>;
 export type Block = Blocks extends AsyncGenerator<infer Item> ? Item : never;
 type Batch = Block["batches"][number];
 
-/** Events of a batch that are shown; the tail shows the others. */
+/** Events of a batch that the list shows; the tail shows the others. */
 const eventsShown = 20;
 
 export interface BlockListProps {
@@ -22,7 +22,7 @@ export interface BlockListProps {
   readonly blocks: readonly Block[];
 }
 
-/** Blocks with their transactions, and the batches in each, decoded when they are opened. */
+/** Blocks with their transactions and batches. The list decodes a batch when somebody opens it. */
 export function BlockList({ groupId, blocks }: BlockListProps): ReactNode {
   if (blocks.length === 0) return <p className="quiet-text">No block has events.</p>;
   return (

@@ -14,7 +14,7 @@ const blocksShown = 20;
 /** Groups that the page offers to choose from. */
 const groupsMax = 100;
 
-/** A group's blocks with their events, its skipped entries and its rollbacks. The URL names the group, and the block below which the list begins. */
+/** A group's blocks with their events, its skipped entries and its rollbacks. The URL names the group, and the block below which the list of blocks begins. */
 export function ChainPage(): ReactNode {
   const [search] = useSearchParams();
   const stele = useStele();

@@ -10,7 +10,7 @@ export interface SeenRollBack {
 }
 
 export interface RollBacksCardProps {
-  /** Since the index began. */
+  /** Rollbacks since the index began. */
   readonly total: number;
   /** Rollbacks that the answering node has seen, newest first. */
   readonly seen: readonly SeenRollBack[];
@@ -48,7 +48,7 @@ function describe({ fromBlock, toBlock, events }: SeenRollBack): string {
 
 const [width, height] = [1000, 40];
 
-/** A time line from the oldest rollback to now; the deeper a rollback, the higher its mark. */
+/** A time line from the oldest rollback to now. The more blocks a rollback removed, the higher its mark. */
 function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
   const times = seen.map(({ at }) => Date.parse(at));
   const start = Math.min(...times);

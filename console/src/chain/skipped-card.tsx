@@ -22,7 +22,7 @@ export function SkippedCard({ groupId }: { readonly groupId: string }): ReactNod
       <h2>Skipped entries</h2>
       <Failure error={error} />
       {data !== undefined && entries.length === 0 ? (
-        <p className="quiet-text">None: everything that the chain has is an event or a topic.</p>
+        <p className="quiet-text">None: every entry on the chain is a valid event or topic.</p>
       ) : null}
       {entries.length === 0 ? null : (
         <div className="table" role="region" aria-label="Table of skipped entries" tabIndex={0}>

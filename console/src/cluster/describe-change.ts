@@ -1,7 +1,7 @@
 import { formatCounted } from "../lib/format.ts";
 import type { MemberChange } from "./read-cluster.ts";
 
-const endings: Readonly<Record<string, string>> = {
+const verbs: Readonly<Record<string, string>> = {
   joined: "joined",
   left: "left",
   gone: "is gone: it did not renew its membership in time",
@@ -9,7 +9,7 @@ const endings: Readonly<Record<string, string>> = {
 
 /** A change of the cluster in words. */
 export function describeChange({ node, what, groupId, subscriptions, from }: MemberChange): string {
-  if (what !== "took-over") return `${node} ${endings[what] ?? what}`;
+  if (what !== "took-over") return `${node} ${verbs[what] ?? what}`;
   const taken =
     groupId === undefined ? formatCounted(subscriptions ?? 0, "subscription") : `the index of group ${groupId}`;
   return `${node} took over ${taken}${from === undefined ? "" : ` from ${from}`}`;

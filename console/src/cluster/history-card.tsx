@@ -9,10 +9,10 @@ export function HistoryCard({ history }: { readonly history: readonly MemberChan
   return (
     <section className="card" aria-label="History">
       <h2>History</h2>
-      <p className="quiet-text">The newest changes that the node that answers has seen since it started.</p>
+      <p className="quiet-text">The newest changes that the answering node has seen since it started.</p>
       <ol className="attempts">
         {history.map((change, index) => (
-          // The list grows at its beginning, so the distance from its end identifies a change; its time may not.
+          // New changes come first, so a change keeps its distance from the end. Its time is no key: two changes may have the same.
           <li key={history.length - index}>
             <Time iso={change.at} /> · {describeChange(change)}
           </li>

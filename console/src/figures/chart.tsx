@@ -22,11 +22,11 @@ export interface ChartProps {
 
 const height = 190;
 const axisWidth = 64;
-/** Distance between two times on the axis, in pixels. */
+/** Smallest distance between two times on the axis, in pixels. */
 const timeSpace = 90;
 const secondMs = 1000;
 
-/** A chart of the last hour. Its values may change, but not its set of lines. The cursors of all charts of a page move together. */
+/** A chart of the last hour. Later renders may change the values, but not the set of lines. The cursors of all charts of a page move together. */
 export function Chart({ title, summary, times, lines, format }: ChartProps): ReactNode {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
@@ -95,7 +95,7 @@ function toOptions(element: HTMLElement, { lines, format }: Shown): uPlot.Option
         label: name,
         stroke: colourOf(colour),
         width: 1.5,
-        // A value between two missing ones has no line, so it needs a point.
+        // No line leads to a value between two missing ones, so it needs a point.
         points: {
           show: (plot: uPlot, series: number) => plot.data[series]?.some((value) => value === null) ?? false,
           size: 5,

@@ -28,7 +28,8 @@ export function FiguresPage(): ReactNode {
 }
 
 function Charts({ figures }: { readonly figures: Figures }): ReactNode {
-  if (figures.figures.length === 0) return <p className="quiet-text">The first interval is not over yet.</p>;
+  if (figures.figures.length === 0)
+    return <p className="quiet-text">No figures yet: the broker is still measuring the first interval.</p>;
   const { times, charts } = toCharts(figures);
   return (
     <div className="charts">

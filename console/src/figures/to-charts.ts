@@ -38,7 +38,7 @@ const milliseconds = (value: number): string => `${formatCount(round(value))} ms
 const mebibytes = (value: number): string => `${formatCount(Math.round(value))} MiB`;
 const count = (value: number): string => formatCount(round(value));
 
-/** Intervals as charts: a line is null where nothing was measured. */
+/** Charts with one value for each interval; null where nothing was measured. */
 export function toCharts({
   intervalMs,
   figures,

@@ -7,8 +7,8 @@ import { type Content, readContent } from "./read-content.ts";
 
 type Form = "JSON" | "Text" | "Hex";
 
-/** Most tokens of a JSON text that is shown in colour. A longer text is shown plain, because each token is a DOM element. */
-const colouredPartsMax = 4000;
+/** Most tokens of a JSON text that is shown in colour. A longer text is shown plain, because each coloured token is a DOM element. */
+const colouredTokensMax = 4000;
 
 export function ContentView({ bytes }: { readonly bytes: Uint8Array }): ReactNode {
   const content = useMemo(() => readContent(bytes), [bytes]);
@@ -41,7 +41,7 @@ function FormView({ form, content }: { readonly form: Form; readonly content: Co
 
 function Json({ text }: { readonly text: string }): ReactNode {
   const tokens = useMemo(() => layOutJson(text) ?? [], [text]);
-  if (tokens.length > colouredPartsMax) return tokens.map((token) => token.text).join("");
+  if (tokens.length > colouredTokensMax) return tokens.map((token) => token.text).join("");
   return tokens.map((token, index) => (
     // oxlint-disable-next-line react/no-array-index-key -- The tokens of one text never move.
     <span key={index} className={`json-${token.kind}`}>

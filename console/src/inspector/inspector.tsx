@@ -63,7 +63,7 @@ function Extensions({ extensions }: { readonly extensions: Readonly<Record<strin
   );
 }
 
-/** The eventId has the block and the sequence; only operators may read the place in the block. */
+/** The block and the sequence come from the eventId. The place in the block comes from an admin call, which only operators may make. */
 function ChainPlace({ eventId }: { readonly eventId: string }): ReactNode {
   const stele = useStele();
   const { data } = useQuery({

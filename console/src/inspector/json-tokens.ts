@@ -7,7 +7,7 @@ const pattern = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const indent = "  ";
 
 /**
- * Lays out a JSON text with every value as it was published: a number keeps all its digits, which `JSON.parse` would round, and a repeated key stays
+ * Lays out a JSON text without changing a value. `JSON.parse` would round numbers and drop repeated keys; here a number keeps all its digits, and a key stays
  * repeated. Undefined if the text is no JSON.
  */
 export function layOutJson(text: string): readonly JsonToken[] | undefined {
@@ -30,7 +30,7 @@ export function isJson(text: string): boolean {
 class Layout {
   readonly tokens: JsonToken[] = [];
   #depth = 0;
-  /** Brackets and spaces since the last value; they have no colour. */
+  /** Punctuation and spaces since the last key or value. They have no colour. */
   #plain = "";
 
   add(part: string, next: string | undefined): void {

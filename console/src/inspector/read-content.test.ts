@@ -16,7 +16,7 @@ test("bytes that are no UTF-8 have no text", () => {
   expect(readContent(Uint8Array.of(0xff, 0xfe))).toMatchObject({ text: undefined, isJson: false });
 });
 
-test("a preview has one line, and ends at a whole character within the first bytes", () => {
+test("a preview has one line, and cuts a long content after a whole character", () => {
   expect(previewOf(encode("a\n\tb  c"))).toBe("a b c");
   expect(previewOf(encode(`x${"ü".repeat(500)}`))).toMatch(/^xü{100,}…$/);
 });

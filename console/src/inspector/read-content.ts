@@ -20,10 +20,10 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Characters of Base64 that a preview decodes, into three quarters as many bytes. */
+/** Characters of Base64 that a preview decodes. They give three quarters as many bytes. */
 const previewCharacters = 320;
 
-/** The beginning of a content, in one line. Decodes only the beginning. */
+/** The beginning of a content, in one line. Decodes nothing beyond it. */
 export function previewOf(base64: string): string {
   const head = base64.slice(0, previewCharacters);
   const bytes = Uint8Array.from(atob(head), (character) => character.charCodeAt(0));

@@ -11,7 +11,7 @@ export function parseEventId(eventId: string): EventPlace | undefined {
     : { sequence: Number(sequence), block: Number(block) };
 }
 
-/** The block of a place in a tail: an eventId, or `@1123`; undefined if it is neither. */
+/** The block of a place in a tail, which is an eventId or a block such as `@1123`; undefined for any other text. */
 export function blockOfPlace(place: string): number | undefined {
   const [, block] = /^@(\d{1,16})$/.exec(place) ?? [];
   return block === undefined ? parseEventId(place)?.block : Number(block);

@@ -3,7 +3,7 @@ export interface Taken<Item> {
   readonly hasMore: boolean;
 }
 
-/** The first `max` items of a list. To learn whether there are more, it reads one item further: ask for pages of `max + 1`. */
+/** Returns the first `max` items of a list. It reads one item more, to learn whether there are others: so ask for pages of `max + 1`. */
 export async function take<Item>(list: AsyncIterable<Item>, max: number): Promise<Taken<Item>> {
   const items: Item[] = [];
   for await (const item of list) {

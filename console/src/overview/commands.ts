@@ -15,7 +15,7 @@ export interface CommandOptions {
 
 const formatKey = "svc-format";
 
-/** A command for each kind of client, by its name. */
+/** A command that publishes the draft, for each kind of client. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
   return {
     curl: toCurl(draft, options),

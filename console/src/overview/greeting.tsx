@@ -10,7 +10,7 @@ import { toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
 const topic = "hello/world";
 const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined };
 
-/** First steps for an empty broker: commands to publish and to tail, then the first event as soon as it arrives. */
+/** First steps for an empty broker: commands to publish and to tail. Once the first event arrives, it replaces them. */
 export function Greeting(): ReactNode {
   const tail = useLiveTail(everything);
   const first = tail.events.at(0)?.event;

@@ -9,7 +9,7 @@ import { describeHealth } from "./health-in-words.ts";
 
 const pollMs = 2000;
 
-/** Health in words, and the head of each chain. */
+/** The broker's health in words, with the head and the indexed block of each group's chain. */
 export function HealthCard(): ReactNode {
   const stele = useStele();
   const { data, error } = useQuery({

@@ -8,7 +8,7 @@ export interface Health {
   readonly reasons: readonly string[];
 }
 
-/** An index that is fewer blocks behind is not mentioned. */
+/** An index is mentioned if it is at least this many blocks behind. */
 const blocksBehindMin = 3;
 
 /** The readiness of the broker in plain words. */

@@ -8,7 +8,7 @@ export interface TemplateBarProps {
   readonly onPick: (draft: Draft) => void;
 }
 
-/** Fills the form from a template. A link to the current draft serves as a further template. */
+/** Fills the form from a template, and copies a link to the current draft, which serves as a further template. */
 export function TemplateBar({ draft, onPick }: TemplateBarProps): ReactNode {
   const pick = (name: string): void => {
     const found = templates.find((one) => one.name === name);

@@ -21,7 +21,7 @@ export const templates: readonly Template[] = [
   },
 ];
 
-/** The fields of the publish form as a URL fragment, which a browser sends to no server. To keep them as a template, a person bookmarks the URL. */
+/** The fields of the publish form as a URL fragment, which a browser sends to no server. A bookmark of the URL serves as a template. */
 export function toFragment({ topic, content, isJson }: Draft): string {
   return `#${new URLSearchParams({ topic, content, ...(isJson ? { json: "true" } : {}) }).toString()}`;
 }

@@ -108,7 +108,7 @@ function Verification({ proof, eventId }: VerificationProps): ReactNode {
   );
 }
 
-/** The form and the outcome of its verification. An outcome holds for one hash and one registry, so each edit drops it and aborts a request to a node. */
+/** The form and the outcome of a verification. An outcome is for one hash and one registry, so each edit drops it and aborts a pending request to a node. */
 function useVerification(proof: Proof, block: number) {
   const [trust, setTrust] = useState(nothingTrusted);
   const [outcome, setOutcome] = useState<Outcome>();

@@ -18,7 +18,7 @@ test.each([
   ["batch", ["unknown", "refuted", "proven", "proven", "proven"]],
   ["event", ["refuted", "proven", "proven", "proven", "proven"]],
   ["publisher", ["refuted", "proven", "proven", "proven", "proven"]],
-] as const)("refuted at %s: steps checked before are proven, the others unknown", (step, states) => {
+] as const)("refuted at %s: the links checked before it are proven, later ones are unknown", (step, states) => {
   const steps = toSteps({ status: "refuted", step, reason: "why" });
   expect(steps.map(({ state }) => state)).toEqual(states);
   expect(steps.filter(({ reason }) => reason === "why")).toHaveLength(1);

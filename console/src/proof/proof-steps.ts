@@ -20,7 +20,7 @@ interface Link {
   readonly checks: readonly ProofStep[];
 }
 
-/** From the event to the block: each link contains the one before it. */
+/** From the event to the block. Each link contains the link before it. */
 const links: readonly Link[] = [
   {
     name: "Event",

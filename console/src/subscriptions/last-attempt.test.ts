@@ -6,15 +6,19 @@ const attempt = (outcome: string, at: string) => ({ outcome, at, eventId: "e", c
 const failing = { since: earlier, attempts: 1 };
 
 test.each([
-  ["the failed one that this node knows", { lastAttempt: attempt("failed", later), failing }, ["failed", later]],
-  ["the acknowledgement if this node knows no attempt", { notifiedAt: later }, ["accepted", later]],
+  ["the failed one of this node", { lastAttempt: attempt("failed", later), failing }, ["failed", later]],
   [
-    "a later acknowledgement at another node",
+    "accepted, at the time of the acknowledgement, if this node knows no attempt",
+    { notifiedAt: later },
+    ["accepted", later],
+  ],
+  [
+    "accepted, at the time of a later acknowledgement through another node",
     { lastAttempt: attempt("failed", earlier), notifiedAt: later },
     ["accepted", later],
   ],
   ["unknown before the first", {}, [undefined, undefined]],
-  ["unknown while attempts of another node fail", { failing, notifiedAt: earlier }, [undefined, undefined]],
+  ["unknown while attempts of another node are failing", { failing, notifiedAt: earlier }, [undefined, undefined]],
 ] as const)("the last attempt is %s", (_, item, expected) => {
   const last = lastAttemptOf({ lastAttempt: undefined, failing: undefined, ...item });
   expect([last?.outcome, last?.at]).toEqual(expected);

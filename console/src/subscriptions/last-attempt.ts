@@ -7,8 +7,8 @@ export interface LastAttempt {
 }
 
 /**
- * The last known attempt. The answering node knows only its own attempts; the store has the time of the last acknowledgement. If that is later, another node
- * made the last attempt. The receiver accepted it, unless the receiver is failing now.
+ * The last known attempt. The answering node knows only its own attempts, but the store has the time of the last acknowledgement. If that time is later,
+ * another node made a later attempt. The receiver accepted it, unless the receiver is failing now: then the later attempts are unknown.
  */
 export function lastAttemptOf(
   item: Pick<ListedSubscription, "lastAttempt" | "failing" | "notifiedAt">,

@@ -37,7 +37,7 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
       onDone(`${orderTitles[name]}: done for ${formatCounted(outcome.subscriptions, "subscription")}.`);
     },
   });
-  // A person can confirm only the place whose events were counted.
+  // A person can confirm only a place for which the events have been counted.
   const isCounted = preview.data !== undefined && place === chosen;
   return (
     <Dialog title={`${orderTitles[name]}: ${subject}`} onClose={onClose}>

@@ -2,7 +2,7 @@ import { Stele } from "@stele/client";
 import { expect, test } from "vitest";
 import { describeOrder, giveOrder, ordersFor } from "./orders.ts";
 
-test("says what an order will do to how many events", () => {
+test("describes the effect of each order, with the number of events", () => {
   expect(describeOrder("pause", 1)).toMatch(/^1 event waits, and will be held/);
   expect(describeOrder("resume", 1200)).toMatch(/^1,200 events wait, and will be delivered in order/);
   expect(describeOrder("retry", 0)).toMatch(/^0 events wait\. The next attempt/);

@@ -4,7 +4,7 @@ import { formatCounted } from "../lib/format.ts";
 export const orderNames = ["pause", "resume", "retry", "skip", "replay"] as const;
 export type ConsoleOrder = (typeof orderNames)[number];
 
-/** Orders that name a place in the events. */
+/** Orders that take a place among the events. */
 export type PlaceOrder = "skip" | "replay";
 
 export function isPlaceOrder(name: ConsoleOrder): name is PlaceOrder {
@@ -79,7 +79,7 @@ const effects: Readonly<Record<ConsoleOrder, string>> = {
   pause:
     ", and will be held with all later ones until somebody resumes. The receiver gets nothing meanwhile, and nothing is lost.",
   resume: ", and will be delivered in order, from the first that was not acknowledged.",
-  retry: ". The next attempt is made at once, whatever pause was due.",
+  retry: ". The next attempt starts at once, instead of after its pause.",
   skip: " will never be delivered to this receiver. They stay on the chain: replay delivers them after all.",
   replay: " will be delivered again, in order. The receiver sees the same eventIds as before.",
 };

@@ -1,7 +1,7 @@
 import type { OrderTarget, Stele, SubscriptionSearch } from "@stele/client";
 import { take, type Taken } from "../lib/take.ts";
 
-/** Rows that a list shows; a narrower search shows others. */
+/** Rows that a list shows. A narrower search finds the others. */
 export const shownMax = 200;
 
 type Subscriptions = ReturnType<Stele["admin"]["subscriptions"]>;

@@ -10,7 +10,7 @@ import { countParts, findSpan, parsePlace, stepsMax, type TimeSpan, toPlace } fr
 export interface TimeLineProps {
   readonly name: PlaceOrder;
   readonly target: OrderTarget;
-  /** Called with undefined if a skip is for the next event alone. */
+  /** Called with undefined for a skip of the next event alone. */
   readonly onChoose: (place: Place | undefined) => void;
 }
 
@@ -82,7 +82,7 @@ function Line({ name, target, span, onChoose }: TimeLineProps & { readonly span:
   );
 }
 
-/** A skip cannot end at the first event, which the cursor has passed: the start of its line means the next event. */
+/** A skip cannot end at the first event, which the cursor may have passed. For a skip, the start of the line means the next event. */
 function isNextAlone(name: PlaceOrder, step: number): boolean {
   return name === "skip" && step === 0;
 }
@@ -95,7 +95,7 @@ function describeStep(span: TimeSpan, step: number): string {
 
 const barHeight = 36;
 
-/** How many events are in each part of the line. Only for one subscription: for many, each count would be a search. */
+/** How many events are in each part of the line. Shown only for one subscription: for many, each count would be a search. */
 function EventBars({ name, target, span }: Pick<TimeLineProps, "name" | "target"> & { readonly span: TimeSpan }) {
   const stele = useStele();
   const { data } = useQuery({

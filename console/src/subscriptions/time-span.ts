@@ -3,7 +3,7 @@ import { SteleError } from "@stele/client";
 import { take } from "../lib/take.ts";
 import { giveOrder, type PlaceOrder } from "./orders.ts";
 
-/** The times between which a place is chosen, in milliseconds since the epoch. */
+/** The two ends of a time line, in milliseconds since the epoch. */
 export interface TimeSpan {
   readonly from: number;
   readonly to: number;
@@ -15,7 +15,7 @@ export const stepsMax = 1000;
 /** Parts of a time line whose events are counted. */
 const partsCounted = 24;
 
-/** From the opening of the oldest topic that the target matches until now. */
+/** From the opening of the oldest topic until now. The topics are those of the subscription, or all of the default group if the target is a search. */
 export async function findSpan(stele: Stele, target: OrderTarget, signal: AbortSignal): Promise<TimeSpan> {
   const to = Date.now();
   const { groupId, topic } =
@@ -40,7 +40,7 @@ export function parsePlace(text: string): Place {
   return /^\d{1,15}$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
-/** The number of events in each part of the time line that the order would affect, from dry runs. */
+/** For each part of the time line, the number of its events that the order would affect. Counts by dry runs. */
 export async function countParts(
   stele: Stele,
   { name, target, span }: { readonly name: PlaceOrder; readonly target: OrderTarget; readonly span: TimeSpan },
@@ -54,7 +54,7 @@ export async function countParts(
   return counts.slice(1).map((count, index) => Math.abs(count - (counts[index] ?? 0)));
 }
 
-/** 0 if the broker refuses the order, because the place is on the other side of the cursor. */
+/** The events that the order would affect; 0 if the broker refuses the place, because it is on the other side of the cursor. */
 async function countFrom(
   stele: Stele,
   order: { readonly name: PlaceOrder; readonly target: OrderTarget; readonly place: Place },

@@ -5,7 +5,7 @@ import { parseEventId } from "../lib/event-id.ts";
 export interface TailedEvent {
   readonly event: ReceivedEvent;
   readonly receivedAt: number;
-  /** Counts all events of the tail, so that a row keeps its identity when older ones are dropped. */
+  /** Counts all events of the tail, so that a row keeps its identity when the buffer drops older ones. */
   readonly number: number;
 }
 
@@ -15,7 +15,7 @@ export interface BufferBounds {
   readonly charactersMax: number;
 }
 
-/** Dropped events stay in the array until there are more than `eventsMax` divided by this. */
+/** The array keeps dropped events until their number is above `eventsMax` divided by this. */
 const spareDivisor = 4;
 
 /** The newest events of a tail, within bounds: a new event displaces the oldest. */
@@ -35,7 +35,7 @@ export class EventBuffer {
     return this.#events.length - this.#start;
   }
 
-  /** The oldest has index 0. */
+  /** The event at an index; the oldest event has index 0. */
   at(index: number): TailedEvent | undefined {
     return index < 0 ? undefined : this.#events[this.#start + index];
   }
@@ -53,7 +53,7 @@ export class EventBuffer {
     if (this.#start * spareDivisor > this.#bounds.eventsMax) this.#compact();
   }
 
-  /** Drops the events of later blocks, which a reorg removed. */
+  /** Drops the events of blocks after `block`, which a reorg removed. */
   dropAfter(block: number): void {
     this.#compact();
     this.#events = this.#events.filter(({ event }) => (parseEventId(event.eventId)?.block ?? 0) <= block);

@@ -6,7 +6,7 @@ import type { EventBuffer, TailedEvent } from "./event-buffer.ts";
 import type { LiveTail } from "./live-tail.ts";
 
 const rowHeight = 34;
-/** Rows rendered beyond each end of what is visible. */
+/** Rows rendered above the first and below the last visible row. */
 const overscan = 10;
 
 export interface EventRowsProps {
@@ -80,8 +80,8 @@ function useStillRows(
     readonly count: number;
     readonly isFollowing: boolean;
   }>(undefined);
-  // Has no dependency list, because React could then skip the effect: it may discard a render but keep that render's dependencies. Events arrive at any
-  // time, so these may already equal the dependencies of the next render, the one that reaches the screen.
+  // No dependency list: with one, React could skip the effect. It may discard a render but keep that render's dependencies. Events arrive at any time, so the
+  // kept dependencies may already equal those of the next render, which does reach the screen.
   useLayoutEffect(() => {
     const before = previous.current;
     previous.current = { first, count, isFollowing };

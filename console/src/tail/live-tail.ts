@@ -8,7 +8,7 @@ const bounds = { eventsMax: 10_000, charactersMax: 32 * 2 ** 20 };
 export interface TailQuery {
   /** Topic or pattern. */
   readonly topic: string;
-  /** Where it starts; undefined for after the newest event. */
+  /** Where the tail starts; after the newest event if undefined. */
   readonly after: string | undefined;
   /** Condition on the content; see docs/tail.md. */
   readonly filter: string | undefined;
@@ -20,8 +20,8 @@ export type TailStatus =
   | { readonly name: "failed"; readonly error: unknown };
 
 /**
- * A tail that a person can pause. A paused tail closes its connection and remembers its place; later it continues from there. So it misses no event, and
- * costs the broker nothing while it is paused.
+ * A tail that a person can pause. A paused tail has no connection, so it costs the broker nothing. It remembers its place and continues there, so it misses
+ * no event.
  */
 export class LiveTail {
   readonly query: TailQuery;
@@ -72,7 +72,7 @@ export class LiveTail {
     void this.#run(this.#connection.signal);
   }
 
-  /** Takes effect at once. If the tail's start is not known yet, it pauses as soon as the start is known. */
+  /** Pauses at once. A tail that does not know its place yet pauses as soon as it does. */
   pause(): void {
     if (this.#connection === undefined) return;
     this.#isPausing = true;

@@ -5,7 +5,7 @@ const shownMs = 1500;
 export interface CopyButtonProps {
   readonly text: string;
   readonly label?: string;
-  /** What the button copies, for screen readers, if several buttons have the same label. */
+  /** What the button copies. For screen readers, if several buttons have the same label. */
   readonly of?: string;
 }
 

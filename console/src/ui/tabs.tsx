@@ -11,7 +11,7 @@ export interface TabsProps<Name extends string> {
 
 const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Tabs as in the ARIA practices: the Tab key stops once, and arrow keys move between the tabs. */
+/** Tabs as in the ARIA practices: the Tab key stops at the selected tab only, and arrow keys move between the tabs. */
 export function Tabs<Name extends string>(props: TabsProps<Name>): ReactNode {
   const { label, names, selected, onSelect, children } = props;
   const id = useId();

@@ -9,7 +9,7 @@ export function Time({ iso }: { readonly iso: string }): ReactNode {
   );
 }
 
-/** How long ago, as of the rendering. */
+/** How long ago, as of the last rendering. */
 export function Ago({ iso }: { readonly iso: string }): ReactNode {
   return (
     <time dateTime={iso} title={iso}>
@@ -18,7 +18,7 @@ export function Ago({ iso }: { readonly iso: string }): ReactNode {
   );
 }
 
-/** How long until then, as of the rendering. */
+/** How long until then, as of the last rendering. */
 export function Until({ iso }: { readonly iso: string }): ReactNode {
   return (
     <time dateTime={iso} title={iso}>
