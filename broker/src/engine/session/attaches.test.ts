@@ -43,7 +43,7 @@ function attach(peer: RecordingPeer): Promise<Attachment> {
   return engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
 }
 
-it("a stop waits for an attach in progress before it closes the store, and leaves the session without connection and will", async () => {
+it("a stop waits for an attach in progress before it closes the store, and the session keeps neither connection nor will", async () => {
   await start();
   const peer = new RecordingPeer();
   const attached = attach(peer);

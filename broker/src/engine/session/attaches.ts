@@ -1,13 +1,13 @@
 import { BrokerError } from "@stele/wire";
 
-/** The attaches in progress. Once the broker stops, it refuses new attaches, and closes the store after the last attach has ended. */
+/** The attaches in progress. A broker that stops refuses new attaches, and closes the store only after the last one has ended. */
 export class Attaches {
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
 
   /** @throws BrokerError 200300 after {@link close}. */
   async run<T>(attach: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new BrokerError("busy", { details: "the broker stops" });
+    if (this.#isClosed) throw new BrokerError("busy", { details: "the broker is stopping" });
     const running = attach();
     this.#running.add(running);
     try {

@@ -14,7 +14,7 @@ export interface ConnectedOwnersParts {
   readonly limits: Pick<EngineLimits, "willBytesMax">;
 }
 
-/** Connected sessions by principal and by the time when their credentials expire, so that a check visits only what has changed. Also counts bytes of wills. */
+/** Connected sessions by principal and by expiry of their credentials: a check visits only those whose rights may have changed. Also counts bytes of wills. */
 export class ConnectedOwners {
   readonly #access: Access;
   readonly #willBytesMax: number;
@@ -35,7 +35,7 @@ export class ConnectedOwners {
     if (owned === undefined) this.#byOwner.set(owner, new Set([known]));
     else owned.add(known);
     this.#willBytes += willBytes(known.will);
-    this.#await(known);
+    this.#watchExpiry(known);
   }
 
   delete(known: Connected): void {
@@ -62,11 +62,12 @@ export class ConnectedOwners {
     }
     for (const known of this.#expiring.takeDue(this.#time.now())) {
       checkRightsOf(known, this.#access);
-      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#await(known); // the time of its bucket has come, that of the session has not
+      // The session was due with its bucket, but its credential has not expired yet.
+      if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#watchExpiry(known);
     }
   }
 
-  #await(known: Connected): void {
+  #watchExpiry(known: Connected): void {
     const expiresAt = expiryOf(known);
     if (expiresAt !== undefined) this.#expiring.add(known, expiresAt);
   }

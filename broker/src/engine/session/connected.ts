@@ -60,14 +60,14 @@ export function toConnectedSession({
   return { session: fields, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
 }
 
-/** Checks the rights of a new connection. Later {@link checkRightsOf} checks them. @throws BrokerError 100701, 100702, 200207. */
+/** Checks the rights of a new connection. {@link checkRightsOf} checks them again later. @throws BrokerError 100701, 100702, 200207. */
 export function checkAdmission(known: Connected, access: Access): void {
   access.admit(known);
   if (mayTail(known, access)) return;
   throw new BrokerError("accessDenied", { details: "the right to a part of the tail's topics has ended" });
 }
 
-/** Ends the connection if its principal is not admitted any more, or may no longer receive the topics that it tails. */
+/** Ends the connection if its principal is no longer admitted, or may no longer receive the topics that it tails. */
 export function checkRightsOf(known: Connected, access: Access): void {
   const { principal, peer, session } = known;
   if (access.isAdmitted(principal) && mayTail(known, access)) session.memberships.checkRights();
@@ -113,7 +113,7 @@ function noRightsWarning(all: readonly Session[]): string | undefined {
     }
   }
   if (first === undefined) return undefined;
-  return `${count} connected shared subscriptions get nothing, for example ${first}: the rights of their owners no longer cover their filters; give these rights back, or unsubscribe`;
+  return `${count} connected shared subscriptions get nothing, for example ${first}: the rights of their owners no longer cover their filters; grant the rights again, or unsubscribe`;
 }
 
 /** Bytes that a will takes in memory. */

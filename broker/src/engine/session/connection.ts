@@ -29,7 +29,7 @@ export interface Connection {
 /** A feed, and the loops that deliver its events to a peer. */
 export interface Reading {
   readonly feed: Feed;
-  /** Call when there may be events to deliver besides those of the feed. */
+  /** Call it when there may be events to deliver besides those of the feed. */
   wake(): void;
   /** Resolves when the last delivery has ended. Never rejects. */
   end(): Promise<void>;
@@ -41,8 +41,8 @@ interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgo
 }
 
 /**
- * Creates a connection without deliveries. It holds the tickets that the client has received and that are not released yet. Events that the session may no
- * longer receive leave the window, where they would take up room for ever.
+ * Creates a connection without deliveries. It holds the tickets of received events whose release is still open. Also removes from the window the
+ * events that the session may no longer receive: they would take up room for ever.
  */
 export function createConnection(
   { parts, peer, windowMax, outgoing }: ConnectionOrder,
@@ -68,7 +68,7 @@ export function createConnection(
   };
 }
 
-/** The events in flight of the session's stream, or those outside it: retained events and events of shares. */
+/** The events in flight that come from the session's stream, or those from outside it: retained events and events of shares. */
 export function inFlight(window: DeliveryWindow, where: "stream" | "outside"): readonly InFlight[] {
   return [...window.entries].filter((entry) => isOutsideStream(entry) === (where === "outside"));
 }
@@ -105,8 +105,8 @@ export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolea
 }
 
 /**
- * Whether the peer may get another event of a share. Events that an earlier connection did not acknowledge count too, even if this one does not have them
- * yet: otherwise the window would grow with each connection.
+ * Whether the peer may get another event of a share. Events that an earlier connection did not acknowledge count too, even if this connection does not have
+ * them yet: otherwise the window would grow with each connection.
  */
 export function hasRoomForShares(connection: Connection | undefined, inFlightCount: number): boolean {
   if (connection?.reading === undefined || !hasRoom(connection)) return false;

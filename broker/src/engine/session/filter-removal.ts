@@ -64,14 +64,14 @@ export class FilterRemoval {
     return { name: nameOf(found.session), removables: ending.map(({ filter }) => ({ owner, groupId, filter })) };
   }
 
-  /** Call it in a turn of the session's name, so that no connection at this node gets the session meanwhile. Another node may take it. */
+  /** Call it in a turn of the session's name, so that no connection at this node gets the session meanwhile. Another node may still take the session. */
   async #remove(name: string, id: SubscriptionId): Promise<boolean> {
     const { connected, store, onEnded } = this.#parts;
     const known = connected.get(name);
     if (known === undefined) return this.#removeStored(id);
     if (known.protocol === "STOMP") {
       await onEnded(known);
-      await this.#removeStored(id); // in case another node has taken the session meanwhile
+      await this.#removeStored(id); // In case another node has taken the session meanwhile.
       return true;
     }
     return known.group.changes.shared(async () => {

@@ -23,7 +23,7 @@ it("matches the filters with the topic of an event", () => {
   expect(wanting.map(({ filter }) => filter).toSorted()).toEqual(["a/+", "a/b"]);
 });
 
-it("uses the matching filters that it is given, except removed ones, without matching again", () => {
+it("returns the given filters that still exist, without matching the topic again", () => {
   const wanting = filterSetOf("a/+", "a/b", "b").wanting(event, [parseTopicFilter("a/b"), parseTopicFilter("gone")]);
   expect(wanting.map(({ filter }) => filter)).toEqual(["a/b"]);
 });

@@ -63,7 +63,7 @@ export class FilterSet {
     return this.allOf(topic).length > 0;
   }
 
-  /** The filters that match the topic, whatever their other options. */
+  /** The filters that match the topic and are not shared, whatever their other options. */
   allOf(topic: TopicName): readonly StoredFilter[] {
     return this.#filters.matching(topic).filter(({ filter }) => !isShared(filter));
   }
@@ -92,7 +92,7 @@ export class FilterSet {
 
   /** The origin that a publish to the topic must carry, so that this session does not get the event; undefined if it may get it. */
   originFor(topic: string): string | undefined {
-    const name = topic as TopicName; // an invalid name is refused later
+    const name = topic as TopicName; // The publish is refused later if the name is invalid.
     return this.allOf(name).some(({ isNoLocal }) => isNoLocal) ? this.#parts.origin : undefined;
   }
 

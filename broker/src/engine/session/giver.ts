@@ -82,7 +82,7 @@ export class Giver {
     this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
   }
 
-  /** A delivery of an event that is never committed: it comes once, with nothing to acknowledge. */
+  /** A delivery of an event that is never committed: the peer gets it once, and acknowledges nothing. */
   passing(event: Event, filters: Delivery["filters"]): Delivery {
     const fields = { event, qos: 0, ticket: undefined, isRepeated: false, isRetained: false, filters } as const;
     return new GivenDelivery(fields, this.#parts.eventIds);

@@ -1,6 +1,6 @@
 import { LazySet } from "../../lib/lazy-collections.ts";
 
-/** Work that must be done before the end of a connection is written, and before another connection of this node gets the session. */
+/** Work of a connection that this node finishes before it writes the connection's end, and before another of its connections gets the session. */
 export class Lingering {
   readonly #pending = new LazySet<Promise<void>>();
 
@@ -11,7 +11,7 @@ export class Lingering {
     void until.then(() => this.#pending.delete(until));
   }
 
-  /** Resolves when nothing is pending, including what is added while it waits. */
+  /** Resolves when nothing is pending, including work that is added while it waits. */
   async ended(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }

@@ -89,7 +89,7 @@ describe.each([
   });
 });
 
-it("a session without a connection is listed with its waiting events, and can lose a filter", async () => {
+it("a session without a connection is listed with its waiting events, and unSubscribe removes one of its filters", async () => {
   const { attachment } = await attach("c", 60_000);
   await subscribe(attachment, "a", "b");
   await publish("a");
@@ -101,7 +101,7 @@ it("a session without a connection is listed with its waiting events, and can lo
   const { peer } = await attach("c", 60_000);
   const given = peer.deliveries.map(({ event, isRepeated }) => [event.topic, event.sequence, isRepeated]);
   expect(given).toEqual([
-    ["a", 1, true], // was in flight already
+    ["a", 1, true], // It was in flight before the removal.
     ["b", 1, false],
   ]);
 });

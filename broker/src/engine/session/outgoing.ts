@@ -12,7 +12,7 @@ interface Waiting {
   isWritten: boolean;
 }
 
-/** Sends deliveries to a peer in order, some of them only after the session was written. */
+/** Sends deliveries to a peer in order. Some wait until the session is written, and all later ones wait with them. */
 export class Outgoing {
   readonly #peer: OutgoingParts["peer"];
   readonly #written: () => Promise<void>;
@@ -21,7 +21,7 @@ export class Outgoing {
   #waiting: Waiting[] = [];
   #isClosed = false;
 
-  /** `written` resolves when the session's current state is on disk; `onSent` is called after waiting deliveries were sent or have failed. */
+  /** `written` resolves when the session's current state is on disk. `onSent` is called after waiting deliveries were sent or have failed. */
   constructor({ peer, written, onSent, onFailed }: OutgoingParts) {
     this.#peer = peer;
     this.#written = written;

@@ -16,7 +16,7 @@ export interface Delivery {
   readonly isRepeated: boolean;
   /** Whether a subscription gets the event because its topic retains it. The default is false. */
   readonly isRetained?: boolean;
-  /** The filters that match; empty if they were removed since. */
+  /** The filters that match; empty if the client has removed them since. */
   readonly filters: readonly SessionFilter[];
 }
 
@@ -39,7 +39,7 @@ export interface Peer {
   ended(reason: EndReason): void;
   /** A reorg removed the events after this position. The events of the new branch follow; the peer may have some already. Optional. */
   rolledBack?(to: Position): void;
-  /** The session is suspended: its client rejected the event too often, and gets nothing until it attaches again. Only peers that reject need it. */
+  /** The session is suspended: its client rejected the event too often, and gets nothing until it attaches again. Only peers that reject events need this. */
   suspended?(ticket: Ticket): void;
 }
 

@@ -38,7 +38,7 @@ function published(): readonly string[] {
   return events.map(({ content }) => new TextDecoder().decode(content)).filter((text) => text !== "warm");
 }
 
-it("a node that reads a publish late does not publish what its client has published and released at another node", async () => {
+it("a node that reads a publish late does not repeat it after the client has published and released it at another node", async () => {
   const first = await attach(0);
   cluster.node(0).gate.halt();
   const late = send(0, first, "one");
@@ -90,7 +90,7 @@ it("a client that comes back from another node may use a packet identifier again
   await cluster.clock.advance(1_000);
   const again = await attach(0);
   expect([...again.session.inbound.keys()]).toEqual([1]);
-  expect(again.session.keys, "publishes that wait at the node count for the new connection").toBe(first.session.keys);
+  expect(again.session.keys, "publishes that wait at the node belong to the new connection").toBe(first.session.keys);
   const elsewhere = await attach(1);
   await cluster.clock.advance(1_000);
   elsewhere.detach({ expiryMs: 600_000, isRegular: true });

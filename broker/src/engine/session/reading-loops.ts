@@ -25,8 +25,8 @@ export interface Receiver {
 }
 
 /**
- * Three loops that fill a connection while it has room: events of the feed, retained events, and rejected events. A process may hold tens of thousands
- * of connections, and most need the first loop only, so the other two run only while they have work.
+ * Three loops that fill a connection while it has room: with events of the feed, retained events, and rejected events. A process may have tens of
+ * thousands of connections, and most need only the first loop, so the other two run only while they have work.
  */
 export class ReadingLoops implements Reading {
   readonly feed: Feed;

@@ -14,7 +14,7 @@ export interface RejectionsParts extends Pick<WaitingParts, "clock" | "limits" |
   readonly id: string;
 }
 
-/** Wait before a rejected event is delivered again, in milliseconds. It doubles with each rejection, since a consumer may reject at full speed. */
+/** Shortest wait before a rejected event is delivered again, in milliseconds. It doubles with each rejection, because a consumer may reject at full speed. */
 const delayMsMin = 100;
 
 /** Longest wait before a rejected event is delivered again, in milliseconds. */
@@ -50,7 +50,7 @@ export class Rejections {
     return !this.#isSuspended && this.#next() !== undefined;
   }
 
-  /** Records that the peer rejects an event that it has, or all events that it has up to this one. Returns whether it has the event. */
+  /** Records that the peer rejects one event, or all events that it has up to this one. Returns whether the peer has the event. */
   add(
     connection: Connection,
     { ticket, reach }: { readonly ticket: Ticket; readonly reach: "one" | "through" },
@@ -80,7 +80,7 @@ export class Rejections {
     return true;
   }
 
-  /** Forgets when rejected events are due: the next connection gets all events in flight anyway, in order. */
+  /** Forgets when rejected events are due, because the next connection gets all events in flight anyway, in order. */
   clear(): void {
     this.#dueAt.clear();
   }
@@ -104,7 +104,7 @@ export class Rejections {
     }
   }
 
-  /** The peer may reject the event again before the call returns. */
+  /** The peer may reject the event again before `repeat` returns. */
   async #repeat(entry: InFlight, repeat: (entry: InFlight) => Promise<boolean>): Promise<void> {
     const { clock, waiting } = this.#parts;
     this.#dueAt.delete(entry.ticket);

@@ -17,7 +17,7 @@ export interface RepeaterParts {
   readonly onVanished: (ticket: Ticket) => void;
 }
 
-/** Repeats events of one session's window, which it reads from the store. */
+/** Reads events of one session's window from the store, and delivers them again. */
 export class Repeater {
   readonly #parts: RepeaterParts;
 
@@ -25,7 +25,7 @@ export class Repeater {
     this.#parts = parts;
   }
 
-  /** Returns false if it delivered nothing because the signal aborted. */
+  /** Returns false if the signal aborted before the delivery. */
   async give(
     entry: InFlight,
     { connection, signal }: { readonly connection: Connection; readonly signal: CancelSignal },

@@ -67,7 +67,7 @@ export class SessionFilters {
     return answers;
   }
 
-  /** Computes the change anew at each try: its positions depend on the index at that moment. */
+  /** Computes the change again for each try, because its positions depend on the index at that moment. */
   async #save(
     session: Session,
     group: Group,
@@ -79,7 +79,7 @@ export class SessionFilters {
         const change = toChange();
         const isMember = change.put.some(({ filter }) => isShared(filter));
         if (isMember && !session.isStored) {
-          await this.#parts.keep(session); // the store must know the members of a share
+          await this.#parts.keep(session); // The store must know the members of a share.
           isNew = true;
         }
         const outcome = session.isStored

@@ -33,7 +33,7 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
-/** Copies field by field: see `toFeedOptions`. */
+/** Copies field by field to save memory: see `toFeedOptions`. */
 export function toSessionParts(
   group: Omit<ReaderParts, "retainedReads">,
   own: MembershipsParts & Pick<SessionParts, "retainedReads">,
@@ -60,7 +60,7 @@ export function toSessionParts(
   };
 }
 
-/** The state with which a session starts at this node. */
+/** The state with which a session begins or continues at this node. */
 export interface SessionOrigin {
   readonly id: SessionId;
   readonly protocol: SessionProtocol;
@@ -89,8 +89,8 @@ export interface Keeper {
 export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
 
 /**
- * Finds the position after which a subscription begins, and the generation of the index before it was found. An event of a topic that `mayFind`
- * refuses is treated as missing. @throws BrokerError 100300 to 100304.
+ * Finds the position after which a subscription begins, and reads the generation of the index before that. Treats an event as missing if `mayFind` refuses
+ * its topic. @throws BrokerError 100300 to 100304.
  */
 export type FindStart = (
   group: Group,
@@ -119,7 +119,7 @@ export interface SessionsParts {
   readonly times: SessionTimes;
   /** This node's identifier; undefined for a single node. @throws BrokerError 200207 while the node is not a member. */
   readonly nodeId: () => NodeId | undefined;
-  /** Whether nodes share the store, so that another node may have the client's earlier connection. */
+  /** Whether nodes share the store: then another node may have the client's earlier connection. */
   readonly isShared: boolean;
   /** Dependencies of a session or share of a group; `mayReceive` says which topics may reach it. */
   readonly toSessionParts: (

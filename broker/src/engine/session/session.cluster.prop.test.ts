@@ -174,7 +174,7 @@ class Publisher extends Client {
     this.send();
   }
 
-  /** Sends the packet again that the node has not answered, as a client does after a lost connection. A halted node reads it when it resumes. */
+  /** Sends the unanswered packet again, as a client does after a lost connection. A halted node reads the packet when it resumes. */
   send(): void {
     const { attachment, peer, node: at } = this;
     const { gate, broker } = this.cluster.find(at) ?? {};
@@ -200,7 +200,7 @@ class Publisher extends Client {
       if (!isHere() || outcome.status !== "SUCCESS" || current.isAnswered) return;
       current.isAnswered = true;
       release().catch(() => undefined);
-      expect(contentsOf(this.cluster), "what is acknowledged is on the chain").toContain(this.published.at(-1));
+      expect(contentsOf(this.cluster), "an acknowledged publish is on the chain").toContain(this.published.at(-1));
     };
     try {
       broker.submit({ ...current.call, session }, settle);
@@ -284,7 +284,7 @@ class World {
 }
 
 it(
-  "publishes each QoS 2 message once and delivers each once in order (QoS 1: at least once), whichever nodes the clients use and however these fail",
+  "publishes each QoS 2 message once and delivers each once in order (QoS 1: at least once), whichever nodes the clients use and however the nodes fail",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, qos, delaysMs, gapsMs }) => {

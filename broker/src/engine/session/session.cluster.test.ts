@@ -8,7 +8,7 @@ import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
-/** Whether ledgers send transactions and never learn their outcome. */
+/** Whether ledgers send transactions without ever learning their outcomes. */
 let isDeaf = false;
 
 function toDeafLedger(ledger: Ledger): Ledger {
@@ -147,7 +147,7 @@ describe("a session whose client moves to another node", () => {
   });
 
   it.each([0, 600_000])(
-    "begins anew for a clean attach, and ends the earlier connection of a session that is kept for %i ms",
+    "begins anew for a clean attach, and the earlier connection with an expiry of %i ms ends",
     async (expiryMs) => {
       const first = await (await Client.attach(0, { expiryMs })).subscribe(1);
       await publish(0, "1");
@@ -214,7 +214,7 @@ describe("a node with connections that dies or is cut off", () => {
     expect(again.texts).toEqual(["1", "2", "3"]);
   });
 
-  it.each([0, 1])("has its wills published once by the other nodes when it is killed: node %i", async (node) => {
+  it.each([0, 1])("has its wills published once by the other nodes after a kill of node %i", async (node) => {
     await Client.attach(node, { key: "now", will: will(0) });
     await Client.attach(node, { key: "later", will: will(5_000) });
     cluster.kill(node);
@@ -274,7 +274,7 @@ describe("a rollback of the index", () => {
     expect(await countSessions()).toBe(1);
   });
 
-  it("ends no connection at any node, and each gets the events of the new branch", async () => {
+  it("ends no connection at any node, and each connection gets the events of the new branch", async () => {
     const clients = [
       await (await Client.attach(0)).subscribe(1),
       await (await Client.attach(1, { key: "d" })).subscribe(2),

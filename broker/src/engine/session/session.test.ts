@@ -238,7 +238,7 @@ describe("a session", () => {
     expect((await attach(new RecordingPeer())).isPresent).toBe(false);
   });
 
-  it("ends when another connection takes it over if its expiry time is 0, and its will is published", async () => {
+  it("with an expiry time of 0, ends when another connection takes it over, and its will is published", async () => {
     await subscribe(await attach(new RecordingPeer(), { expiryMs: 0, will: will(50_000) }), "a");
     const peer = new RecordingPeer();
     expect((await attach(peer)).isPresent).toBe(false);
@@ -300,7 +300,7 @@ describe("a session", () => {
       const extensions = [["svc-qos", qos]] as const;
       engine.broker.submit({ topic: "a", groupId: undefined, content: new Uint8Array([1]), extensions }, () => {});
     }
-    await engine.clock.advance(100); // the ticket of QoS 2 is written first
+    await engine.clock.advance(100); // The ticket of QoS 2 is written first.
     expect(peer.deliveries.map(({ qos, ticket }) => [qos, ticket !== undefined])).toEqual([
       [0, false],
       [1, true],

@@ -184,7 +184,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /** See {@link Readers.restart}. The peer gets no event again that it has and that is still on the chain. If nodes share the store, pass the row. */
+  /** See {@link Readers.restart}. Does not repeat events that the peer has and that are still on the chain. If nodes share the store, pass the row. */
   restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
@@ -200,7 +200,7 @@ export class Session implements ConnectedSession, Interest, Written {
   #adopt({ session, filters }: SessionWithFilters): void {
     this.#epoch = session.epoch;
     this.keys.epoch = session.epoch;
-    if (!this.isStored) return; // the row of a session that is not stored has no filters
+    if (!this.isStored) return; // The row of a session that is not stored has no filters.
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
     this.put(filters);
@@ -216,7 +216,7 @@ export class Session implements ConnectedSession, Interest, Written {
     }
   }
 
-  /** Delivers the events that topics now retain to a filter. */
+  /** Delivers to a filter the events that its topics retain now. */
   giveRetained(filter: TopicFilter): void {
     this.#retained.add(filter, indexedUpTo(this.#parts));
     this.#changed();
@@ -250,7 +250,7 @@ export class Session implements ConnectedSession, Interest, Written {
     return this.#filters.size;
   }
 
-  /** As {@link FilterSet.originFor}. */
+  /** See {@link FilterSet.originFor}. */
   originFor(topic: string): string | undefined {
     return this.#filters.originFor(topic);
   }
@@ -343,7 +343,7 @@ export class Session implements ConnectedSession, Interest, Written {
     if (reading === undefined) return;
     connection.reading = undefined;
     const ended = reading.end();
-    // Events that no filter matches need not be read again by the next connection.
+    // The next connection need not read the events again that no filter matches.
     connection.readUpTo = reading.feed.position;
     if (connection.readUpTo > connection.repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, connection.readUpTo);
     this.wake();
@@ -359,9 +359,9 @@ export class Session implements ConnectedSession, Interest, Written {
     const { event, filter } = retained;
     this.#retained.pass(retained);
     this.#changed();
-    const standing = this.#filters.find(filter);
-    if (standing === undefined || (standing.isNoLocal && this.#filters.isOwn(event))) return;
-    this.#giver.first(event, connection, { filters: [standing], isRetained: true });
+    const current = this.#filters.find(filter);
+    if (current === undefined || (current.isNoLocal && this.#filters.isOwn(event))) return;
+    this.#giver.first(event, connection, { filters: [current], isRetained: true });
   }
 
   #give(event: Event, connection: Connection): void {

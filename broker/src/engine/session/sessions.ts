@@ -35,7 +35,7 @@ import { Streams } from "./streams.ts";
 import { SessionWriter, type Written } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
-/** The sessions that are connected to this node. A session that outlasts its connections is in the store, and only there while it has no connection. */
+/** The sessions that are connected to this node. A session that outlasts its connections is also in the store, and without a connection only there. */
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #connected = new Map<string, Connected>();
@@ -115,7 +115,7 @@ export class Sessions implements Readers {
     this.#sweeper.begin(groupId);
   }
 
-  /** Attaches a connection to a session, and ends its earlier connection. @throws BrokerError 200205, 200207, 200211, 200300. */
+  /** Attaches a connection to a session, and ends the session's earlier connection. @throws BrokerError 200205, 200207, 200211, 200300. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const group = this.#parts.groups.get(order.groupId);
     const name = nameOf({ ...order, groupId: group.id });
@@ -167,7 +167,7 @@ export class Sessions implements Readers {
   /** Ends connections that attached while the broker stops. Their clients were never accepted, so their wills are not published. */
   #endLate(connected: readonly Connected[]): void {
     for (const known of connected) {
-      known.peer.ended("stopping"); // its listener may detach it now
+      known.peer.ended("stopping"); // Its listener may detach it now.
       if (this.#connected.get(known.name) === known) this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
     }
   }
@@ -178,7 +178,7 @@ export class Sessions implements Readers {
     const held = this.#connected.get(name);
     if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
     const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
-    await this.#streams.startOf(group, stream); // refuses a wrong offset before it ends a connection
+    await this.#streams.startOf(group, stream); // Refuses a wrong offset before the earlier connection ends.
     await this.#endLocal(name);
     try {
       return await group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
@@ -201,7 +201,7 @@ export class Sessions implements Readers {
     const lingering = new Lingering();
     const who = { name, key, group, session, principal, protocol, peer, lingering };
     const known: Connected = { ...who, will, expiryMs, ...since };
-    // In the same turn as the registration below, so that neither the membership nor a right can end before the registration.
+    // Check in the same turn as the registration below: otherwise the membership or a right could end in between.
     this.#checkOwner(claim);
     checkAdmission(known, this.#parts.access);
     this.#connected.set(name, known);
@@ -223,7 +223,7 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Publishes the will of the connection that an attach replaces, or of the session that it ends. */
+  /** Publishes the will of the connection that an attach replaces, or of the session that a clean attach ends. */
   #settleFormer(groupId: GroupId, claimed: SessionGranted): void {
     const { former } = claimed;
     if (former === undefined) return;
@@ -258,7 +258,7 @@ export class Sessions implements Readers {
   /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */
   async #end(known: Connected, why?: EndReason): Promise<void> {
     if (this.#connected.get(known.name) !== known) return;
-    if (why !== undefined) known.peer.ended(why); // its listener may detach it now
+    if (why !== undefined) known.peer.ended(why); // Its listener may detach it now.
     this.#release(known);
     try {
       if (known.session.isStored || this.#parts.isShared) await this.#parts.store.sessions.removeSession(known.session);
@@ -274,9 +274,9 @@ export class Sessions implements Readers {
     if (this.#left.has(name)) await this.#left.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
-    known.peer.ended("taken-over"); // its listener may detach it now, which ends it in a later turn
+    known.peer.ended("taken-over"); // Its listener may detach it now; a later turn then writes the end.
     const { session, will, principal } = known;
-    const hasLeft = this.#connected.get(name) !== known; // then a session in memory has published its will
+    const hasLeft = this.#connected.get(name) !== known; // Then #leave has published the will, if the session is only in memory.
     this.#release(known);
     await known.lingering.ended();
     if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
@@ -311,7 +311,7 @@ export class Sessions implements Readers {
     void this.#parts.inlet.forget(groupId, id);
   }
 
-  /** Lets shares take events back. Call it when an earlier connection of a session, or the session itself, has ended. */
+  /** Forgets unreleased publishes, and lets shares take events back. Call it when an earlier connection of a session, or the session itself, has ended. */
   #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
     for (const shares of this.#shares.values()) shares.lookForReturned();
@@ -319,7 +319,7 @@ export class Sessions implements Readers {
 
   async #keep(session: Session): Promise<void> {
     const known = this.#find(session.id);
-    if (known?.session !== session) return; // its connection has ended
+    if (known?.session !== session) return; // Its connection has ended.
     if (!this.#parts.isShared) await this.#claims.begin(known);
     session.keepIn(this.writer);
   }
@@ -357,7 +357,7 @@ export class Sessions implements Readers {
     const isOwn = row !== undefined && row.session.detachedAt === undefined && row.session.owner === this.#ownerNow();
     if (isOwn) {
       if (known.protocol === "STOMP" && row.filters.length === 0)
-        await this.#end(known, "removed"); // unSubscribe at another node
+        await this.#end(known, "removed"); // Another node has carried out unSubscribe.
       else if (!this.#stopped.has(known.group.id)) session.restart(row);
       return;
     }

@@ -24,7 +24,7 @@ async function attach(world: TestCluster, node: number, filter: string): Promise
   );
 }
 
-it("refuses one of two streams that two nodes begin with one identifier and different filters, however far apart", async () => {
+it("refuses one of two streams that two nodes begin under one identifier with different filters, however much later the second begins", async () => {
   const world = await TestCluster.start(2, { delayMs: () => delayMs });
   cluster = world;
   const outcomes = new Set<string>();

@@ -22,14 +22,14 @@ export interface StreamsParts {
   readonly access: Access;
 }
 
-/** A stream order that was checked. */
+/** A checked order for a stream. */
 export interface Stream {
   readonly id: SubscriptionId;
   readonly filters: readonly TopicFilter[];
   readonly acknowledges: boolean;
   /** The owner of the session; undefined if the caller becomes its owner. */
   readonly ownedBy: string | undefined;
-  /** Undefined if the session already exists, so that it continues from its cursor. */
+  /** Undefined if the session already exists: it continues from its cursor. */
   readonly offset: string | undefined;
   readonly findStart: StreamOrder["findStart"];
   /** Whether the offset may name an event of a topic. */
@@ -87,7 +87,7 @@ export class Streams {
     return { id, filters, acknowledges, ownedBy, ...start };
   }
 
-  /** Finds where a session that begins now starts. @throws BrokerError 100300 to 100304 for an eventId. */
+  /** Finds the position after which a new session begins. @throws BrokerError 100300 to 100304 for an eventId. */
   async startOf(group: Group, stream: Stream | undefined): ReturnType<FindStart> {
     if (stream?.findStart !== undefined) return stream.findStart();
     const generation = await group.findGeneration();
@@ -97,8 +97,8 @@ export class Streams {
   }
 
   /**
-   * Sets the session's filters; a stored session stores them first. Does nothing if filters and QoS are the same: a new connection may change whether
-   * it acknowledges. @throws BrokerError 100108 if another connection has begun the session with other filters meanwhile; 200300.
+   * Sets the session's filters, first in the store if the session is stored. If the session already has its filters, changes only their QoS, which depends on
+   * whether the new connection acknowledges. @throws BrokerError 100108 if another connection has begun the session with other filters meanwhile; 200300.
    */
   async begin(session: Session, stream: Stream, generation: number): Promise<void> {
     const { filters: known } = session;

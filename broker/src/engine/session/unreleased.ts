@@ -40,7 +40,7 @@ export class Unreleased {
     this.forget(id);
     const count = outcomes.size;
     if (count === 0) return;
-    this.#bySession.set(id, { outcomes, keys, epoch, count }); // a refused publish removes itself from `outcomes`
+    this.#bySession.set(id, { outcomes, keys, epoch, count }); // A refused publish removes itself from `outcomes`.
     this.#count += count;
     for (const oldest of this.#bySession.keys()) {
       if (this.#count <= identifiersMax) return;
@@ -48,7 +48,10 @@ export class Unreleased {
     }
   }
 
-  /** The publishes of a session that continues; `former` is its earlier row. At another node, its client may have used the identifiers again. */
+  /**
+   * The publishes of a session that continues; `former` is its earlier row. None if another node had the session meanwhile, because the client may have
+   * reused the identifiers there.
+   */
   take(id: SessionId, former: Pick<StoredSession, "epoch" | "detachedAt"> | undefined): Inbound {
     const kept = this.#bySession.get(id);
     this.forget(id);

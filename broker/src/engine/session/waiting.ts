@@ -32,7 +32,7 @@ export const stuck = {
   handedBack: "events that a member did not acknowledge",
 };
 
-/** Longest wait between two tries, in milliseconds: short, since a client waits and the store may be back. */
+/** Longest wait between two tries, in milliseconds: short, because a client waits and the store may be back. */
 const retryDelayMsMax = 10_000;
 
 /** Waits of the loops of a session or a share: for conditions that others change, and for steps that may fail. */

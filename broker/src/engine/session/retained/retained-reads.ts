@@ -88,7 +88,7 @@ export class RetainedReads {
     void this.#weigh(key, kept);
   }
 
-  /** Never rejects. A read that fails is not kept, so that the next one asks the store again. */
+  /** Never rejects. Drops a read that failed, so that the next one asks the store again. */
   async #weigh(key: string, kept: KeptEvent): Promise<void> {
     const found = await kept.event.catch(() => undefined);
     if (found === undefined) this.#drop(key, kept);

@@ -71,7 +71,7 @@ describe("a retained event", () => {
     expect(seen(peer)).toEqual(expected.map((text) => `retained ${text}`));
   });
 
-  it("is the newest event with the mark; one with the mark and empty content removes it", async () => {
+  it("is the newest event with the mark, and is removed by a marked event with empty content", async () => {
     await retain("a", "old");
     await retain("a", "new");
     await retain("ab", "gone");

@@ -92,7 +92,7 @@ export class RetainedEvents {
     }
   }
 
-  /** The next event, the same one until {@link pass}; undefined if there is none or `signal` aborts. @throws what the store throws. */
+  /** The next event. It stays the same until {@link pass} is called; undefined if there is none or `signal` aborts. @throws what the store throws. */
   async next(signal: CancelSignal): Promise<Retained | undefined> {
     for (let [scan] = this.#scans; scan !== undefined && !signal.aborted; [scan] = this.#scans) {
       const [place] = scan.places;
@@ -136,7 +136,7 @@ export class RetainedEvents {
     scan.places = page.filter(
       ({ topic, position }) => position <= scan.upTo && matchesFilter(filter, topic) && mayReceive(topic),
     );
-    await slices.pause(); // a filter that matches few of many topics reads page after page
+    await slices.pause(); // A filter that matches few of many topics reads page after page.
   }
 }
 

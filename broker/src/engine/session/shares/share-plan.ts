@@ -85,13 +85,13 @@ export class SharePlan {
     }
   }
 
-  /** Returns whether a member has room for the event. Otherwise the event waits: a member at another node, or a disconnected one, may get it. */
+  /** Reserves room at a member. Returns false if no member has room: the event waits, and a member at another node, or a disconnected one, may get it. */
   #reserve(event: Event): boolean {
     const { members } = this.#parts;
     if (this.#reserved.length >= takenMax) return false;
     for (const member of members) {
       if (!member.hasRoom) continue;
-      members.delete(member); // the others come first now
+      members.delete(member); // The others come first now.
       members.add(member);
       this.#reserved.push({ event, reservation: member.reserve(event) });
       return true;

@@ -120,6 +120,7 @@ class Client {
     return texts;
   }
 
+  /** Call it after a reorg: it may have removed the events that the client has. */
   doubt(): void {
     this.collect();
     this.#certain.clear();
@@ -277,7 +278,7 @@ async function run({ begin: placed, steps, delaysMs }: History) {
 }
 
 it(
-  "delivers each event to one member at a time, and leaves none waiting or lost, whichever nodes the members connect to and however these fail",
+  "delivers each event to one member at a time, and leaves none waiting or lost, whichever nodes the members connect to and however the nodes fail",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {

@@ -76,7 +76,7 @@ class Client {
 async function run(steps: readonly Step[]) {
   const engine = await TestEngine.start({ limits: { feedEventsMax: 3, readBatchesMax: 2 } });
   for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
-  // One member stays in the share, connected or not, so that the share lives.
+  // The anchor never leaves the share, connected or not, so that the share continues to exist.
   const anchor = new Client(engine, "anchor");
   await anchor.attach(1);
   const clients = [anchor, new Client(engine, "second"), new Client(engine, "third")];

@@ -139,7 +139,7 @@ describe("a share", () => {
     const content = new Uint8Array([1]);
     const extensions = [["svc-qos", "2"]] as const;
     engine.broker.submit({ topic: "a", groupId: undefined, content, extensions }, () => {});
-    await engine.clock.advance(100); // the ticket is written first
+    await engine.clock.advance(100); // The ticket is written first.
     const second = await (await Client.attach("second")).subscribe("$share/s/a", { qos: 2 });
     await first.detach(kept);
     expect(second.peer.sequences).toEqual([]);

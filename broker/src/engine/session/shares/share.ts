@@ -36,7 +36,7 @@ export class Share implements Interest {
   readonly #waiting: Waiting;
   /** The member whose turn is next comes first. */
   readonly #members = new Set<ShareMember>();
-  /** Writes that failed and would have taken events from the share; the store may have recorded them. */
+  /** Failed writes that take events from the share; the store may have recorded them all the same. */
   #unknown: ShareTake[] = [];
   #mayHaveReturned = true;
   #id: ShareId | undefined;
@@ -118,7 +118,7 @@ export class Share implements Interest {
     this.#waiting.recovered(stuck.live);
     if (stopped.aborted) return;
     if (share === undefined) {
-      await this.#waiting.woken(); // its last member has left
+      await this.#waiting.woken(); // Its last member has left.
       return;
     }
     const ending = new AbortController();
@@ -142,7 +142,7 @@ export class Share implements Interest {
     }
   }
 
-  /** Passes an event, which is never committed, to the next member that has room. */
+  /** Passes an event that is never committed to the next member with room. */
   #pass(event: Event): void {
     const member = [...this.#members].find(({ hasRoom }) => hasRoom);
     if (member === undefined) return;
@@ -160,12 +160,12 @@ export class Share implements Interest {
     }
   }
 
-  /** Returns whether the plan still holds. */
+  /** Delivers the next events. Returns whether the plan still holds. */
   async #giveNext(plan: SharePlan, signal: AbortSignal): Promise<boolean> {
     if (this.#mayHaveReturned && plan.wantsReturned) await this.#readReturned(plan, signal);
     if (signal.aborted) return false;
     const take = plan.fill();
-    this.wake(); // the feed may be empty now
+    this.wake(); // The feed may be empty now.
     if (take === undefined) {
       await this.#waiting.woken();
       return true;
@@ -190,7 +190,7 @@ export class Share implements Interest {
     }
   }
 
-  /** Returns the events of failed takes to the share, as no client got them. @throws what the store throws. */
+  /** Returns the events of failed takes to the share, because no client got them. @throws what the store throws. */
   async #returnUnknown(): Promise<void> {
     for (let [take] = this.#unknown; take !== undefined; [take] = this.#unknown) {
       await this.#parts.store.sessions.returnShared(take);

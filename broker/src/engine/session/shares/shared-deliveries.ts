@@ -16,7 +16,7 @@ interface HowShared {
 export interface SharedDeliveriesParts {
   readonly key: () => SessionKey;
   readonly qosOf: (event: Event, order: SessionFilter) => QoS;
-  /** Delivers the event. Does nothing if the connection has ended: then the event was returned to its share. */
+  /** Delivers the event. Does nothing if the connection has ended, because then the event was returned to its share. */
   readonly give: (event: Event, how: HowShared) => void;
 }
 
@@ -36,7 +36,7 @@ export class SharedDeliveries {
     return this.#reserved;
   }
 
-  /** The settled events that the next write of the session must name. */
+  /** The settled events that the next write of the session must record. */
   get settled(): readonly SettledEvent[] {
     return this.#settled;
   }

@@ -59,7 +59,7 @@ export class Shares {
     this.#shares.get(text)?.wake();
   }
 
-  /** Looks for returned events. Call it when the connection of a session has ended, which may return events. */
+  /** Looks for returned events. Call it when the connection of a session has ended: its end may return events. */
   lookForReturned(): void {
     for (const share of this.#shares.values()) share.lookForReturned();
   }

@@ -25,11 +25,11 @@ export interface LeftConnectionsParts {
   readonly sweeper: SessionSweeper;
   readonly writer: SessionWriter;
   readonly signal: AbortSignal;
-  /** Called when a member has left the shares of the group. */
+  /** Called when the end of a connection may have returned events to shares of the group. */
   readonly lookForReturned: (groupId: GroupId) => void;
 }
 
-/** What a connection leaves behind. */
+/** The will and the expiry of a session whose connection has left. */
 export interface ConnectionEnd {
   readonly will: WillOrder | undefined;
   readonly expiryMs: number;

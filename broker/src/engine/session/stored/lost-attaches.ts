@@ -27,7 +27,7 @@ export interface LostAttachesParts {
 
 /**
  * Ends the connections of failed attaches. An attach can fail after the store recorded it: then the row says that the session is connected, although it is not.
- * Searches all sessions of this node for such rows, since the lost answer would have named the row.
+ * Searches all sessions of this node for such rows, because only the lost answer named the row.
  */
 export class LostAttaches {
   readonly #parts: LostAttachesParts;

@@ -9,7 +9,7 @@ import type { PendingRetained } from "../retained/retained.ts";
 
 // Encodes the values that the store keeps as bytes. The store checks that the bytes have not changed.
 
-/** Numbers of one entry in a window's bytes: ticket, position, index of its topic, QoS, marks, and index of its share among the topics, or -1. */
+/** Numbers per entry of an encoded window: ticket, position, index of its topic, QoS, marks, and index of its share among the topics, or -1. */
 const numbersPerEntry = 6;
 
 const receivedMark = 1;
@@ -39,7 +39,7 @@ export function encodeUnderWay({ window, retained, isSuspended }: UnderWay): Uin
   const entries: number[] = [];
   const rejections: number[] = [];
   for (const { ticket, position, topic, qos, state, isRetained, share, rejections: count } of window.entries) {
-    if (share !== undefined && qos === 1) continue; // the share takes the event back when the connection ends
+    if (share !== undefined && qos === 1) continue; // The share takes the event back when the connection ends.
     if (count !== undefined) rejections.push(ticket, count);
     const index = indexOf(topics, topic);
     const marks = (state === "received" ? receivedMark : 0) | (isRetained === true ? retainedMark : 0);
@@ -112,7 +112,8 @@ function toBytes(value: object): Uint8Array {
 function fromBytes(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
-/** The deliveries of a stored session without events that a reorg removed since. Events outside the stream may be ahead of it, up to the end of the index. */
+
+/** The deliveries of a stored session, without events that a reorg has removed. Events outside the stream may be ahead of it, up to the end of the index. */
 export function resumeUnderWay({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
   const underWay = decodeUnderWay(inFlight);
   underWay.window.rollBack(taken, indexedUpTo);

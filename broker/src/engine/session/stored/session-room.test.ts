@@ -47,7 +47,7 @@ it("ends the sessions that have been disconnected longest and publishes their wi
   await engine.clock.advance(10);
   await visit("2");
   await engine.clock.advance(10);
-  await visit("1", { will }); // is back, and lost its connection after the other
+  await visit("1", { will }); // Now session 1 has lost its connection after session 2.
   await engine.clock.advance(10);
   await visit("3");
   await engine.clock.advance(2_000);

@@ -16,8 +16,8 @@ export interface SessionRoomParts {
 }
 
 /**
- * Keeps the sessions without a connection of each group below their limit: the sweep ends those that have been disconnected longest. A client that
- * connects does not wait for that. If clients are faster than the sweep, no new session begins.
+ * Keeps the number of disconnected sessions of each group below its limit: the sweep ends those that have been disconnected longest. A client that
+ * connects does not wait for the sweep. If clients are faster than the sweep, no new session begins.
  */
 export class SessionRoom {
   readonly #parts: SessionRoomParts;
@@ -34,7 +34,7 @@ export class SessionRoom {
     return this.#excessOf(groupId) < endedPerSweepMax;
   }
 
-  /** Adds sessions that lost their connections; a negative count is of sessions that got a connection or ended. */
+  /** Adds sessions that lost their connections; a negative count is for sessions that got a connection or ended. */
   added(groupId: GroupId, count: number): void {
     this.#counts.set(groupId, (this.#counts.get(groupId) ?? 0) + count);
   }

@@ -63,17 +63,17 @@ export class SessionSweeper {
   /** Checks a session that has just lost its connection, after `delayMs`. */
   lookAfter(groupId: GroupId, { key, delayMs }: { readonly key: SessionKey; readonly delayMs: number }): void {
     const { clock, signal, logger } = this.#parts;
-    if (delayMs > timerMsMax || signal.aborted) return; // the sweep finds it
-    const see = (): void => {
-      this.#see(groupId, key).catch((error: unknown) => logger.debug("detached session not checked", { error }));
+    if (delayMs > timerMsMax || signal.aborted) return; // The sweep finds it.
+    const check = (): void => {
+      this.#check(groupId, key).catch((error: unknown) => logger.debug("detached session not checked", { error }));
     };
     if (delayMs <= 0) {
-      see();
+      check();
       return;
     }
     const cancel = clock.after(delayMs, () => {
       signal.removeEventListener("abort", cancel);
-      see();
+      check();
     });
     signal.addEventListener("abort", cancel, { once: true });
   }
@@ -104,7 +104,7 @@ export class SessionSweeper {
       try {
         await this.ready(groupId);
         const due = await times.findDue(groupId);
-        await allSettled(due.map((key) => this.#see(groupId, key)));
+        await allSettled(due.map((key) => this.#check(groupId, key)));
         if (await this.#makeRoom(groupId)) restMs = 0;
         trouble.done();
       } catch (error) {
@@ -124,7 +124,7 @@ export class SessionSweeper {
     return true;
   }
 
-  async #see(groupId: GroupId, key: SessionKey): Promise<void> {
+  async #check(groupId: GroupId, key: SessionKey): Promise<void> {
     const { store, times } = this.#parts;
     await times.advance(groupId);
     const found = (await store.sessions.findSession(key.id))?.session;
@@ -141,12 +141,12 @@ export class SessionSweeper {
   }
 
   async #settleWill(key: SessionKey): Promise<void> {
-    const taken = await this.#takeWithoutWill(key);
+    const taken = await this.#takeAndPublishWill(key);
     if (taken !== undefined) await this.#parts.store.sessions.settleWill(taken);
   }
 
-  /** Takes a session and publishes its will. Undefined if another node has it, or if the will's fate is unknown: then a later sweep finds out. */
-  async #takeWithoutWill(key: SessionKey): Promise<StoredSession | undefined> {
+  /** Takes a session and publishes its will. Undefined if another node has the session, or if the will's fate is unknown: then a later sweep finds out. */
+  async #takeAndPublishWill(key: SessionKey): Promise<StoredSession | undefined> {
     const { store, nodeId } = this.#parts;
     const taken = await store.sessions.takeDueSession(key, nodeId());
     if (taken === undefined || (await this.publishWill(taken))) return taken;
@@ -155,11 +155,11 @@ export class SessionSweeper {
   }
 
   async #end(groupId: GroupId, key: SessionKey): Promise<void> {
-    const taken = await this.#takeWithoutWill(key);
+    const taken = await this.#takeAndPublishWill(key);
     if (taken !== undefined) await this.#remove(groupId, taken);
   }
 
-  /** Removes the row of a session that cannot be read. Such a row is damaged. Otherwise it would stay due, before all others. */
+  /** Removes the row of a session that was not found. If there is such a row, it is damaged, and would stay due before all others. */
   async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
     if (!(await this.#remove(groupId, key))) return;
     const remedy = "its client subscribes again; its will, if it had one, is lost";
@@ -175,14 +175,14 @@ export class SessionSweeper {
   }
 }
 
-/** Waits for tasks that run at once: each will waits for its transaction, and many are due after a kill. @throws what a task throws, after all have ended. */
+/** Waits for tasks that run at once: each will waits for its transaction, and many wills are due after a kill. @throws what a task throws, after all ended. */
 async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(tasks);
   const failed = ended.find((one) => one.status === "rejected");
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Names the publish of a will, the same for each attempt, since the node that publishes a will may time out, or be killed before it notes the success. */
+/** Names the publish of a will. Each attempt uses the same name, because a node may time out, or be killed before it records the success. */
 function nameOfWill({ id, epoch, detachedAt }: StoredSession): WillName {
   return { session: { id }, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
 }

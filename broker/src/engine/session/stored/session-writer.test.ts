@@ -7,7 +7,7 @@ import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { defaultEngineLimits } from "../../limits.ts";
 import { SessionWriter } from "./session-writer.ts";
 
-it("resolves the wait for a session that the store refused once the session is written under its new epoch", async () => {
+it("resolves the promise for a session that the store refused once the session is written under its new epoch", async () => {
   const clock = new VirtualClock();
   const session = { state: stateOf(1), written: () => undefined };
   const writer = new SessionWriter({

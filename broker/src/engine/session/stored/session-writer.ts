@@ -41,7 +41,7 @@ export class SessionWriter {
   readonly #parts: SessionWriterParts;
   readonly #trouble: ReportedTrouble;
   #dirty = new Map<Written, Deferred<void> | undefined>();
-  /** Promises for sessions that the store refused. The next write resolves them, which follows once the session has been read again. */
+  /** Promises for sessions that the store refused. Each resolves with the next write of its session, after the session was read again. */
   readonly #refused = new WeakMap<Written, Deferred<void>>();
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
@@ -49,8 +49,9 @@ export class SessionWriter {
   #notBefore = 0;
   /** Never rejects. */
   #writing: Promise<void> | undefined;
-  /** Sessions of the current page that will be saved, and those that the store is saving. */
+  /** Sessions of the current page that will be saved. */
   #encoded = new Set<Written>();
+  /** Sessions that the store is saving now. */
   #saved = new Set<Written>();
 
   constructor(parts: SessionWriterParts) {
@@ -97,7 +98,7 @@ export class SessionWriter {
   }
 
   #writeAfter(delayMs: number): void {
-    if (this.#writing !== undefined) return; // its end calls this again
+    if (this.#writing !== undefined) return; // The end of that write calls this again.
     const { clock } = this.#parts;
     const now = clock.monotonic();
     const at = Math.max(now + delayMs, this.#notBefore);
@@ -105,7 +106,7 @@ export class SessionWriter {
     this.#cancelTimer?.();
     this.#dueAt = at;
     this.#cancelTimer = clock.after(at - now, () => {
-      this.#dueAt = Number.POSITIVE_INFINITY; // even if nothing is left to write
+      this.#dueAt = Number.POSITIVE_INFINITY; // Even if nothing is left to write.
       if (this.#dirty.size > 0 && this.#writing === undefined)
         this.#begin().catch((error: unknown) => this.#trouble.failed(error));
     });

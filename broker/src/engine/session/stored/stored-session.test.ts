@@ -37,7 +37,7 @@ async function publish(qos: 1 | 2): Promise<void> {
   await engine.clock.settle();
 }
 
-it("delivers QoS 2 after another session has disconnected before the last change of that session was written", async () => {
+it("delivers an event of QoS 2 after another session disconnected with a change that was not written yet", async () => {
   const leaving = new RecordingPeer();
   const attachment = await attach("leaving", leaving, { qos: 1 });
   await publish(1);

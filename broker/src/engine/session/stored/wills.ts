@@ -24,13 +24,13 @@ export interface WillsParts {
   readonly extensionPrefix: string;
 }
 
-/** Names the publish of a will, which may time out and be repeated. */
+/** Names the publish of a will, so that a repeat after a timeout publishes nothing twice. */
 export type WillName = Required<Pick<PublishCall, "key" | "session">>;
 
 /** Most characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
-/** Publishes wills, with the rights of their clients. Failures go to the log, since the clients are gone. */
+/** Publishes wills, with the rights of their clients. Failures go to the log, because the clients are gone. */
 export class Wills {
   readonly #parts: WillsParts;
 

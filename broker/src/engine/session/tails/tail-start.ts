@@ -25,7 +25,7 @@ const last = "OFFSET_LAST";
 const blockPlace = /^@(0|[1-9]\d{0,9})$/;
 
 /**
- * Replaces a time by its place, for which it asks the chain; that may take long, or never end. Returns any other order as it is.
+ * Replaces a time by its place. It asks the chain for the place, which may take long or never end. Returns any other order as it is.
  * @throws BrokerError 200001, 200205.
  */
 export async function withPlace<Order extends Named>(group: Group, order: Order, signal: AbortSignal): Promise<Order> {
@@ -71,18 +71,18 @@ async function resume(find: Find, group: Group, id: string): Promise<Start> {
     return await begin(find, id);
   } catch (error) {
     if (!isBrokerError(error, "eventNotExist") && !isBrokerError(error, "eventBeyondHead")) throw error;
-    return takenBack(group, parseEventId(id).blockNumber);
+    return belowRollbacks(group, parseEventId(id).blockNumber);
   }
 }
 
 async function afterBlock(group: Group, block: number): Promise<Start> {
   const head = await group.findHead();
-  if (block > (head?.blockNumber ?? 0)) return takenBack(group, block);
+  if (block > (head?.blockNumber ?? 0)) return belowRollbacks(group, block);
   return startAt({ position: endOfBlock(block), generation: head?.generation ?? 0 });
 }
 
-/** Begins below any rollback that can have removed the block of an event that was final: all events before that are still on the chain. */
-async function takenBack(group: Group, block: number): Promise<Start> {
+/** Begins below every rollback that can have removed a block that was final: all events before that are still on the chain. */
+async function belowRollbacks(group: Group, block: number): Promise<Start> {
   const head = await group.findHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;
   const position = lowest < 0 ? positionZero : endOfBlock(lowest);

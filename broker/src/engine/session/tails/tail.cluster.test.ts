@@ -98,7 +98,7 @@ it("a tail reports whether its node can reach the database", async () => {
   expect(stuck()).toEqual([false, false, false]);
 });
 
-it("the tail of a killed node is forgotten", async () => {
+it("the store forgets the tail of a killed node", async () => {
   await tail(1);
   expect(await countSessions()).toBe(1);
   cluster.kill(1);

@@ -40,7 +40,7 @@ export class Tails {
         protocol: "Tail",
         key: randomness.uuid(),
         isClean: true,
-        windowMax: 1, // nothing is acknowledged, so nothing is in the window
+        windowMax: 1, // Nothing is acknowledged, so nothing is in the window.
         will: undefined,
         expiryMs: 0,
         onConnected: ({ session }) => {
