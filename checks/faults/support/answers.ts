@@ -10,7 +10,7 @@ export interface Answers {
   readonly replay: readonly string[];
 }
 
-/** Publishes events one by one, in batches, large, binary and with extensions. Leaves closed, reopened and empty topics. Returns the eventIds. */
+/** Publishes events of many kinds, one by one and many at once. Leaves closed, reopened and empty topics. Returns the eventIds. */
 export async function fill(client: Client): Promise<readonly string[]> {
   for (let index = 0; index < 15; index += 1) await client.open(`r/${index}`);
   const publishes = Array.from({ length: 360 }, (_, index) =>

@@ -10,13 +10,13 @@ export interface NodeCall {
   readonly params: readonly unknown[];
 }
 
-/** One HTTP request on its way to the node. */
+/** One HTTP request on its way to the chain node. */
 export interface Passage {
   readonly calls: readonly NodeCall[];
   readonly response: ServerResponse;
   /** Forwards the request to the node and returns the answer. */
   forward(): Promise<Buffer>;
-  /** Sends another request to the node. @throws Error with the node's error. */
+  /** Sends a request of its own to the node. @throws Error with the node's error. */
   ask(method: string, params: readonly unknown[]): Promise<unknown>;
 }
 
@@ -26,7 +26,7 @@ export type Treatment = (passage: Passage) => void | Promise<void>;
 /** Forwards the request and its answer. */
 export const pass: Treatment = async (passage) => void passage.response.end(await passage.forward());
 
-/** A server between a broker and its node that can inject faults. It keeps its port while the node is away. */
+/** An HTTP proxy between a broker and its chain node, which can inject faults. It keeps its port while the chain node is down. */
 export class ChainProxy implements AsyncDisposable {
   /** Number of requests by method. */
   readonly counts = new Map<string, number>();
@@ -61,9 +61,9 @@ export class ChainProxy implements AsyncDisposable {
     this.#target = target;
   }
 
-  /** Accepts connections again on the same port. */
+  /** Accepts connections. After `refuse`, uses the same port again. */
   async listen(): Promise<void> {
-    const server = createServer((message, response) => void this.#take(message, response));
+    const server = createServer((message, response) => void this.#handle(message, response));
     server.keepAliveTimeout = 60_000;
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
@@ -72,7 +72,7 @@ export class ChainProxy implements AsyncDisposable {
     });
     server.listen(this.#port, "127.0.0.1");
     await once(server, "listening");
-    this.#port = (server.address() as AddressInfo).port; // It listens on TCP.
+    this.#port = (server.address() as AddressInfo).port; // A TCP server.
     this.#server = server;
   }
 
@@ -90,7 +90,7 @@ export class ChainProxy implements AsyncDisposable {
     await this.#agent.destroy();
   }
 
-  async #take(message: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const chunks: Buffer[] = [];
       for await (const chunk of message) chunks.push(chunk as Buffer); // Without an encoding, chunks are buffers.
@@ -106,7 +106,7 @@ export class ChainProxy implements AsyncDisposable {
         ask: (method, params) => this.#ask(method, params),
       });
     } catch {
-      // The node is away: reset this connection too.
+      // The node is down: reset the broker's connection too.
       response.socket?.resetAndDestroy();
     }
   }

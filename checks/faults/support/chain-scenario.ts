@@ -17,11 +17,11 @@ import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll 
 export interface ChainScenarioOptions {
   /** Fields of the broker's group. */
   readonly group?: Partial<Omit<ChainGroup, "id" | "endpoints" | "privateKey">>;
-  /** Flags of the node. */
+  /** Command-line flags of anvil. */
   readonly anvilArgs?: readonly string[];
 }
 
-interface ScenarioOptions {
+interface ScenarioParts {
   readonly folder: TempFolder;
   readonly state: AnvilState;
   readonly anvil: Anvil;
@@ -31,14 +31,14 @@ interface ScenarioOptions {
 
 const topics = ["f/a", "f/b"];
 const blockTimeS = 0.5;
-/** Short times, so that a scenario reaches what happens after them. */
+/** Shorter than the defaults, so that a scenario soon reaches timeouts and replacement transactions. */
 const quick = { publishTimeoutMs: 6000, feeBumpAfterMs: 3000, pollMs: 100 };
 const recoverMs = 60_000;
 const quietMs = 3000;
-/** Codes that publishes may return during a chain fault: transaction failed, chain unreachable, too many publishes wait. */
-const honestCodes = [200_202, 200_205, 200_300];
+/** Codes that publishes may return during a chain fault: transaction failed, chain unreachable, busy. */
+const expectedCodes = [200_202, 200_205, 200_300];
 
-/** A broker on an anvil behind a proxy, with several publishers and a subscription to all topics. */
+/** A broker that reaches anvil through a proxy, with several publishers and a subscription to all topics. */
 export class ChainScenario implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
   readonly proxy: ChainProxy;
@@ -49,7 +49,7 @@ export class ChainScenario implements AsyncDisposable {
   #anvil: Anvil;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
-  private constructor(options: ChainScenarioOptions, parts: ScenarioOptions) {
+  private constructor(options: ChainScenarioOptions, parts: ScenarioParts) {
     this.#options = options;
     this.#folder = parts.folder;
     this.#state = parts.state;
@@ -58,7 +58,7 @@ export class ChainScenario implements AsyncDisposable {
     this.receiver = parts.receiver;
   }
 
-  /** Starts all and waits until events are published. */
+  /** Starts everything and waits until events are published. */
   static async start(options: ChainScenarioOptions = {}): Promise<ChainScenario> {
     const scenario = await ChainScenario.prepare(options);
     try {
@@ -85,14 +85,14 @@ export class ChainScenario implements AsyncDisposable {
   }
 
   get broker(): BrokerProcess {
-    return this.#parts.broker;
+    return this.#live.broker;
   }
 
   get client(): Client {
-    return this.#parts.client;
+    return this.#live.client;
   }
 
-  /** Starts the broker on the scenario's data; it may not be ready yet. */
+  /** Starts the broker on the scenario's data folder. The broker may not be ready yet. */
   async startBroker(): Promise<void> {
     const group = { id: "1", endpoints: [this.proxy.url], privateKey: devKey(0), ...quick, ...this.#options.group };
     const env = { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn", STELE_SHUTDOWN_DEADLINE_MS: "5000" };
@@ -100,9 +100,9 @@ export class ChainScenario implements AsyncDisposable {
     this.#running = { broker, client: new Client(broker.url) };
   }
 
-  /** Restarts the broker without its store, and so without its subscriptions. The receiver clears its record. */
+  /** Restarts the broker without its store, which alone knew the subscriptions. Then subscribes again, with an empty record of callbacks. */
   async restartWithoutStore(): Promise<void> {
-    const { broker, client } = this.#parts;
+    const { broker, client } = this.#live;
     await client[Symbol.asyncDispose]();
     expect((await broker.stop()).code).toBe(0);
     removeStore(this.#dataDir);
@@ -116,7 +116,7 @@ export class ChainScenario implements AsyncDisposable {
     return join(this.#folder.path, "data");
   }
 
-  /** Opens the topics, subscribes to all, starts the load, and waits until 20 events are acknowledged. */
+  /** Opens the topics, subscribes to all of them, starts the load, and waits until 20 events are acknowledged. */
   async publish(): Promise<void> {
     await until("the broker is ready", () => this.client.isReady());
     for (const topic of topics) await this.client.open(topic);
@@ -142,7 +142,7 @@ export class ChainScenario implements AsyncDisposable {
     await until(`${count} more refused`, () => this.load.refusals.length >= before + count, { timeoutMs: recoverMs });
   }
 
-  /** Stops the chain's node cleanly: it keeps its state. */
+  /** Stops anvil cleanly, so that it saves the chain's state. */
   async stopChain(): Promise<void> {
     await this.#anvil.stop();
   }
@@ -153,15 +153,17 @@ export class ChainScenario implements AsyncDisposable {
   }
 
   /**
-   * Ends the fault and checks that publishing resumes by itself, that the chain has every acknowledged event once under its eventId and no
-   * refused one, and that the subscription received all events in order.
+   * Ends the fault and checks that
+   * - publishing resumes by itself;
+   * - the chain has every acknowledged event once, under its eventId, and no refused event;
+   * - the subscription received all events in order.
    */
   async expectRecovered(): Promise<readonly EventBody[]> {
     this.proxy.treat(pass);
     await this.untilAcknowledged(20);
     await this.load.stop();
     await this.#untilQuiet();
-    expect([...new Set(this.load.refused.values())].filter((code) => !honestCodes.includes(code))).toEqual([]);
+    expect([...new Set(this.load.refused.values())].filter((code) => !expectedCodes.includes(code))).toEqual([]);
     const events = await replayAll(this.client);
     await expectGaplessSequences(this.client, events);
     expectHoldsWhatWasSent(events, this.load);
@@ -185,12 +187,12 @@ export class ChainScenario implements AsyncDisposable {
     this.#folder[Symbol.dispose]();
   }
 
-  get #parts(): { readonly broker: BrokerProcess; readonly client: Client } {
+  get #live(): { readonly broker: BrokerProcess; readonly client: Client } {
     if (this.#running === undefined) throw new Error("the broker is not started");
     return this.#running;
   }
 
-  /** Waits until the node's pool is empty and the chain got no event for a while. By then every TIMEOUT is decided. */
+  /** Waits until anvil's pool is empty and no event has come for a while. By then the chain has decided every publish that returned TIMEOUT. */
   async #untilQuiet(): Promise<void> {
     let block: unknown;
     let count = -1;

@@ -40,7 +40,7 @@ export function sometimes(share: number, { treatment, random }: { treatment: Tre
   return (passage) => (random.fraction() < share ? treatment(passage) : pass(passage));
 }
 
-/** Applies a treatment by method. */
+/** Applies the treatment of the request's method. Passes requests of other methods. */
 export function treatMethods(treatments: Readonly<Record<string, Treatment>>): Treatment {
   return (passage) => (treatments[passage.calls[0]?.method ?? ""] ?? pass)(passage);
 }

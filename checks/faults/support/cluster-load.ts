@@ -17,22 +17,23 @@ export interface ClusterLoadOptions {
 /** Request timeout in milliseconds. Without it, all publishers would soon wait for a frozen node. */
 const patienceMs = 6000;
 
-interface Entrance {
+/** A node, as publishers see it. */
+interface Target {
   readonly http: HttpClient;
   readonly doors: readonly Door[];
 }
 
 /**
- * Publishers that send one event after another, each to a random node. After a failure or a broken connection, a publisher sends the event
- * once more to another node, with another content.
+ * Publishers that send one event after another, every event to a random node. If that fails, a publisher makes a second try at another node, with
+ * another content.
  */
 export class ClusterLoad extends PublishRecord {
-  /** Reasons of the second tries that failed too. */
+  /** Why second tries failed. */
   readonly failures: string[] = [];
   /** Number of second tries. */
   retries = 0;
   readonly #options: ClusterLoadOptions;
-  #entrances: readonly Entrance[] = [];
+  #targets: readonly Target[] = [];
   #running: PublisherRun | undefined;
 
   constructor(options: ClusterLoadOptions) {
@@ -42,7 +43,7 @@ export class ClusterLoad extends PublishRecord {
 
   start(): void {
     const { topics, publishersPerTopic, urls } = this.#options;
-    const entrances = urls.map((url) => {
+    const targets = urls.map((url) => {
       const http = new HttpClient(url, { timeoutMs: patienceMs });
       return { http, doors: publishDoors.map((name) => openDoor(http, name)) };
     });
@@ -54,9 +55,9 @@ export class ClusterLoad extends PublishRecord {
             this.#publish(topic, isStopping),
       ),
     );
-    this.#entrances = entrances;
+    this.#targets = targets;
     this.#running = new PublisherRun(
-      entrances.map(({ http }) => http),
+      targets.map(({ http }) => http),
       publishers,
     );
   }
@@ -70,17 +71,17 @@ export class ClusterLoad extends PublishRecord {
   /** Publishes many events to one topic at once, while the publishers run. */
   async burst(topic: string, count: number): Promise<void> {
     const { random } = this.#options;
-    const tries = Array.from({ length: count }, () => this.#try(topic, random.pick(this.#entrances)));
+    const tries = Array.from({ length: count }, () => this.#try(topic, random.pick(this.#targets)));
     await Promise.all(tries);
   }
 
   async #publish(topic: string, isStopping: () => boolean): Promise<void> {
     const { random } = this.#options;
     while (!isStopping()) {
-      const first = random.pick(this.#entrances);
+      const first = random.pick(this.#targets);
       if ((await this.#try(topic, first)) === undefined) continue;
       this.retries += 1;
-      const others = this.#entrances.filter((entrance) => entrance !== first);
+      const others = this.#targets.filter((target) => target !== first);
       const problem = await this.#try(topic, random.pick(others));
       if (problem === undefined) continue;
       this.failures.push(problem);
@@ -89,7 +90,7 @@ export class ClusterLoad extends PublishRecord {
   }
 
   /** Returns the reason of a failure; undefined on success. */
-  async #try(topic: string, { doors }: Entrance): Promise<string | undefined> {
+  async #try(topic: string, { doors }: Target): Promise<string | undefined> {
     const event = this.begin(topic);
     try {
       const outcome = await this.#options.random.pick(doors).call("publish", { topic, content: event.content });

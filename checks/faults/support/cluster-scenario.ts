@@ -33,7 +33,7 @@ const recoverMs = 60_000;
 const slackMs = 500;
 const problemsShown = 10;
 
-/** Filters of the subscriptions; three of each, so that every node has several. */
+/** Filters of the subscriptions, and the topics that each matches. Each filter has three subscriptions, so that every node gets several. */
 const filters: readonly (readonly [string, (topic: string) => boolean])[] = [
   ...topics.map((own) => [own, (topic: string) => topic === own] as const),
   ["c/#", () => true],
@@ -56,7 +56,7 @@ export class ClusterScenario implements AsyncDisposable {
     this.load = new ClusterLoad({ topics, publishersPerTopic: 4, urls: nodes.map(({ url }) => url), random });
   }
 
-  /** Starts all and waits until every subscription receives events. */
+  /** Starts everything and waits until every subscription receives events. */
   static async start({ env = {}, group = {}, ...options }: ClusterOptions = {}): Promise<ClusterScenario> {
     const cluster = await Cluster.start({
       blockTimeS,
@@ -76,12 +76,12 @@ export class ClusterScenario implements AsyncDisposable {
     }
   }
 
-  /** False from `resume` to the end of `verify`. */
+  /** Whether `verify` has passed since the start or the last `resume`. */
   get isVerified(): boolean {
     return this.#isVerified;
   }
 
-  /** Resumes publishing on all nodes after `verify`. */
+  /** After `verify`: restarts stopped nodes and resumes publishing. */
   async resume(): Promise<void> {
     this.#isVerified = false;
     await this.cluster.resume();
@@ -102,7 +102,7 @@ export class ClusterScenario implements AsyncDisposable {
     return first.client;
   }
 
-  /** The indexing node of the group. */
+  /** The node that indexes the chain; undefined if no node does. */
   async findFollower(): Promise<ClusterNode | undefined> {
     const [row] = await this.cluster.database.query(
       "select address from group_leases join nodes on nodes.node_id = group_leases.node_id",
@@ -110,13 +110,13 @@ export class ClusterScenario implements AsyncDisposable {
     return this.nodes.find(({ address }) => address === row?.["address"]);
   }
 
-  /** The subscriptions of a node, from a working node's listing. */
+  /** The subscriptions that a node owns, as a working node lists them. */
   async listOf({ address }: ClusterNode): Promise<readonly WatchedSubscription[]> {
     const ids = Object.keys((await this.client.listSubscriptions())[address] ?? {});
     return this.subscriptions.filter(({ id }) => ids.includes(id));
   }
 
-  /** The node's current id in the database; undefined if it is no member. */
+  /** The node's current id in the database; undefined if the node is no member. */
   async findNodeId({ address }: ClusterNode): Promise<string | undefined> {
     const [row] = await this.cluster.database.query("select node_id from nodes where address = $1", [address]);
     return row?.["node_id"] as string | undefined; // The column is a text.
@@ -140,9 +140,9 @@ export class ClusterScenario implements AsyncDisposable {
   /** Waits until every subscription has accepted an event sent after this call. */
   async untilNotifiedOfMore(): Promise<void> {
     const since = performance.now();
-    const isReported = ({ receiver }: WatchedSubscription): boolean =>
+    const hasNewEvent = ({ receiver }: WatchedSubscription): boolean =>
       receiver.attempts.some(({ isAccepted, event }) => isAccepted && this.#sentAt(event.content) > since);
-    await until("every subscription receives a new event", () => this.subscriptions.every(isReported), {
+    await until("every subscription receives a new event", () => this.subscriptions.every(hasNewEvent), {
       timeoutMs: recoverMs,
     }).catch((error: unknown) => this.#fail(error));
   }
@@ -154,14 +154,14 @@ export class ClusterScenario implements AsyncDisposable {
       async () => {
         const listing = await this.client.listSubscriptions();
         const counts = this.#working.map(({ address }) => Object.keys(listing[address] ?? {}).length);
-        const isWhole = counts.reduce((sum, count) => sum + count, 0) === this.subscriptions.length;
-        return isWhole && Math.max(...counts) - Math.min(...counts) <= 1;
+        const isComplete = counts.reduce((sum, count) => sum + count, 0) === this.subscriptions.length;
+        return isComplete && Math.max(...counts) - Math.min(...counts) <= 1;
       },
       { timeoutMs: recoverMs },
     ).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Checks that since the last `forgiveFailures`, no publish that failed at one node failed at a second node too. */
+  /** Checks that since the last `forgiveFailures`, no second try of a publish failed. */
   expectNoFailure(): void {
     expect(this.load.failures.slice(this.#checkedFailures)).toEqual([]);
   }
@@ -175,8 +175,8 @@ export class ClusterScenario implements AsyncDisposable {
    * Checks that
    * - every acknowledged event exists;
    * - each subscription received all events in order, with repeats only during faults;
-   * - no cursor went back, and no node wrote the cursor of a subscription that it had lost;
-   * - nodes made at most `strayMax` attempts, all together, for subscriptions that they had lost.
+   * - no cursor went back, and no node wrote the cursor of a subscription that it did not own;
+   * - all nodes together made at most `strayMax` attempts for subscriptions that they did not own.
    *
    * Returns the number of repeats since the last call.
    */

@@ -2,7 +2,7 @@ import type { ClusterNode } from "../../harness/cluster-node.ts";
 import { until } from "../../harness/until.ts";
 import type { ClusterScenario } from "./cluster-scenario.ts";
 
-/** Time in which a node reports an outage or its end: the timeout of a call, and the next check after it. */
+/** A node must report an outage, and the end of an outage, within this time: the timeout of a call, and the next check after it. */
 const reportMs = 60_000;
 
 /** Waits until a node other than `isolated` indexes. */

@@ -2,7 +2,7 @@ import type { Attempt } from "../../harness/receiver.ts";
 import type { Database } from "../../harness/postgres.ts";
 
 /** A change of a subscription's owner. `at` is in milliseconds since the epoch by this machine's clock. */
-interface Taking {
+interface OwnerChange {
   readonly id: string;
   readonly at: number;
   /** The new owner; undefined if no node owns the subscription. */
@@ -10,7 +10,7 @@ interface Taking {
 }
 
 /** The time from one change of a subscription's owner to the next. */
-interface Holding {
+interface Ownership {
   readonly address: string | undefined;
   readonly from: number;
   readonly to: number;
@@ -19,7 +19,7 @@ interface Holding {
 /** Tolerance for the rounding of both clocks, in milliseconds. */
 const roundingMs = 2;
 
-/** Triggers that record each change of an owner, and the connection of each cursor write. */
+/** Triggers that record each change of an owner, and which connection wrote each cursor. */
 const bookkeeping = `
 create schema checks;
 create table checks.nodes as select node_id, address from public.nodes;
@@ -49,12 +49,12 @@ create trigger keep_node after insert or update on public.nodes for each row exe
 create trigger keep_owner after insert or update on public.subscriptions for each row execute function checks.keep_owner();
 `;
 
-/** Installs the triggers. The nodes must have created their tables. */
+/** Installs the triggers. Call this when the nodes have created their tables. */
 export async function keepBook(database: Database): Promise<void> {
   await database.query(bookkeeping);
 }
 
-/** Cursor writes that went back (allowed only after a reorganisation), or that did not come from the owner of the subscription. */
+/** Cursor writes that went back, or that did not come from the owner of the subscription. Without a replay or a reorganisation, none may go back. */
 export async function listWrongWrites(
   database: Database,
   writerOf: (port: number) => string | undefined,
@@ -67,13 +67,13 @@ export async function listWrongWrites(
     .map((row) => JSON.stringify(row));
 }
 
-/** Attempts that did not come from the owner of the subscription at that time. */
+/** Attempts of nodes that did not own the subscription at that time. */
 export async function listForeign(database: Database, attempts: readonly Attempt[]): Promise<readonly string[]> {
-  const holdings = await readHoldings(database);
+  const ownerships = await readOwnerships(database);
   const epoch = Date.now() - performance.now();
   return attempts.flatMap(({ subscriptionId, caller, receivedAt, event }) => {
     const at = epoch + receivedAt;
-    const owners = (holdings.get(subscriptionId) ?? []).filter(
+    const owners = (ownerships.get(subscriptionId) ?? []).filter(
       ({ from, to }) => at >= from - roundingMs && at <= to + roundingMs,
     );
     if (owners.some(({ address }) => address === caller)) return [];
@@ -82,25 +82,25 @@ export async function listForeign(database: Database, attempts: readonly Attempt
   });
 }
 
-async function readHoldings(database: Database): Promise<ReadonlyMap<string, readonly Holding[]>> {
+async function readOwnerships(database: Database): Promise<ReadonlyMap<string, readonly Ownership[]>> {
   const rows = await database.query(
     "select id, at, address from checks.owners left join checks.nodes on owner = node_id order by number",
   );
-  const takings = rows.map(
-    (row): Taking => ({
+  const changes = rows.map(
+    (row): OwnerChange => ({
       id: String(row["id"]),
       at: Number(row["at"]),
       address: (row["address"] as string | null) ?? undefined, // The column is a text.
     }),
   );
-  const ids = new Set(takings.map(({ id }) => id));
-  return new Map([...ids].map((own) => [own, toHoldings(takings.filter(({ id }) => id === own))]));
+  const ids = new Set(changes.map(({ id }) => id));
+  return new Map([...ids].map((own) => [own, toOwnerships(changes.filter(({ id }) => id === own))]));
 }
 
-function toHoldings(takings: readonly Taking[]): readonly Holding[] {
-  return takings.map(({ address, at }, index) => ({
+function toOwnerships(changes: readonly OwnerChange[]): readonly Ownership[] {
+  return changes.map(({ address, at }, index) => ({
     address,
     from: at,
-    to: takings[index + 1]?.at ?? Number.POSITIVE_INFINITY,
+    to: changes[index + 1]?.at ?? Number.POSITIVE_INFINITY,
   }));
 }

@@ -4,7 +4,7 @@ import { answer, filterOf, type NodeAnswer } from "./chain-treatments.ts";
 type Method = (passage: Passage, head: number) => Promise<NodeAnswer>;
 
 /**
- * Answers as a node that is `blocksBehind` blocks behind. It does not have newer blocks, its `latest` is an earlier block, a search beyond its head
+ * Answers as a chain node that is `blocksBehind` blocks behind: it has no newer blocks, its `latest` is an earlier block, a search beyond its head
  * finds nothing, and its pool is empty.
  */
 export function staleNode(blocksBehind: number): Treatment {
@@ -63,7 +63,7 @@ function callOf({ calls }: Passage): { readonly method: string; readonly params:
   return call;
 }
 
-/** The result, if it belongs to a block that the node has. */
+/** The result, if it belongs to a block that the node has; else null. */
 function withinHead(
   found: unknown,
   { head, field }: { readonly head: number; readonly field: "number" | "blockNumber" },

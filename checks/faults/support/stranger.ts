@@ -16,10 +16,10 @@ import { expect } from "vitest";
 import { devKey } from "../../harness/anvil.ts";
 import type { Client } from "../../harness/client.ts";
 
-/** The registry that a broker with the first of anvil's accounts deploys. */
+/** Address of the registry that a broker deploys with the first of anvil's accounts. */
 export const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n });
 
-/** A batch as the contract accepts it. */
+/** A batch in the form in which the contract takes it. */
 export interface RawBatch {
   readonly topic: Hex;
   readonly count: number;
@@ -27,7 +27,7 @@ export interface RawBatch {
   readonly events: Hex;
 }
 
-/** A content, or a whole event. */
+/** The content of an event without extensions, or a whole event. */
 export type RawEvent = string | { readonly content: Uint8Array; readonly extensions: readonly [string, string][] };
 
 /** Writes to the registry with its own key, without the checks of a broker. */
@@ -48,7 +48,7 @@ export class Stranger {
     await this.mined(await this.sendOpen(name));
   }
 
-  /** Sends all in one transaction. Returns its hash. */
+  /** Publishes all batches in one transaction, and waits for its block. Returns its hash. */
   async publish(...batches: readonly RawBatch[]): Promise<Hex> {
     const hash = await this.sendPublish(batches);
     await this.mined(hash);
@@ -106,7 +106,7 @@ export interface Skipped {
   readonly topicAddress: string;
 }
 
-/** Newest first. */
+/** The skipped entries of the group, newest first. */
 export async function listSkipped(client: Client): Promise<readonly Skipped[]> {
   const answer = await client.http.send({ method: "GET", path: "/admin/skippedEntries?groupId=1&limit=1000" });
   return (answer.json() as { entries: readonly Skipped[] }).entries; // Another test checks its shape.

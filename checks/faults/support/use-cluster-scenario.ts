@@ -3,8 +3,8 @@ import type { ClusterOptions } from "../../harness/cluster.ts";
 import { ClusterScenario } from "./cluster-scenario.ts";
 
 /**
- * One cluster for all tests of the enclosing describe block, one after another. Each test starts with all nodes at work, and verifies the
- * whole history. After a failed test, the next one gets a new cluster.
+ * One cluster for all tests of the enclosing describe block, one after another. Each test starts with all nodes running, and
+ * verifies the whole history. After a failed test, the next test gets a new cluster.
  */
 export function useClusterScenario(options: ClusterOptions = {}): () => Promise<ClusterScenario> {
   let scenario: ClusterScenario | undefined;
