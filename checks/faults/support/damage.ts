@@ -28,7 +28,7 @@ interface Place {
 const pageBytes = 4096;
 const flipsMax = 20;
 const rangeBytesMax = 65_536;
-/** Chance that restoring an earlier copy also removes the file's write-ahead log: somebody may forget the log, or the copy may have none. */
+/** Chance that the restore of an earlier copy also removes the file's write-ahead log. Whoever restores a file may remove its log or forget it. */
 const withoutLogChance = 0.5;
 
 /** Ways to damage one file that is not empty. */
@@ -82,18 +82,18 @@ const kindNames = Object.keys(kinds) as Kind[]; // The keys of `kinds`.
 
 const headFile = "chain.sqlite-head";
 const files = ["chain.sqlite", headFile, "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
-/** Kinds of damage that may leave an intact file of an earlier time. */
-const rollsBack: ReadonlySet<string> = new Set<Kind>([
+/** Kinds of damage that may leave an intact but older file. */
+const olderFileKinds: ReadonlySet<string> = new Set<Kind>([
   "truncated",
   "truncated to whole pages",
   "replaced by an earlier copy",
   "missing",
 ]);
 
-/** Kinds of damage that may leave an intact head file of an earlier time: it has one page. */
-const headKeptWhole: ReadonlySet<string> = new Set<Kind>(["page of an earlier copy", "replaced by an earlier copy"]);
+/** Kinds of damage that may leave an intact but older head file. The file is shorter than a page, so an earlier page is a whole earlier file. */
+const olderHeadKinds: ReadonlySet<string> = new Set<Kind>(["page of an earlier copy", "replaced by an earlier copy"]);
 
-/** Chooses what to break. */
+/** Chooses the damage at random. */
 export function chooseDamage(random: Random): Damage {
   const state = random.pick(["stopped", "killed"] as const);
   const isRebuild = random.fraction() < 0.35;
@@ -121,30 +121,32 @@ export function applyDamage(
     const path = join(folder, file);
     if (existsSync(path) && statSync(path).size > 0) kinds[kind]({ file: path, earlier: join(earlier, file), random });
   }
-  if (isRebuild) for (const end of ["", "-wal", "-shm"]) rmSync(join(folder, `store.sqlite${end}`), { force: true });
+  if (isRebuild)
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `store.sqlite${suffix}`), { force: true });
 }
 
 /**
- * Losses that no broker can notice (docs/security.md, "What damage does"): chain, head file and store are all from one earlier time, or all gone.
- * While one of the three is intact, the broker refuses the others. A store that is lost or from an earlier time has lost its subscriptions.
+ * The losses that this damage excuses. No broker can notice that chain, head file and store are all from one earlier time, or all gone
+ * (docs/security.md, "What damage does"). If one of the three is intact, the broker refuses to start with the others. A store that is gone or older
+ * may lack subscriptions.
  */
 export function excusesOf({ hits, isRebuild }: Damage): Excuses {
   const ofChain = hits.filter(({ file }) => isOfChain(file) && file !== headFile);
   const ofStore = hits.filter(({ file }) => !isOfChain(file));
   const ofHead = hits.filter(({ file }) => file === headFile);
-  const isStoreBack = isRebuild || ofStore.some((hit) => isLog(hit.file) || isBack(hit));
-  const isChainBack = ofChain.some(isBack);
+  const mayStoreBeOlder = isRebuild || ofStore.some((hit) => isLog(hit.file) || mayBeOlder(hit));
+  const mayChainBeOlder = ofChain.some(mayBeOlder);
   return {
-    mayBeEarlier: isChainBack && isStoreBack && ofHead.some(({ kind }) => headKeptWhole.has(kind)),
-    mayBeginAnew: isChainBack && isRebuild && ofHead.some(({ kind }) => kind === "missing"),
-    mayForgetSubscriptions: isStoreBack,
+    mayBeEarlier: mayChainBeOlder && mayStoreBeOlder && ofHead.some(({ kind }) => olderHeadKinds.has(kind)),
+    mayBeginAnew: mayChainBeOlder && isRebuild && ofHead.some(({ kind }) => kind === "missing"),
+    mayForgetSubscriptions: mayStoreBeOlder,
     isChainHit: ofChain.length > 0,
     mayLoseBoth: ofChain.length * ofStore.length > 0,
   };
 }
 
-function isBack({ kind }: Hit): boolean {
-  return rollsBack.has(kind);
+function mayBeOlder({ kind }: Hit): boolean {
+  return olderFileKinds.has(kind);
 }
 
 export function describeDamage({ state, hits, isRebuild }: Damage): string {

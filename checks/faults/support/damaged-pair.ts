@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Random } from "../../harness/random.ts";
 
-/** Small tables of the index, each with a column under a checksum. Damage there makes the next start empty the index. */
+/** Small tables of the index, each with a column that a checksum covers. If it is damaged, the next start empties the index. */
 const smallRows = [
   ["groups", "generation"],
   ["groups", "batch_count"],
@@ -11,12 +11,12 @@ const smallRows = [
   ["retained", "sequence"],
 ] as const;
 
-/** Changes one small row of the index, and a byte of one transaction in the chain. Only the index still has the events of that transaction. */
+/** Changes a row of a small table of the index, and a byte of one transaction in the chain. Only the index still has the events of that transaction. */
 export function damageRowAndBlock(folder: string, random: Random): void {
   const [table, column] = random.pick(smallRows);
   changeRow(join(folder, "store.sqlite"), `update ${table} set ${column} = ${column} + 1`);
-  const [count, at] = [random.fraction(), random.fraction()];
-  changeRow(join(folder, "chain.sqlite"), flipByte(count, at));
+  const [share, within] = [random.fraction(), random.fraction()];
+  changeRow(join(folder, "chain.sqlite"), flipByte(share, within));
 }
 
 /** Runs a statement on a file that no broker has open. */

@@ -16,7 +16,7 @@ export interface FilledFolder extends Disposable {
 
 export const damageTopics = ["damage/a", "damage/b", "damage/c"];
 
-/** Publishes `count` events, one by one and many at once, and stops. */
+/** Publishes `count` events, one by one and many at once, and stops the broker. */
 export async function fillFolder(count: number): Promise<FilledFolder> {
   const folder = createTempFolder();
   await using broker = await startBroker({ dataDir: folder.path });
@@ -53,9 +53,9 @@ export function chainOf(folder: TempFolder): string {
   return join(folder.path, "chain.sqlite");
 }
 
-/** Deletes the store, so that the next start builds it anew from the chain. */
+/** Deletes the store, so that the next start rebuilds it from the chain. */
 export function deleteStore(folder: TempFolder): void {
-  for (const end of ["", "-wal", "-shm"]) rmSync(storeOf(folder) + end, { force: true });
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(storeOf(folder) + suffix, { force: true });
 }
 
 /** Changes a file in place. */

@@ -8,7 +8,7 @@ import { expectDelivered, expectProven, expectReady, findHeld, type Held, NotRea
 import { expectSessions } from "./promised-session.ts";
 import { placeOf } from "./replay.ts";
 
-/** How a start on a folder after a fault ended. */
+/** The result of starting a broker on a data folder after a fault. */
 export type Verdict =
   /** Everything is there, and the log names no damage. */
   | "no effect"
@@ -24,25 +24,25 @@ export type Verdict =
   | "earlier"
   /** The broker began a new chain and logged it. The fault excuses that. */
   | "anew"
-  /** The broker gives everything but proofs. Its answer and health say that the chain is damaged. */
+  /** Everything is there except some proofs. The refusal and health say that the chain is damaged. */
   | "unproven"
   /** Something that must never happen. */
   | `wrong: ${string}`;
 
 export interface Judged {
   readonly verdict: Verdict;
-  /** What the broker said, for the report. */
+  /** The broker's message or log, for the report. */
   readonly said: string;
 }
 
-/** What a fault excuses. */
+/** The losses that a fault excuses. */
 export interface Excuses {
   /** The end of the chain may be missing: chain, head file and store are all from an earlier time. */
   readonly mayBeEarlier: boolean;
   /** The chain may begin anew: chain, head file and store are all gone. */
   readonly mayBeginAnew: boolean;
   readonly mayForgetSubscriptions: boolean;
-  /** Blocks may be damaged in the chain. */
+  /** Blocks of the chain may be damaged. */
   readonly isChainHit: boolean;
   /** Events may be damaged in the store and the chain at once. */
   readonly mayLoseBoth: boolean;
@@ -61,10 +61,10 @@ const endTimeoutMs = 2_000;
 const subject = /(chain|store)\.sqlite|signer\.key|the chain's file|subscription [0-9a-f-]{36}/;
 /** Paths of folders, whose names may contain any word. */
 const folder = /\/\S*\//g;
-/** What to do: each message must say it, outside of paths. */
+/** What to do: each message must name a remedy, outside of paths. */
 const remedy = /(restore|delete|move|start again|check|unsubscribe)/i;
 
-/** Starts a broker on the folder, asks it everything, and says how it ended. */
+/** Starts a broker on the folder, and compares all its answers with what it had promised. */
 export async function judge(dataDir: string, promised: Promised, excuses = noExcuses): Promise<Judged> {
   const before = digestOf(dataDir);
   const log: LogLine[] = [];
@@ -96,16 +96,16 @@ interface Running {
   readonly log: readonly LogLine[];
 }
 
-/** Reads the events first: on an earlier chain, newly published events may take the identifiers of lost ones. */
+/** Reads the acknowledged events first: on an earlier chain, an event that this check publishes may get the eventId of a lost one. */
 async function readEverything(running: Running, promised: Promised, excuses: Excuses): Promise<Judged> {
   await expectReady(running.client);
   const held = await findHeld(running.client, promised.events);
-  const judged = await readAll(running.client, promised, { held, excuses });
+  const judged = await judgeEvents(running.client, promised, { held, excuses });
   if (judged.verdict !== "anew") await readSessions(running, promised, { found: held.found, excuses });
   return judged;
 }
 
-/** Checks the sessions, after everything else is read. The broker may drop a damaged session if it logs that. */
+/** Checks the sessions, after everything else. The broker may drop a damaged session if it logs that. */
 async function readSessions(
   { client, broker, log }: Running,
   { retained, sent, topics }: Promised,
@@ -123,7 +123,7 @@ async function readSessions(
   });
 }
 
-async function readAll(
+async function judgeEvents(
   client: Client,
   promised: Promised,
   { held, excuses }: { readonly held: Held; readonly excuses: Excuses },
@@ -143,14 +143,15 @@ async function readAll(
   return { verdict: isEarlier ? "earlier" : "no effect", said: "" };
 }
 
-/** The index has everything, but the damaged chain cannot prove it. The answer must name the damage, and health the file and a remedy. */
+/** The index has everything, but the broker refuses a proof. The refusal must name the damage of the chain, and health the file and a remedy. */
 function judgeUnproven(
   said: string,
   { excuses, warnings }: { readonly excuses: Excuses; readonly warnings: readonly (string | undefined)[] },
 ): Judged {
-  if (!excuses.isChainHit || !/damaged/.test(said)) return { verdict: "wrong: no proof, and not for damage", said };
+  if (!excuses.isChainHit || !/damaged/.test(said))
+    return { verdict: "wrong: a proof was refused for another reason than a damaged chain", said };
   const isWarned = warnings.some((text = "") => subject.test(text) && remedy.test(text.replaceAll(folder, "")));
-  return { verdict: isWarned ? "unproven" : "wrong: no proof, and health says nothing", said };
+  return { verdict: isWarned ? "unproven" : "wrong: a proof was refused, and health names no file or no remedy", said };
 }
 
 async function topicsOf(client: Client, topics: readonly string[]): Promise<readonly string[]> {
@@ -158,7 +159,7 @@ async function topicsOf(client: Client, topics: readonly string[]): Promise<read
   return topics.filter((_, index) => are[index]);
 }
 
-/** Checks that the fault excuses lost events, and that every lost event is in a later block than all events that are left. */
+/** Checks that the fault excuses missing events, and that every missing event is in a later block than all events that are left. */
 function expectEarlier({ found, missing }: Held, { mayBeEarlier }: Excuses): void {
   const first = Math.min(...blocksOf(missing));
   if (!mayBeEarlier) throw new Wrong(`acknowledged events are missing from block ${first} on: ${missing.length}`);
@@ -210,10 +211,10 @@ function judgeRefusal(
 }
 
 function judgeMessage(verdict: "refused" | "ended" | "not ready", said: string): Judged {
-  if (!subject.test(said)) return { verdict: `wrong: ${verdict} without a file`, said };
+  if (!subject.test(said)) return { verdict: `wrong: ${verdict}, and the message names no file or subscription`, said };
   return remedy.test(said.replaceAll(folder, ""))
     ? { verdict, said }
-    : { verdict: `wrong: ${verdict} without a remedy`, said };
+    : { verdict: `wrong: ${verdict}, and the message names no remedy`, said };
 }
 
 function judgeLog(judged: Judged, log: readonly LogLine[]): Judged {

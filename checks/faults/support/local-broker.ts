@@ -3,11 +3,11 @@ import { createLogger, loadConfig, type RunningServer, startServer } from "@stel
 /** A line of the broker's log. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
-/** A broker in this process. Its start takes a third of the time of a separate process. */
+/** A broker in this process. It starts in a third of the time that a separate process takes. */
 export interface LocalBroker extends AsyncDisposable {
   readonly url: string;
   readonly mqttPort: number;
-  /** Resolves when the broker cannot continue. The real process would then stop and exit with this error's message. */
+  /** Resolves when the broker cannot continue. The real process would then print this error's message and exit. */
   readonly failure: Promise<Error>;
   stop(): Promise<void>;
 }
@@ -19,7 +19,7 @@ export interface LocalBrokerOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** As many bytes as a few blocks change, so that the broker also writes the tables of the chain's state and of its log index. */
+/** A few blocks change this many bytes, so that the broker soon sorts them into the tables of the chain's state and of its log index. */
 export const unsavedBytesMax = 4_096;
 const startTimeoutMs = 30_000;
 const env = {

@@ -17,7 +17,7 @@ export interface PromisedFolder extends Disposable {
   path(state: FolderState): string;
 }
 
-/** After an early clean stop; after a clean stop or a kill that followed the last event. */
+/** `earlier`: after a clean stop in the middle. `stopped`, `killed`: after a clean stop or a kill that followed the last event. */
 export type FolderState = "earlier" | "stopped" | "killed";
 
 const earlyTopics = ["damage/a", "damage/b", "damage/c"];
@@ -25,18 +25,18 @@ const earlyTopics = ["damage/a", "damage/b", "damage/c"];
 const lateTopic = "damage/late";
 const topics = [...earlyTopics, lateTopic];
 
-/** Publishes `count` events in two runs, one by one and many at once; with `isDropped`, a third run drops the store's copies of them. */
+/** Publishes `count` events in two runs, one by one and many at once. With `isDropped`, a third run drops the copies of the events in the store. */
 export async function fillPromisedFolder(count: number, { isDropped = false } = {}): Promise<PromisedFolder> {
   const root = createTempFolder();
   const path = (state: FolderState | "data"): string => join(root.path, state);
   const filling = new Filling();
   await filling.begin(path("data"), count / 2);
-  keep(path("data"), path("earlier"));
-  // The files of an idle broker are those that a kill would leave.
-  const onFilled = (): void => keep(path("data"), path("killed"));
+  saveCopy(path("data"), path("earlier"));
+  // A kill of an idle broker would leave the same files.
+  const onFilled = (): void => saveCopy(path("data"), path("killed"));
   await filling.goOn(path("data"), { count, onFilled: isDropped ? () => {} : onFilled });
   if (isDropped) await filling.drop(path("data"), onFilled);
-  keep(path("data"), path("stopped"));
+  saveCopy(path("data"), path("stopped"));
   const copy = (state: FolderState): TempFolder => {
     const folder = createTempFolder();
     cpSync(path(state), folder.path, { recursive: true });
@@ -45,7 +45,7 @@ export async function fillPromisedFolder(count: number, { isDropped = false } = 
   return { promised: filling.promised(), copy, path, [Symbol.dispose]: () => root[Symbol.dispose]() };
 }
 
-function keep(from: string, to: string): void {
+function saveCopy(from: string, to: string): void {
   mkdirSync(to);
   for (const name of readdirSync(from)) if (!/^lock|-lock/.test(name)) cpSync(join(from, name), join(to, name));
 }

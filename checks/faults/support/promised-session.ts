@@ -3,7 +3,7 @@ import { until } from "../../harness/until.ts";
 import type { Acknowledged } from "./acknowledged.ts";
 import { Wrong } from "./reading.ts";
 
-/** Clients that keep their sessions: one with a filter, one that is the only member of a share. */
+/** Clients that keep their sessions: one subscribes to a filter, the other is the only member of a share. */
 const sessions = [
   { clientId: "damage-session", filter: "damage/#" },
   { clientId: "damage-member", filter: "$share/damage/damage/#" },
@@ -25,7 +25,7 @@ export async function leaveSessions(port: number): Promise<void> {
 }
 
 export interface SessionsExpected {
-  /** Events that each session has to receive. */
+  /** Events that each session must receive. */
   readonly held: readonly Acknowledged[];
   /** Topic by content, of all events that may arrive. */
   readonly topicOf: ReadonlyMap<string, string>;
@@ -37,7 +37,7 @@ export interface SessionsExpected {
   readonly expectReady: () => Promise<void>;
 }
 
-/** Reconnects as each client. The session must have every event, or its loss be excused. @throws Wrong. */
+/** Reconnects as each client. @throws Wrong if a session lacks an event, or is gone without an excuse. */
 export async function expectSessions(port: number, expected: SessionsExpected): Promise<void> {
   for (const { clientId } of sessions) await expectSession(port, clientId, expected);
   if (expected.retained !== undefined) await expectRetained(port, expected.retained, expected);
@@ -95,7 +95,7 @@ interface ConnectOptions {
   readonly received?: Received[];
 }
 
-/** Listens before it connects, because the broker sends the session's messages right after its CONNACK. */
+/** Listens for messages before it is connected, because the broker sends the session's messages right after its CONNACK. */
 async function connectClient(port: number, { clientId, isKept, received }: ConnectOptions) {
   const properties = { sessionExpiryInterval: isKept ? 1_000_000 : 0 };
   const options = { clientId, clean: !isKept, reconnectPeriod: 0, protocolVersion: 5, properties } as const;

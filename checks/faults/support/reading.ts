@@ -10,10 +10,10 @@ import { placeOf } from "./replay.ts";
 /** An answer that no fault excuses. */
 export class Wrong extends Error {}
 
-/** The broker does not deliver, is not ready, and says why. */
+/** The broker is not ready, and says why. */
 export class NotReady extends Error {}
 
-/** What getEvent said of each acknowledged event. */
+/** The acknowledged events, sorted by what getEvent answered. */
 export interface Held {
   readonly found: readonly Acknowledged[];
   /** The broker says that the event does not exist. */
@@ -22,20 +22,21 @@ export interface Held {
   readonly damaged: readonly Acknowledged[];
 }
 
+/** The topic or the event does not exist, or the event is beyond the end of the chain. */
 const missingCodes: ReadonlySet<number> = new Set([100_101, 100_303, 100_304]);
 const indexDamaged = 200_208;
 const proofRefused: ReadonlySet<number> = new Set([200_206, indexDamaged]);
-const lanes = 16;
+const callsAtOnce = 16;
 const proofsMax = 8;
 
-/** Asks for every acknowledged event. @throws Wrong if an answer has another content. */
+/** Asks for every acknowledged event. @throws Wrong if an answer has another topic or content. */
 export async function findHeld(client: Client, events: readonly Acknowledged[]): Promise<Held> {
   const held = { found: [] as Acknowledged[], missing: [] as Acknowledged[], damaged: [] as Acknowledged[] };
   const queue = events.values();
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (const event of queue) held[await askFor(client, event)].push(event);
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: callsAtOnce }, worker));
   return held;
 }
 
@@ -62,8 +63,8 @@ function decoded(content: string): string {
 }
 
 /**
- * Publishes to every topic. Reads the events that the broker delivers to a new subscription from the first event on, and to the subscription made before
- * the fault. Compares both with the acknowledged events, and with each other.
+ * Publishes to every topic. Then checks what two subscriptions receive: a new one from the first event on, and the one made before the fault.
+ * Both must agree with the acknowledged events, and with each other.
  * @throws Wrong; NotReady as soon as the broker is not ready.
  */
 export async function expectDelivered(client: Client, promised: Promised, options: DeliveryOptions): Promise<void> {
@@ -96,11 +97,11 @@ export async function expectDelivered(client: Client, promised: Promised, option
 }
 
 export interface DeliveryOptions {
-  /** Topics that have to exist. */
+  /** Topics that must exist. */
   readonly topics: readonly string[];
-  /** Events that have to be delivered. */
+  /** Events that must arrive. */
   readonly held: readonly Acknowledged[];
-  /** Whether the store, which alone knows the subscriptions, was lost. */
+  /** Whether the fault hit the store, which alone knows the subscriptions. */
   readonly mayForgetSubscriptions: boolean;
 }
 
@@ -137,7 +138,7 @@ export async function expectReady(client: Client): Promise<void> {
   throw new NotReady((await client.listGroupFailures()).join("; "));
 }
 
-/** Checks that sequences of each topic are 1, 2, 3 …, that blocks never go back, and that each event was sent and comes once. */
+/** Checks that the sequences of each topic are 1, 2, 3 …, that block numbers never go back, and that each event was sent and arrives once. */
 function expectInOrder(events: readonly EventBody[], { sent }: Promised, published: readonly Acknowledged[]): void {
   const topicOf = new Map([...sent, ...published.map(({ content, topic }) => [content, topic] as const)]);
   const counts = new Map<string, number>();
@@ -164,7 +165,7 @@ function expectPromised(events: readonly EventBody[], held: readonly Acknowledge
   }
 }
 
-/** Checks that `given` are the last of all events, without a gap after those that the receiver got before the fault. */
+/** Checks that `given` are the last of all events, and that no event is missing between `delivered` and `given`. */
 function expectContinued(
   given: readonly EventBody[],
   { events, delivered }: { readonly events: readonly EventBody[]; readonly delivered: ReadonlySet<string> },
@@ -173,9 +174,8 @@ function expectContinued(
   const from = ids.indexOf(given[0]?.eventId ?? "");
   const last = ids.findLastIndex((eventId) => delivered.has(eventId));
   const isEnd = ids.slice(from).join() === given.map(({ eventId }) => eventId).join();
-  if (from < 0 || !isEnd) throw new Wrong("the subscription was not given each event once, in order, to the last");
-  if (from > last + 1)
-    throw new Wrong(`the subscription was given nothing between event ${last + 1} and event ${from}`);
+  if (from < 0 || !isEnd) throw new Wrong("the subscription did not get each event once, in order, up to the last");
+  if (from > last + 1) throw new Wrong(`the subscription got nothing between event ${last + 1} and event ${from}`);
 }
 
 /** Checks the proofs of at most `proofsMax` events. Returns the broker's messages for those that the chain cannot prove. @throws Wrong. */

@@ -22,7 +22,7 @@ export function findStalePages(earlier: string, later: string): readonly StalePa
     .map((page) => ({ number: page, of: roots.get(page) ?? "none" }));
 }
 
-/** Puts a page of the store back as it is in an earlier folder, as after a write that the disk lost. */
+/** Replaces a page of the store by the same page of an earlier folder, as if the disk had lost the write of the newer page. */
 export function putBack(
   { number }: StalePage,
   { earlier, folder }: { readonly earlier: string; readonly folder: string },

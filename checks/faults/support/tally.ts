@@ -1,4 +1,4 @@
-/** Counts outcomes, and prints how often each was. */
+/** Counts outcomes, and prints how often each occurred. */
 export class Tally {
   readonly #name: string;
   readonly #counts = new Map<string, number>();

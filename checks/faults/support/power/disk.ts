@@ -6,13 +6,13 @@ import type { Call } from "./trace.ts";
 type Change = Extract<Call, { kind: "write" | "truncate" }>;
 type Naming = Extract<Call, { kind: "create" | "unlink" | "link" | "rename" }>;
 
-/** A file, whatever its name is. */
+/** A file, which stays the same when its name changes. */
 interface File {
   readonly changes: Change[];
   readonly syncs: Call[];
 }
 
-/** A change of a folder, and the file that it concerns. */
+/** A change of the names in a folder, and the file that it concerns. */
 interface Named {
   readonly call: Naming;
   readonly file: File;
@@ -28,14 +28,14 @@ export interface Loss {
   /** The moment of the power loss, on the clock of the trace. */
   readonly at: number;
   readonly random: Random;
-  /** For controls, a disk on which syncs of a database's files make nothing durable, or one that keeps everything. */
+  /** Controls use a disk on which syncs of database files make nothing durable, or one that keeps everything. */
   readonly disk?: "honest" | "ignores syncs" | "loses nothing";
 }
 
 /**
- * What a disk may hold of a folder after a power loss, given the calls that wrote to the folder. A change of a file is durable if it began before a
- * sync of the file that has ended. A later change may be kept, dropped, torn between sectors, or leave zeros. Only a sync of the folder makes the
- * names of its files durable.
+ * What a disk may hold of a folder after a power loss, given the calls that wrote to the folder. A change of a file is durable once a
+ * sync of the file that began later has ended. Any other change may be kept, dropped, torn between sectors, or leave zeros. Only a sync of the folder
+ * makes the names of its files durable.
  */
 export class Disk {
   readonly #namings: Named[] = [];
@@ -55,12 +55,12 @@ export class Disk {
   rebuild(folder: string, { at, random, disk = "honest" }: Loss): void {
     mkdirSync(folder, { recursive: true });
     const choose = chooser(random);
-    const kept = (syncs: readonly Call[], path = ""): number => {
+    const durableUpTo = (syncs: readonly Call[], path = ""): number => {
       if (disk === "loses nothing") return at;
       return disk === "ignores syncs" && path.includes(".sqlite") ? 0 : syncedUpTo(syncs, at);
     };
-    for (const [path, file] of this.#namesAfter({ at, choose, durableAt: kept(this.#folderSyncs) })) {
-      const content = contentOf(file, { at, random, durableAt: kept(file.syncs, path) });
+    for (const [path, file] of this.#namesAfter({ at, choose, durableAt: durableUpTo(this.#folderSyncs) })) {
+      const content = contentOf(file, { at, random, durableAt: durableUpTo(file.syncs, path) });
       writeFileSync(join(folder, basename(path)), content);
     }
   }
@@ -101,7 +101,7 @@ function syncedUpTo(syncs: readonly Call[], at: number): number {
   return syncs.reduce((newest, { startedAt, endedAt }) => (endedAt <= at ? Math.max(newest, startedAt) : newest), 0);
 }
 
-/** Chooses the fate of each unsynced change of a file: the same for all, kept up to some change and lost after it, or random for each. */
+/** Returns a function that chooses the fate of the next unsynced change: the same for all, kept up to some change and lost after it, or at random. */
 function chooser(random: Random): () => Fate {
   const [fate, keptFirst] = [
     random.pick<Fate | "cut" | "mixed">(["kept", "dropped", "zeroed", "cut", "cut", "mixed", "mixed"]),

@@ -9,7 +9,7 @@ import { type Call, isComplete, parseTrace, tracedCalls } from "./trace.ts";
 
 const isInstalled = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
 
-/** Whether the tests that need strace run. Where strace is required but missing, they run and fail. */
+/** Whether the tests that need strace run. If strace is missing but required, these tests run and fail. */
 export const hasStrace = isInstalled || process.env["CHECKS_STRACE"] === "required";
 
 export const straceTitle = hasStrace ? "" : " (left out: strace is not installed)";
@@ -29,7 +29,7 @@ export class Recorder implements Disposable {
     return this.#calls;
   }
 
-  /** One run: `use` gets the broker, and ends it. @throws Error where strace is missing or may not trace. */
+  /** Runs a broker, which `use` must end. @throws Error if strace is missing or may not trace. */
   async run(use: (broker: BrokerProcess) => Promise<void>): Promise<void> {
     if (!isInstalled) throw new Error("strace is not installed: apt-get install strace");
     const folder = join(this.#root.path, `trace-${(this.#runs += 1)}`);
@@ -49,10 +49,10 @@ export class Recorder implements Disposable {
   }
 }
 
-/** io_uring is off, because strace does not see what goes through it. */
+/** io_uring is off, because strace does not see its reads and writes. */
 const env = { STELE_LOG_LEVEL: "warn", UV_USE_IO_URING: "0", STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax) };
 
-/** With -D the started process stays the broker, so that it gets the signals. With -ff each thread has its own file, so that every line is whole. */
+/** With -D, the started process becomes the broker, so that the broker gets the signals. With -ff, each thread has its own file: every line is whole. */
 function commandOf(folder: string): string {
   const form = "-ff -y -xx -s 33554432 --timestamps=unix,ns --syscall-times=ns -e signal=SIGKILL";
   return `exec strace -D --seccomp-bpf -f ${form} -e trace=${tracedCalls} -o '${join(folder, "thread")}' "$@"`;

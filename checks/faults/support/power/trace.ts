@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** A system call that changes files, makes them durable, or sends to a socket. Times are nanoseconds, see epochSeconds. */
+/** A system call that changes files, makes them durable, or sends to a socket. Times are nanoseconds from `epochSeconds` on. */
 export type Call = Readonly<{ startedAt: number; endedAt: number }> &
   (
     | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
@@ -14,7 +14,7 @@ export type Call = Readonly<{ startedAt: number; endedAt: number }> &
     | { readonly kind: "send"; readonly data: Buffer }
   );
 
-/** The system calls that strace records. Some could change a file, but `parseTrace` does not know them and throws. */
+/** The system calls that strace records. `parseTrace` does not know all of them, and throws if one that it does not know changes a file. */
 export const tracedCalls = `openat,creat,link,linkat,rename,renameat,renameat2,unlink,unlinkat,truncate,ftruncate,fallocate,\
 write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile,fsync,fdatasync,sync_file_range,sendto,sendmsg`;
 
@@ -39,11 +39,11 @@ function endOf(file: string): string {
   }
 }
 
-/** Reads what strace wrote for each thread. Paths are absolute. @throws Error for a call on a file below `root` that it does not know. */
+/** Reads what strace wrote for each thread. Paths are absolute. @throws Error if a call on a file below `root` is unknown. */
 export function parseTrace(folder: string, root: string): Call[] {
   const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "latin1").split("\n"));
   const parser = new TraceParser(root);
-  // All times have the same number of digits, so the order of the text is the order of time.
+  // All times have the same number of digits, so that sorting the text sorts the lines by time.
   for (const line of lines.toSorted()) parser.read(line);
   return parser.calls;
 }
@@ -62,7 +62,7 @@ interface Line {
 class TraceParser {
   readonly calls: Call[] = [];
   readonly #root: string;
-  /** Offset of the next `write` in its file, by descriptor. */
+  /** For each file descriptor, the offset of its next `write`. */
   readonly #offsets = new Map<number, number>();
 
   constructor(root: string) {
@@ -132,7 +132,7 @@ class TraceParser {
         this.calls.push({ ...times, kind: "rename", path: first.toString(), to: second.toString() });
         return;
       default:
-        throw new Error(`the broker changes files by ${name}, which the recorder does not know`);
+        throw new Error(`the broker changes files with ${name}, which the recorder does not know`);
     }
   }
 }
@@ -144,7 +144,7 @@ function parseLine(text: string): Line | undefined {
   return { name, args, result: Number(result), times: { startedAt, endedAt: startedAt + Number(seconds) * 1e9 } };
 }
 
-/** Times count from a minute before this module was loaded, so that they are small enough to be exact. In seconds since 1970. */
+/** Start of the trace's clock, in seconds since 1970: a minute before this module was loaded, so that times are small enough to be exact. */
 const epochSeconds = Math.floor(Date.now() / 1000) - 60;
 
 function nanoseconds(time: string): number {
