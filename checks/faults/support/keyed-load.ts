@@ -6,13 +6,13 @@ const repeatPauseMs = 50;
 /** Time without an answer after which a producer repeats its request, in milliseconds. */
 const answerMsMax = 2_000;
 
-/** A publish with its key, and the identifiers of the events with which the broker answered. */
+/** A publish with its key, and the eventIds that the broker returned for it. */
 export interface KeyedPublish {
   readonly key: string;
   readonly topic: string;
   readonly content: string;
   readonly eventIds: Set<string>;
-  /** Requests that were sent. */
+  /** Number of requests sent. */
   tries: number;
 }
 
@@ -45,20 +45,20 @@ export class KeyedLoad {
     this.#running = producers.map((topic, index) => this.#produce(topic, index % 2 === 0));
   }
 
-  /** Sends further requests to this broker, and aborts requests in progress at the former one. */
+  /** Sends further requests to this broker, and aborts the requests that the former broker has not answered. */
   async pointTo(url: string): Promise<void> {
     const last = this.#http;
     this.#http = new HttpClient(url, { timeoutMs: answerMsMax });
     await last?.[Symbol.asyncDispose]();
   }
 
-  /** Begins no new publish. Resolves when every publish has its answer. */
+  /** Begins no new publish, and waits until every publish is answered with an event. */
   async finish(): Promise<void> {
     this.#isStopping = true;
     await Promise.all(this.#running);
   }
 
-  /** Sends every request once more. */
+  /** Repeats every publish with its key, until it is answered again. */
   async repeatAll(): Promise<void> {
     for (const publish of this.publishes) await this.#untilAnswered(publish, publish.tries % 2 === 0);
   }

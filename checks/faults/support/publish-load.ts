@@ -17,7 +17,7 @@ export const refusedPauseMs = 250;
 export const publishDoors = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
 
 /**
- * Publishers that send one event after another, each to one topic through one door. The record of sent and acknowledged events spans all
+ * Publishers that send one event after another. Each publisher has one topic and one door. The record of sent and acknowledged events spans all
  * brokers that the load runs on.
  */
 export class PublishLoad extends PublishRecord {

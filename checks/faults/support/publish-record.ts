@@ -16,18 +16,18 @@ export interface AcknowledgedEvent extends SentEvent {
 
 const transactionTimeout = 200_201;
 
-/** What a client knows: the sent events, the acknowledged ones and the refused ones. */
+/** What publishers know: the sent, the acknowledged and the refused events. */
 export class PublishRecord {
   readonly sent = new Map<string, SentEvent>();
   readonly acknowledged = new Map<string, AcknowledgedEvent>();
-  /** Answers that were neither SUCCESS nor a lost connection. */
+  /** Answers other than SUCCESS, and eventIds that two publishes got. */
   readonly refusals: string[] = [];
   /** Code of each refused publish, by content. Its event was not published. */
   readonly refused = new Map<string, number>();
   /** Contents whose publish returned TIMEOUT: their events may appear or not. */
   readonly undecided = new Set<string>();
 
-  /** The next event to send. */
+  /** Creates and records the next event to send. */
   begin(topic: string, options: { readonly label?: string; readonly contentCharacters?: number } = {}): SentEvent {
     const { label = "", contentCharacters = 0 } = options;
     const content = `${label}${topic} & ${this.sent.size} `.padEnd(contentCharacters, "-");
@@ -46,7 +46,7 @@ export class PublishRecord {
       return false;
     }
     const { eventId } = result;
-    if (this.acknowledged.has(eventId)) this.refusals.push(`${eventId} belongs to two events`);
+    if (this.acknowledged.has(eventId)) this.refusals.push(`two publishes got ${eventId}`);
     this.acknowledged.set(eventId, { ...event, eventId, acknowledgedAt: performance.now() });
     return true;
   }

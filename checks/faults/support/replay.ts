@@ -26,7 +26,7 @@ export async function listTopics(client: Client): Promise<readonly string[]> {
   }
 }
 
-/** Waits until no new event has come for a while. By then the chain has all transactions of killed brokers. */
+/** Waits until no new event has come for a while. By then the chain has mined all transactions of killed brokers. */
 export async function untilSteady(client: Client): Promise<void> {
   let count = -1;
   let since = performance.now();
@@ -62,7 +62,7 @@ export function placeOf(eventId: string): { readonly sequence: number; readonly 
   return { sequence: sequence ?? Number.NaN, blockNumber: blockNumber ?? Number.NaN };
 }
 
-/** Checks that sequences of each topic are 1…n in the order of the group, n is its sequenceNumber, and blocks never go back. */
+/** Checks that the sequences of each topic are 1…n in the order of `events`, that n is its sequenceNumber, and that block numbers never go back. */
 export async function expectGaplessSequences(client: Client, events: readonly EventBody[]): Promise<void> {
   const counts = new Map<string, number>();
   let block = 0;

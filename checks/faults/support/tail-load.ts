@@ -5,7 +5,7 @@ import type { TailClient, TailedEvent } from "../../harness/tail-client.ts";
 
 /** Most frames that one connection reads before the test cuts it. */
 const framesMax = 12;
-/** Wait before a killed broker is asked again, in milliseconds. */
+/** Pause before the next try at a killed broker, in milliseconds. */
 const awayMs = 20;
 
 interface TailRun {
@@ -26,7 +26,7 @@ export async function runTail(tail: TailClient, { url, random, signal }: TailRun
   }
 }
 
-/** Publishes one event after the other until the signal aborts. An event that meets a killed broker is not repeated. */
+/** Publishes one event after the other until the signal aborts. Does not repeat an event whose publish fails. */
 export async function publishUntil(
   signal: AbortSignal,
   { client, topic }: { readonly client: () => Client; readonly topic: string },

@@ -17,24 +17,24 @@ export interface History {
   /** Every event of the group, in its order. */
   readonly events: readonly EventBody[];
   readonly load: Pick<PublishRecord, "sent">;
-  /** Times in which the broker could not write cursors, in order. */
+  /** The faults, in order of time. */
   readonly faults: readonly Fault[];
 }
 
-/** A time in which a broker could not write acknowledgements; a moment for a kill. */
+/** A period in which a broker may have failed to write acknowledgements. */
 export interface Fault {
   readonly from: number;
   readonly to: number;
 }
 
-/** Two groups of cursors of 100 events each: one in a write, one collected meanwhile. */
+/** Most events that one fault repeats: the acknowledgements of 100 events in a write of cursors, and of 100 more collected meanwhile. */
 const repeatedEventsMax = 200;
-/** The broker writes a cursor within 50 ms of the event; a busy machine takes longer. */
+/** A broker writes a cursor within 50 ms of the acknowledgement. A busy machine takes longer. */
 const repeatedMsMax = 2000;
 
 /**
- * Checks that every matching event since the start of the subscription arrived in order. A repeat is allowed for the last event after a failed
- * attempt, and after a fault for events whose acknowledgement the broker may not have written. Returns the number of repeats.
+ * Checks that every matching event since the start of the subscription arrived, in order. Two kinds of repeat are allowed: of the last event after a
+ * failed attempt, and, after a fault, of events whose acknowledgement the broker may not have written. Returns the number of repeats.
  */
 export function expectDeliveredInOrder(subscription: WatchedSubscription, history: History): number {
   const expected = history.events.filter(({ topic }) => subscription.matches(topic));
@@ -69,7 +69,7 @@ interface Expected {
   readonly indexes: ReadonlyMap<string, number>;
 }
 
-/** Returns the index of the first event that arrived. Checks that no event sent after the subscribe call is missing before it. */
+/** Checks that no event is missing at the start that was sent after the subscribe call. Returns the index of the first event that arrived. */
 function expectStart(
   { receiver, subscribedAt, filter }: WatchedSubscription,
   { history, expected, indexes }: Expected,
@@ -94,7 +94,7 @@ interface Step {
   readonly attempt: Attempt;
 }
 
-/** Describes a wrong step: the nodes, the times and the faults. */
+/** Describes a wrong step: its events, nodes and times, and the faults. */
 function describeStep(
   { last, index, attempt }: Step,
   { subscription, history }: { readonly subscription: WatchedSubscription; readonly history: History },
@@ -108,7 +108,7 @@ function describeAttempt({ receivedAt, caller, isAccepted }: Attempt): string {
   return `at ${Math.round(receivedAt)} by ${caller ?? "unknown"}${isAccepted ? "" : ", not accepted"}`;
 }
 
-/** After a fault, a repeat may go back a few events that were accepted during or shortly before it. Otherwise it follows a failed attempt. */
+/** A repeat may follow a failed attempt. After a fault, it may also go back to an event that was accepted during the fault or shortly before. */
 function isAllowedRepeat({ last, index, attempt }: Step, { history, attempts }: Delivered): boolean {
   if (last === undefined || index > last.index) return false;
   if (index === last.index && !last.attempt.isAccepted) return true;

@@ -4,12 +4,12 @@ import { until } from "../../../harness/until.ts";
 import { operatedTopic, Orders, type Send, sequenceOf, sideTopic } from "./orders.ts";
 import { createSubjects, type Subject } from "./subjects.ts";
 
-/** Timeout in milliseconds: ten times what such a wait takes beside other tests. */
+/** Timeout of a wait, in milliseconds: ten times as long as such a wait takes while other tests run. */
 const doneMs = 240_000;
-/** Concurrent publishes: they share a transaction, since orders keep the broker busy. */
+/** Number of concurrent publishes. While orders keep the broker busy, several of them share a transaction. */
 const publishesAtOnce = 4;
 
-/** Subscriptions that operators move, change and empty while events are published and brokers die. */
+/** Subscriptions that get every kind of operator order while publishers publish and brokers die. */
 export class Operated implements AsyncDisposable {
   readonly #orders: Orders;
   readonly #subjects: readonly Subject[];
@@ -53,7 +53,7 @@ export class Operated implements AsyncDisposable {
     await this.#running;
   }
 
-  /** Address of the node that delivers one of the subscriptions. */
+  /** Address of the node that delivers a random one of the subscriptions. */
   async findDeliverer(): Promise<string | undefined> {
     const { id } = this.#orders.random.pick(this.#subjects);
     return (await this.#orders.get<{ node?: string }>(`/admin/v1/subscriptions/${id}`)).node;
@@ -89,7 +89,7 @@ export class Operated implements AsyncDisposable {
   async #untilDone(): Promise<void> {
     for (const subject of this.#subjects) {
       const isDone = async (): Promise<boolean> => (await subject.end()) && (await subject.findLag()) === 0;
-      await until(`${subject.constructor.name} has ended`, isDone, { timeoutMs: doneMs });
+      await until(`no event of the subscription "${subject.constructor.name}" waits`, isDone, { timeoutMs: doneMs });
     }
   }
 

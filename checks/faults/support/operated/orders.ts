@@ -4,15 +4,15 @@ import type { Random } from "../../../harness/random.ts";
 export type Send = (request: HttpRequest) => Promise<HttpAnswer>;
 
 export const operatedTopic = "operated";
-/** Matches the pattern `operated/#`, which an order gives a subscription as its filter for a while. */
+/** Matches `operated/#`, which an order makes the filter of a subscription for a while. */
 export const sideTopic = "operated/side";
 
 const json = { "content-type": "application/json" };
 
-/** Sends operator orders to brokers that may die meanwhile, and counts those that were carried out. */
+/** Sends operator orders to brokers that may die meanwhile, and counts the orders that a broker carried out. */
 export class Orders {
   readonly random: Random;
-  /** How often each order was carried out, by its `what`. */
+  /** How often brokers carried out each order, by its `what`. */
   readonly carriedOut = new Map<string, number>();
   readonly #send: Send;
 
@@ -21,7 +21,7 @@ export class Orders {
     this.random = random;
   }
 
-  /** Returns undefined if the broker died. `name` is the order's last path segment; `what` also tells apart orders of one name. */
+  /** `name` is the last segment of the order's path; `what` distinguishes orders of one name. Returns undefined if the broker died. */
   async give(id: string, order: { readonly name: string; readonly what?: string; readonly body?: object }) {
     const { name, what = name, body } = order;
     const answer = await this.post(`/admin/v1/subscriptions/${id}/${name}`, body).catch(() => undefined);

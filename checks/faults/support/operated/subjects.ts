@@ -11,12 +11,12 @@ export interface Load {
   readonly startedAt: number;
 }
 
-/** A subscription that is given operator orders, and the check of what its receiver got. */
+/** A subscription that gets operator orders, and a check of its callbacks. */
 export abstract class Subject implements AsyncDisposable {
   protected readonly orders: Orders;
   protected readonly load: Load;
   protected readonly receiver: Receiver;
-  /** Every `what` of an order that it is given. */
+  /** The `what` of each order that a broker must carry out at least once. */
   abstract readonly orderNames: readonly string[];
   #id = "";
   #turn = 0;
@@ -29,13 +29,13 @@ export abstract class Subject implements AsyncDisposable {
     return this.#id;
   }
 
-  /** The orders, one a turn. `next` takes turns over and over. */
+  /** Each turn gives an order or two. `next` takes the turns in a cycle. */
   abstract readonly turns: readonly (() => Promise<unknown>)[];
   protected abstract readonly parameters: object;
-  /** Every event of the topic, in order. */
+  /** Checks the callbacks. `eventIds` are all events of the topic, in order. */
   abstract check(eventIds: readonly string[]): void;
 
-  /** Ends pauses, so that no event stays waiting. Returns whether it succeeded. */
+  /** Resumes the subscription, so that no event stays waiting. Returns whether it succeeded. */
   async end(): Promise<boolean> {
     return (await this.give("resume"))?.status === 200;
   }
@@ -61,18 +61,18 @@ export abstract class Subject implements AsyncDisposable {
     await this.give("resume");
   }
 
-  /** Number of matching events that wait. */
+  /** Number of events that wait for delivery. */
   async findLag(): Promise<number> {
     return (await this.orders.get<{ lag: number }>(`/admin/v1/subscriptions/${this.id}`)).lag;
   }
 
-  /** Sequences of the operated topic's events in order of arrival. A ping has none. */
+  /** Sequences of the operated topic's events, in order of arrival. Leaves out events of the side topic, and test callbacks. */
   get arrived(): readonly number[] {
     const own = this.load.eventIds[0]?.split("-")[0];
     return this.receiver.attempts.map(idOf).flatMap((id) => (id.split("-")[0] === own ? [sequenceOf(id)] : []));
   }
 
-  /** Checks that no event arrived before all earlier ones. Repeats may go back, but no event is passed over. */
+  /** Checks that each event first arrived right after the one before it. Repeats may go back, but not leave an event out. */
   protected expectNothingPassed(eventIds: readonly string[]): void {
     let newest = 0;
     for (const sequence of this.arrived) {
@@ -83,7 +83,7 @@ export abstract class Subject implements AsyncDisposable {
   }
 }
 
-/** Is paused, resumed, retried, tested, and replayed from each kind of place. */
+/** Gets pauses, retries, test callbacks, and replays from each kind of place. */
 export class Moved extends Subject {
   readonly orderNames = ["first", "eventId", "sequence", "time"]
     .map((place) => `replay from ${place}`)
@@ -104,8 +104,8 @@ export class Moved extends Subject {
   }
 
   /**
-   * A random acknowledged event up to the one that arrived last, since a replay only goes back. A random choice of all would mostly lie ahead, because
-   * the broker publishes faster than it redelivers.
+   * A random acknowledged event that has arrived, since a replay only goes back. Most events have not arrived yet, because the broker publishes faster
+   * than it redelivers.
    */
   #pickPast(): string {
     const newest = this.arrived.at(-1) ?? 0;
@@ -113,7 +113,7 @@ export class Moved extends Subject {
     return past.length === 0 ? "OFFSET_FIRST" : this.orders.random.pick(past);
   }
 
-  /** A random time up to about when the event that arrived last was published, as if events were published at an even pace. */
+  /** A random time before the last arrived event was published. Estimates that time as if events were published at an even pace. */
   #pickTime(): string {
     const { startedAt, eventIds } = this.load;
     const share = Math.min(1, (this.arrived.at(-1) ?? 0) / Math.max(1, eventIds.length));
@@ -122,13 +122,14 @@ export class Moved extends Subject {
   }
 }
 
-/** Skips one event, or all events up to one of the next few after the newest that arrived. */
+/** Skips the next event, or all events up to one of the three after the newest arrived event. */
 export class Skipped extends Subject {
   readonly orderNames = ["skip one", "skip to sequence", "skip to eventId"];
   protected readonly parameters = {};
-  /** Sequences that an order may have skipped. Those up to the newest arrived event were already delivered or skipped. */
+  /** Sequences that a skip to a place may have skipped. Earlier ones had already arrived or been skipped at the time of the order. */
   readonly #permitted = new Set<number>();
-  #single = 0;
+  /** Most events that skips of one event can have skipped. */
+  #singleSkips = 0;
   readonly turns = [
     () => this.#skipOne(),
     () => this.#skipTo((sequence) => sequence, "skip to sequence"),
@@ -140,7 +141,7 @@ export class Skipped extends Subject {
   check(eventIds: readonly string[]): void {
     const arrived = new Set(this.arrived);
     const missing = eventIds.map(sequenceOf).filter((one) => !arrived.has(one) && !this.#permitted.has(one));
-    expect(missing.length).toBeLessThanOrEqual(this.#single);
+    expect(missing.length).toBeLessThanOrEqual(this.#singleSkips);
     const first = [...new Set(this.arrived)];
     expect(first).toEqual(first.toSorted((a, b) => a - b));
   }
@@ -148,8 +149,8 @@ export class Skipped extends Subject {
   /** An order without an answer may have been carried out. */
   async #skipOne(): Promise<void> {
     const answer = await this.give("skip", undefined, "skip one");
-    if (answer === undefined) this.#single += 1;
-    else if (answer.status === 200) this.#single += Math.min(1, (answer.json() as { events: number }).events); // Documented in OpenAPI.
+    if (answer === undefined) this.#singleSkips += 1;
+    else if (answer.status === 200) this.#singleSkips += Math.min(1, (answer.json() as { events: number }).events); // Documented in OpenAPI.
   }
 
   async #skipTo(toPlace: (sequence: number) => string | number | undefined, what: string): Promise<void> {
@@ -168,7 +169,7 @@ const secretsOf = (place: string): readonly string[] =>
     (which) => `whsec_${Buffer.from(`the ${which} secret of ${place}`.padEnd(24)).toString("base64")}`,
   );
 
-/** Changes url, secret, format and filter. Each request is signed with a secret that its url had. */
+/** Changes url, secret, format and filter. Checks that each request is signed with a secret of its url. */
 export class Changed extends Subject {
   readonly orderNames = ["change format", "change filter", "change url and secret"];
   protected readonly parameters = { url: this.receiver.url + places[0], secret: secretsOf(places[0])[0] };
@@ -203,33 +204,34 @@ export class Changed extends Subject {
   }
 }
 
-/** Makes dead letters of events that its receiver refuses, redelivers them, and discards some. */
+/** Its receiver refuses some events, which become dead letters. Orders redeliver them and discard some. */
 export class Letters extends Subject {
   readonly orderNames = ["redeliver all", "redeliver one", "discard one"];
   protected readonly parameters = { onFailure: "skip", attemptsMax: 2 };
   /** Events that an order may have discarded. */
   readonly #discarded = new Set<string>();
-  #isMended = false;
+  /** Whether the receiver accepts every event from now on. */
+  #isHealed = false;
   readonly turns = [
     () => this.give("redeliver", { all: true }, "redeliver all"),
-    () => this.#ofOne("redeliver"),
+    () => this.#giveForOne("redeliver"),
     () => this.pauseAndResume(),
-    () => this.#ofOne("discard"),
+    () => this.#giveForOne("discard"),
     () => this.give("retry"),
   ];
 
   override async subscribe(): Promise<void> {
     this.receiver.setBehaviour((attempt, response) => {
-      const isRefused = !this.#isMended && sequenceOf(idOf(attempt)) % 3 === 0 && this.orders.random.fraction() < 0.7;
+      const isRefused = !this.#isHealed && sequenceOf(idOf(attempt)) % 3 === 0 && this.orders.random.fraction() < 0.7;
       if (isRefused) response.writeHead(500).end();
       else accept(attempt, response);
     });
     await super.subscribe();
   }
 
-  /** Also redelivers every dead letter. */
+  /** Also redelivers every dead letter, which the receiver now accepts. */
   override async end(): Promise<boolean> {
-    this.#isMended = true;
+    this.#isHealed = true;
     if (!(await super.end()) || (await this.findLag()) > 0) return false;
     const answer = await this.give("redeliver", { all: true }, "redeliver all");
     return answer?.status === 200 && (answer.json() as { letters: { left: number } }).letters.left === 0; // Documented in OpenAPI.
@@ -240,7 +242,7 @@ export class Letters extends Subject {
     expect(eventIds.filter((id) => !accepted.has(id) && !this.#discarded.has(id))).toEqual([]);
   }
 
-  async #ofOne(name: "redeliver" | "discard"): Promise<void> {
+  async #giveForOne(name: "redeliver" | "discard"): Promise<void> {
     const path = `/admin/v1/subscriptions/${this.id}/dead-letters?limit=20`;
     const page = await this.orders.get<{ items: readonly { eventId: string }[] }>(path).catch(() => undefined);
     if (page?.items === undefined || page.items.length === 0) return;
@@ -252,14 +254,14 @@ export class Letters extends Subject {
 
 const kinds = [Moved, Skipped, Changed, Letters];
 
-/** One subject of each kind, subscribed to nothing yet. */
+/** One subject of each kind, not subscribed yet. */
 export async function createSubjects(orders: Orders, load: Load): Promise<readonly Subject[]> {
   return Promise.all(kinds.map(async (kind) => new kind({ orders, load, receiver: await startReceiver() })));
 }
 
 /** The eventId of a callback. A CloudEvent has it in `id`. */
 function idOf({ event, body }: Attempt): string {
-  // The type of the harness has no CloudEvents.
+  // The harness's type does not know CloudEvents, which have no member `event`.
   const given = event as Attempt["event"] | undefined;
   return given?.eventId ?? (JSON.parse(body.toString()) as { id: string }).id;
 }
