@@ -65,7 +65,7 @@ class Receiver(BaseHTTPRequestHandler):
         return any(hmac.compare_digest(expected.encode(), one.encode()) for one in given)
 
     def log_message(self, *arguments):
-        """The events alone are printed."""
+        """Logs no request: the receiver prints only events."""
 
 
 def handle(event):
