@@ -12,8 +12,8 @@ export interface SteleErrorOptions {
 }
 
 /**
- * The error of a failed call. (A call whose signal is aborted throws the signal's reason, and a wrong argument may throw TypeError.) Test `code`, a number of
- * the error catalogue (docs/errors.md), never the text.
+ * The error of a failed call. Test `code`, a number of the error catalogue (docs/errors.md), never the text. Two cases throw something else: an aborted signal
+ * throws its reason, and some wrong arguments throw TypeError.
  */
 export class SteleError extends Error {
   /** Undefined if no broker answered: the connection failed, the call took too long, or the answer was not a broker's. */

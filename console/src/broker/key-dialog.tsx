@@ -28,8 +28,7 @@ export function KeyDialog(): ReactNode {
           <input name="key" type="password" required autoComplete="off" />
         </label>
         <p className="quiet-text">
-          The key stays in this tab, and is gone when you close the tab. An operator creates a key with: stele key
-          create
+          The key stays in this tab until you close it. An operator creates a key with: stele key create
         </p>
         <div className="bar">
           <button type="submit">Continue</button>
