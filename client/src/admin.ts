@@ -220,7 +220,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path: "/blocks", query }, options);
   }
 
-  /** The newest skipped entries of one group, from a single REST call. `limit` is at most 10,000; 100 if left out. */
+  /** Skipped entries of one group, newest first, from a single REST call. `limit` is at most 10,000; 100 if left out. */
   async skippedEntries({
     limit,
     ...options
