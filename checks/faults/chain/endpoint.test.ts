@@ -18,8 +18,8 @@ import { staleNode } from "../support/stale-node.ts";
 
 const random = createRandom(20_261_121);
 const share = 0.15;
-const untilAnsweredEvents = 40;
-const refusals = 8;
+const eventsAwaited = 40;
+const refusalsAwaited = 8;
 /** Time for two request timeouts and the delay before the broker reports an outage, in milliseconds. */
 const reportMs = 60_000;
 
@@ -28,7 +28,7 @@ const nowAndThen = (treatment: Treatment): Treatment => sometimes(share, { treat
 
 /** Publishing continues under these faults. */
 const bearable: readonly (readonly [string, Treatment])[] = [
-  ["limits requests per second and refuses others with 429", limitRate(25)],
+  ["answers 25 requests per second and refuses others with 429", limitRate(25)],
   ["sometimes cuts the connection in the middle of an answer", nowAndThen(cutAnswers)],
   ["sometimes cuts the connection before it reads the request", nowAndThen(cutRequests)],
   ["sometimes answers with an internal error", nowAndThen(ownError)],
@@ -37,9 +37,9 @@ const bearable: readonly (readonly [string, Treatment])[] = [
 /** These faults hit every request: no publish succeeds until they end. */
 const always: readonly (readonly [string, Treatment])[] = [
   ["answers every request with 429", refuseForRate],
-  ["never processes a request or answers", hangRequests],
-  ["processes each request but never answers", swallowAnswers],
-  ["processes each request but cuts every answer in the middle", cutAnswers],
+  ["neither processes nor answers any request", hangRequests],
+  ["processes every request but answers none", swallowAnswers],
+  ["processes every request but cuts every answer in the middle", cutAnswers],
   ["cuts every connection", cutRequests],
 ];
 
@@ -47,7 +47,7 @@ describe("an endpoint that", () => {
   it.concurrent.each(bearable)("%s: publishing continues; no event is lost or duplicated", async (_what, treatment) => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(treatment);
-    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.untilAcknowledged(eventsAwaited);
     await scenario.expectRecovered();
   });
 
@@ -56,7 +56,7 @@ describe("an endpoint that", () => {
     async (_what, treatment) => {
       await using scenario = await ChainScenario.start();
       scenario.proxy.treat(treatment);
-      await scenario.untilRefused(refusals);
+      await scenario.untilRefused(refusalsAwaited);
       await until("the broker reports that it is not ready", async () => !(await scenario.client.isReady()), {
         timeoutMs: reportMs,
       });
@@ -67,14 +67,14 @@ describe("an endpoint that", () => {
   it.concurrent("answers every request with an error: every acknowledged event is on the chain once and no refused one is; publishing resumes by itself", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(ownError);
-    await scenario.untilRefused(refusals);
+    await scenario.untilRefused(refusalsAwaited);
     await scenario.expectRecovered();
   });
 
   it.concurrent("refuses log searches over more than 7 blocks: a broker reads all events, also after the loss of its store", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(refuseRangesOver(7));
-    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.untilAcknowledged(eventsAwaited);
     await scenario.load.stop();
     await scenario.anvil.request("anvil_mine", ["0x300"]);
     await scenario.restartWithoutStore();
@@ -82,19 +82,19 @@ describe("an endpoint that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("is a load balancer with one node some blocks behind: no event is skipped", async () => {
+  it.concurrent("is a load balancer, one of whose nodes is 1 to 4 blocks behind: no event is skipped", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat((passage) =>
       random.fraction() < share ? staleNode(1 + random.below(4))(passage) : pass(passage),
     );
-    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.untilAcknowledged(eventsAwaited);
     await scenario.expectRecovered();
   });
 
   it.concurrent("is unreachable for a while: no event is lost or duplicated; publishing resumes by itself", async () => {
     await using scenario = await ChainScenario.start();
     await scenario.proxy.refuse();
-    await scenario.untilRefused(refusals);
+    await scenario.untilRefused(refusalsAwaited);
     await scenario.proxy.listen();
     await scenario.expectRecovered();
   });

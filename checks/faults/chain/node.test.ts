@@ -10,8 +10,8 @@ import { until } from "../../harness/until.ts";
 import { ChainScenario } from "../support/chain-scenario.ts";
 
 const chainUnreachable = 200_205;
-const refusals = 8;
-const untilAnsweredEvents = 40;
+const refusalsAwaited = 8;
+const eventsAwaited = 40;
 /** A contract that every anvil has and that is not a registry. */
 const otherContract = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
@@ -20,9 +20,9 @@ describe("a chain", () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.stopChain();
-      await scenario.untilRefused(refusals);
+      await scenario.untilRefused(refusalsAwaited);
       await scenario.resumeChain();
-      await scenario.untilAcknowledged(untilAnsweredEvents);
+      await scenario.untilAcknowledged(eventsAwaited);
     }
     await scenario.expectRecovered();
   });
@@ -32,7 +32,7 @@ describe("a chain", () => {
     for (let time = 0; time < 3; time += 1) {
       await scenario.stopChain();
       await scenario.resumeChain();
-      await scenario.untilAcknowledged(untilAnsweredEvents);
+      await scenario.untilAcknowledged(eventsAwaited);
     }
     await scenario.expectRecovered();
   });
@@ -41,13 +41,13 @@ describe("a chain", () => {
     ["another chain id", ["--chain-id", "99"]],
     ["the same chain id and another first block", []],
   ])(
-    "that is replaced by a chain with %s: the broker does not write to the new chain, and resumes when the first is back",
+    "that is replaced by a chain with %s: the broker does not write to the new chain, and resumes when the former chain is back",
     async (_what, args) => {
       await using scenario = await ChainScenario.start();
       await scenario.stopChain();
       await using other = await startAnvil({ blockTimeS: 0.5, args });
       scenario.proxy.retarget(other.url);
-      await scenario.untilRefused(refusals);
+      await scenario.untilRefused(refusalsAwaited);
       await until("the broker reports that it is not ready", async () => !(await scenario.client.isReady()));
       expect(await other.request("eth_getTransactionCount", [privateKeyToAddress(devKey(0)), "pending"])).toBe("0x0");
       await scenario.resumeChain();

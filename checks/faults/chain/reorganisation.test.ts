@@ -138,7 +138,7 @@ class LatestScenario implements AsyncDisposable {
     expect(await read()).toBe(count);
   }
 
-  /** Waits until the receiver has every event under its current id. The last deliveries of the events must be in their order. */
+  /** Waits until every event has arrived under its current id. Checks that the last deliveries of the events are in the order of the events. */
   async expectDelivered(events: readonly EventBody[]): Promise<void> {
     const last = () => new Map(this.receiver.attempts.map(({ event }, index) => [keyOf(event), index]));
     await until("all events are delivered", () => {
@@ -158,7 +158,7 @@ class LatestScenario implements AsyncDisposable {
 }
 
 describe("a reorganisation deeper than the finality setting", () => {
-  it.concurrent("rolls the index back, is reported in health, metrics and log, and acknowledged events are published again under new ids", async () => {
+  it.concurrent("rolls the index back and appears in health, metrics and log; the acknowledged events return under new ids", async () => {
     await using scenario = await LatestScenario.start();
     const { client, receiver, anvil } = scenario;
     const sent: string[] = [];
@@ -203,7 +203,7 @@ describe("a reorganisation deeper than the finality setting", () => {
     ["anvil_rollback", rollback],
     ["evm_revert", revert],
   ] as const)(
-    "by %s under load: every acknowledged event exists once, and was delivered under its current id",
+    "by %s under load: every acknowledged event exists once, and arrives under its current id",
     async (_, takeBack) => {
       await using scenario = await LatestScenario.start({ blockTimeS });
       const { client, load } = scenario;

@@ -16,7 +16,7 @@ import { expectFound, expectGaplessSequences, placeOf, replayAll } from "../supp
 const topics = ["s/a", "s/b"];
 const blockTimeS = 0.5;
 const quick = { pollMs: 100 };
-const eventsOfEach = 200;
+const eventsPerBroker = 200;
 const env = { STELE_LOG_LEVEL: "warn" };
 
 describe("two brokers with different keys on one registry", () => {
@@ -25,7 +25,7 @@ describe("two brokers with different keys on one registry", () => {
     const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n }).toLowerCase();
     using folders = createTempFolder();
     const start = (index: number) => {
-      // The first broker deploys the registry. The address follows from the broker's key and nonce 0.
+      // The first broker deploys the registry. Its key and nonce 0 determine the address.
       const known = index === 0 ? {} : { registry };
       const groups = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(index), ...known, ...quick }]);
       return startBroker({ dataDir: `${folders.path}/${index}`, env: { ...env, ...groups } });
@@ -48,7 +48,7 @@ describe("two brokers with different keys on one registry", () => {
       load.start(broker.url);
       return load;
     });
-    const isEnough = (): boolean => loads.every(({ acknowledged }) => acknowledged.size >= eventsOfEach);
+    const isEnough = (): boolean => loads.every(({ acknowledged }) => acknowledged.size >= eventsPerBroker);
     await until("both brokers have published enough", isEnough, { timeoutMs: 60_000 });
     for (const load of loads) await load.stop();
     for (const load of loads) expect(load.refusals).toEqual([]);
@@ -106,7 +106,7 @@ describe("two groups of one broker", () => {
     expect(receiver.attempts).toHaveLength(1);
   });
 
-  it("if the chain of one group is unreachable at start, the other group serves; the first starts once its chain is reachable", async () => {
+  it("start independently: one serves while the chain of the other is unreachable, and the other starts once its chain is reachable", async () => {
     await using chainA = await startAnvil({});
     await using chainB = await startAnvil({});
     await using proxy = await ChainProxy.start(chainB.url);

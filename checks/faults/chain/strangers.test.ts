@@ -37,7 +37,7 @@ const badBatches: readonly (readonly [string, RawBatch])[] = [
   ["topic-not-indexed", batchOf(refusedName, ["1"])],
 ];
 
-/** Batches that the contract rejects: they change no sequence number and leave no trace. */
+/** Batches that the contract rejects: they change no sequence number, and the broker records no skipped entry. */
 const refusedBatches: readonly RawBatch[] = [
   batchOf("x/b", ["1"], { count: hugeCount }),
   batchOf("x/a", ["1", "2", "3"], { events: "0x" }),
@@ -82,7 +82,7 @@ async function expectVerified(
 }
 
 describe("a stranger on the registry", () => {
-  it("blocks nobody: the broker records, counts and skips its bad batches, and delivers the other events in order", async () => {
+  it("blocks nobody: the broker records, counts and skips the stranger's bad batches, and delivers all other events in order", async () => {
     await using anvil = await startAnvil({ blockTimeS });
     using folder = createTempFolder();
     await using receiver = await startReceiver();

@@ -8,7 +8,7 @@ import { ChainScenario } from "../support/chain-scenario.ts";
 
 const signer = privateKeyToAccount(devKey(0));
 const times = 5;
-const untilAnsweredEvents = 40;
+const eventsAwaited = 40;
 
 describe("a transaction that", () => {
   it.concurrent("is dropped from the pool is sent again: no event is lost or duplicated", async () => {
@@ -18,7 +18,7 @@ describe("a transaction that", () => {
       expect(await scenario.anvil.request("anvil_dropTransaction", [hash])).toBe(hash);
       await scenario.untilAcknowledged(1);
     }
-    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.untilAcknowledged(eventsAwaited);
     await scenario.expectRecovered();
   });
 
@@ -43,15 +43,15 @@ describe("a transaction that", () => {
         );
       await scenario.untilAcknowledged(1);
     }
-    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.untilAcknowledged(eventsAwaited);
     await scenario.expectRecovered();
   });
 
-  it.concurrent("has too low a fee after the base fee rose is replaced by one with a higher fee", async () => {
+  it.concurrent("has too low a fee after a rise of the base fee is replaced by one with a higher fee", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);
-      await scenario.untilAcknowledged(untilAnsweredEvents);
+      await scenario.untilAcknowledged(eventsAwaited);
     }
     await scenario.expectRecovered();
   });

@@ -34,7 +34,7 @@ function changeOf(functionName: "close" | "open"): Hex {
     : encodeFunctionData({ abi: topicRegistryAbi, functionName, args: [[topic], 1] });
 }
 
-it("topicWriters: own: a stranger's batch on the broker's topic leaves no trace, also after a restart", async () => {
+it("with topicWriters own, a stranger's batch on the broker's topic has no effect, also after a restart", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   await using receiver = await startReceiver();
@@ -80,7 +80,7 @@ it("topicWriters: own: a stranger's batch on the broker's topic leaves no trace,
   expect(await listSets(anvil.url)).toEqual([1]);
 });
 
-it("after its signer is replaced, a broker warns in health and refuses to open topics until a writer adds the new signer", async () => {
+it("after its signer is replaced, a broker warns in health and refuses to open topics and publish until a writer adds the new signer", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   const operator = devKey(5);
