@@ -12,7 +12,7 @@ const minutes = Number(process.env["CHECKS_SUBSCRIPTION_MINUTES"] ?? 0);
 const topics = ["load/a", "load/b"];
 /** Events that one call publishes. */
 const publishedAtOnce = 20;
-/** Upper bound of the events that arrive between two disturbances. */
+/** Most events that the test waits for between two disturbances. */
 const calmEventsMax = 60;
 const timeoutMs = minutes * 60_000 + 240_000;
 
@@ -88,7 +88,7 @@ async function describeStall(cluster: Cluster, arrivals: Arrivals, connections: 
   return lines.join("\n");
 }
 
-/** Disturbs the subscription. The seed chooses how. */
+/** Disturbs the subscription, and counts how often. */
 class Disturber {
   cuts = 0;
   restarts = 0;
@@ -103,6 +103,7 @@ class Disturber {
     this.#random = cluster.random;
   }
 
+  /** The seed chooses how. */
   async any(): Promise<void> {
     const choice = this.#random.below(20);
     const node = this.#cluster.nodes[this.#random.below(this.#cluster.nodes.length)];

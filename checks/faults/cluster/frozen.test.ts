@@ -5,8 +5,8 @@ import { ClusterScenario } from "../support/cluster-scenario.ts";
 import type { WatchedSubscription } from "../support/watched-subscription.ts";
 
 const timeoutMs = 240_000;
-/** Number of events that wait at each subscription when a node freezes. */
-const waitingEvents = 60;
+/** Events of each topic that a burst publishes, so that events wait when a node freezes. */
+const burstEvents = 60;
 const slowMs = 40;
 const topics = ["c/a", "c/b", "c/d"];
 
@@ -38,7 +38,7 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
         });
         await scenario.untilEven();
       });
-      // The freeze may fall between a node's check of the clock and the send: one attempt.
+      // The freeze may come after the node has checked the clock and before it sends: then it makes one attempt.
       await scenario.verify({ strayMax: 1 });
     },
     timeoutMs,
@@ -69,11 +69,11 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
   );
 });
 
-/** Publishes until many events wait at each of these subscriptions, whose receivers are slow, and the node delivers them. */
+/** Slows down all receivers, publishes many events, and waits until each of these subscriptions has made an attempt. */
 async function letWait(scenario: ClusterScenario, subscriptions: readonly WatchedSubscription[]): Promise<void> {
   const counts = subscriptions.map(({ receiver }) => receiver.attempts.length);
   scenario.slowDown(slowMs);
-  await Promise.all(topics.map((topic) => scenario.load.burst(topic, waitingEvents)));
+  await Promise.all(topics.map((topic) => scenario.load.burst(topic, burstEvents)));
   await until("the node delivers the waiting events", () =>
     subscriptions.every(({ receiver }, index) => receiver.attempts.length > (counts[index] ?? 0)),
   );

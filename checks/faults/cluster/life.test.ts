@@ -12,7 +12,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
   it(
     "SIGTERM and restart of each node in turn under load: no event is lost or repeated, and every publish succeeds by the second try",
     async () => {
-      // Nodes hand over at once: waiting for this time would exceed the test's timeout.
+      // A stopping node hands over at once. If the others waited for this time instead, the test would time out.
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "600000" } });
       for (const node of scenario.nodes) {
         expect(await node.stop()).toEqual(expect.objectContaining({ code: 0, signal: null }));
@@ -29,7 +29,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
   );
 });
 
-describe.runIf(hasPostgres)(titleOf("starts of nodes"), () => {
+describe.runIf(hasPostgres)(titleOf("node starts"), () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await Cluster.start();
@@ -46,7 +46,7 @@ describe.runIf(hasPostgres)(titleOf("starts of nodes"), () => {
     for (const { client } of cluster.nodes) expect(await client.exist("seen by all")).toBe(true);
   });
 
-  it("a node with the signer of another node is not ready and names that node, until it has left", async () => {
+  it("a node with the signer of another node is not ready and names that node, until that node leaves", async () => {
     const [first] = cluster.nodes;
     const second = await cluster.addNode(devKey(0));
     await second.launch();

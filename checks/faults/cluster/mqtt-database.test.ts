@@ -10,7 +10,7 @@ const waitMs = 60_000;
 const serverUnavailable = 0x88;
 
 /** An MQTT client with a session. It reconnects whenever its connection ends, as stock clients do. */
-class Client {
+class SessionClient {
   readonly mqtt: MqttClient;
   /** For each connection, whether the broker had the session. */
   readonly sessions: boolean[] = [];
@@ -33,7 +33,7 @@ class Client {
 }
 
 /** Publishes 1, 2, 3 … to its own topic, and repeats each number until it is acknowledged. */
-class Publisher extends Client {
+class Publisher extends SessionClient {
   readonly topic: string;
   readonly #qos: 1 | 2;
   acknowledged = 0;
@@ -74,7 +74,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on nodes whose database stops and retu
       await using cluster = await Cluster.start({ nodeCount: 2, env: { STELE_MQTT_PORT: "0" } });
       const { server } = cluster.database;
       const urls = cluster.nodes.map(({ url }) => url);
-      const consumer = new Client(urls[1] ?? "", "consumer");
+      const consumer = new SessionClient(urls[1] ?? "", "consumer");
       const got = new Map<string, number[]>();
       consumer.mqtt.on("message", (topic, payload) => {
         got.set(topic, [...(got.get(topic) ?? []), Number(String(payload))]);
@@ -98,7 +98,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on nodes whose database stops and retu
         expect.stringContaining("database cannot be reached"),
       ]);
       const whenDown = acknowledged();
-      const newcomer = new Client(urls[0] ?? "", "newcomer");
+      const newcomer = new SessionClient(urls[0] ?? "", "newcomer");
       await until("the newcomer was refused", () => newcomer.refusals.length > 0, { timeoutMs: waitMs });
       expect(acknowledged()).toEqual(whenDown);
       expect(newcomer.sessions).toEqual([]);

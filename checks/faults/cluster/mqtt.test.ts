@@ -15,6 +15,7 @@ class Consumer {
   readonly #clientId: string;
   readonly #incomingStore = new Store({ clean: false });
   readonly got: number[] = [];
+  /** Reason codes with which the broker ended connections. */
   readonly endings: number[] = [];
   #client: MqttClient | undefined;
 
@@ -23,7 +24,7 @@ class Consumer {
     this.#clientId = clientId;
   }
 
-  /** Returns whether the node has the session. */
+  /** Returns whether the node had the session. */
   async connect(node: number): Promise<boolean> {
     let isPresent = false;
     const options: IClientOptions = {
@@ -77,7 +78,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
 
   it.each([1, 2] as const)(
-    "a client in the middle of QoS %i moves to another node, which is then killed: no event is lost, and the order holds",
+    "a client moves to another node in the middle of QoS %i, and that node is killed: no event is lost, and the order holds",
     async (qos) => {
       const topic = `moves/${qos}`;
       const consumer = new Consumer(cluster, `consumer ${qos}`);
@@ -106,7 +107,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   );
 
   it(
-    "a share with members at three nodes, one of which is killed: every event arrives, and only the last ones of the killed node arrive twice",
+    "a share with members at three nodes, one of which is killed: every event arrives, and only the last events of the killed node arrive twice",
     async () => {
       const consumers = [0, 1, 2].map((node) => new Consumer(cluster, `member ${node}`));
       for (const [node, consumer] of consumers.entries()) {
@@ -143,7 +144,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   );
 
   it(
-    "wills of a killed node are published once by the others",
+    "the other nodes publish the will of a client of a killed node once",
     async () => {
       const witness = new Consumer(cluster, "witness");
       await witness.connect(0);

@@ -9,12 +9,12 @@ import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
-  const atWork = useClusterScenario();
+  const getScenario = useClusterScenario();
 
   it(
     "kill -9 and restart of each node in turn: no acknowledged event is lost, and the other nodes deliver",
     async () => {
-      const scenario = await atWork();
+      const scenario = await getScenario();
       for (const node of scenario.nodes) {
         await scenario.harm(() => node.kill());
         await scenario.untilNotifiedOfMore();
@@ -31,7 +31,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   it(
     "kill -9 of the indexing node: another node takes over, and events are still published and delivered",
     async () => {
-      const scenario = await atWork();
+      const scenario = await getScenario();
       const follower = await until("a node indexes", () => scenario.findFollower());
       await scenario.harm(() => follower.kill());
       const next = await until("another indexes", async () => {
@@ -50,7 +50,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   );
 });
 
-/** Checks that each working node reports that `next` indexes, and who took over what from `from`, which was killed. */
+/** Checks that each running node reports that only `next` indexes, and which nodes took over the work of `from`, the killed node. */
 async function expectTakenOver(
   scenario: ClusterScenario,
   { next, from }: { readonly next: ClusterNode; readonly from: ClusterNode },

@@ -7,12 +7,12 @@ import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails"), () => {
-  const atWork = useClusterScenario();
+  const getScenario = useClusterScenario();
 
   it(
-    "kill -9 of PostgreSQL, back at once or after all nodes report the outage: no acknowledged event is lost",
+    "kill -9 of PostgreSQL, restarted at once or after all nodes report the outage: no acknowledged event is lost",
     async () => {
-      const scenario = await atWork();
+      const scenario = await getScenario();
       const { server } = scenario.cluster.database;
       await scenario.harm(async () => {
         await server.kill();
@@ -32,9 +32,9 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
   );
 
   it(
-    "PostgreSQL is silent to one node until the node reports it: others take over its work, and the node joins again",
+    "PostgreSQL does not answer one node until the node reports the outage: others take over its work, and the node joins again",
     async () => {
-      const scenario = await atWork();
+      const scenario = await getScenario();
       const isolated = await until("a node indexes", () => scenario.findFollower());
       const nodeId = await scenario.findNodeId(isolated);
       await scenario.harm(async () => {

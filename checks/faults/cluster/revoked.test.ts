@@ -17,7 +17,7 @@ import { useReceivers } from "../../harness/use.ts";
 import { whenClosed } from "../../harness/when-closed.ts";
 
 const run = promisify(execFile);
-const all = ["open", "publish", "subscribe", "unsubscribe", "read"];
+const allActions = ["open", "publish", "subscribe", "unsubscribe", "read"];
 const access = { roles: {} };
 const env = {
   STELE_ACCESS: JSON.stringify(access),
@@ -80,11 +80,11 @@ const ways = [
   ["a principal whose role was deleted from the store", "role delete"],
 ] as const;
 
-it.runIf(hasPostgres).each(ways)(titleOf("on three nodes, %s receives no waiting and no new event"), async (_, how) => {
+it.runIf(hasPostgres).each(ways)(titleOf("on three nodes, %s gets neither waiting nor new events"), async (_, how) => {
   await using cluster = await Cluster.start({ env });
   const [first, last] = [cluster.nodes[0], cluster.nodes[2]];
   if (first === undefined || last === undefined) throw new Error("no nodes");
-  await command(first, "role", "set", "stored", JSON.stringify([{ actions: all }]));
+  await command(first, "role", "set", "stored", JSON.stringify([{ actions: allActions }]));
   const [reader, admin] = [
     await command(first, "key", "create", "--principal", "reader", "--role", "stored"),
     await command(first, "key", "create", "--principal", "operator", "--role", "admin"),

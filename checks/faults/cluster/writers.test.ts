@@ -4,7 +4,7 @@ import { Cluster } from "../../harness/cluster.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
 
-/** Time in which nodes must notice an outage of the chain, or its end. */
+/** A node must notice an outage of the chain, and the end of the outage, within this time. */
 const timeoutMs = 60_000;
 
 async function hasWarning({ client }: ClusterNode): Promise<boolean> {
@@ -18,11 +18,11 @@ describe.runIf(hasPostgres)(titleOf("nodes with topicWriters: own"), () => {
     const members = [...cluster.nodes];
     await cluster.nodes[0]?.client.open("own/first");
     await cluster.nodes[1]?.client.publish("own/first", "of the second node");
-    // While no member reaches the chain, nobody adds the new node.
+    // While no member reaches the chain, nobody can add the new node to the writers.
     for (const { proxies } of members) proxies.chain.refuse();
     const added = await cluster.addNode();
     await added.launch();
-    await until("the new node says that it may not write", () => hasWarning(added), { timeoutMs });
+    await until("the new node warns that it may not write", () => hasWarning(added), { timeoutMs });
     for (const { proxies } of members) proxies.chain.restore();
     await until("the new node may write", async () => !(await hasWarning(added)), { timeoutMs });
     for (const { client } of cluster.nodes) await until("all are ready", () => client.isReady(), { timeoutMs });
