@@ -6,7 +6,7 @@ import { HttpClient } from "../harness/http-client.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
-/** Each round makes two audited changes of about 200 bytes. Together they exceed the 64 KiB of a pipe. */
+/** Each round writes two lines of about 200 bytes to the audit log. All rounds together exceed the 64 KiB of a pipe. */
 const rounds = 300;
 
 /** Makes audited changes on a broker whose audit log cannot be written. Health must warn, and the broker must still publish and stop cleanly. */
@@ -34,7 +34,7 @@ it("a broker whose audit log is on a full disk still serves, and warns in health
   );
 });
 
-it("a broker whose audit log goes to an unread standard output still serves, and warns in health", async () => {
+it("a broker whose audit log goes to a standard output that nobody reads still serves, and warns in health", async () => {
   using folder = createTempFolder();
   const env = { STELE_AUDIT_LOG: "stdout", STELE_LOG_LEVEL: "debug", UNREAD: join(folder.path, "unread") };
   const shell = 'mkfifo "$UNREAD" && exec 3<>"$UNREAD" && exec "$@" >&3';

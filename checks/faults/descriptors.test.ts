@@ -6,7 +6,7 @@ import { Client } from "../harness/client.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 
-/** Limit of the broker's process: the fewest descriptors with which it starts. */
+/** The broker's limit of file descriptors: the lowest with which it starts. */
 const descriptors = 512;
 
 const sockets = new Set<Socket>();
@@ -18,11 +18,11 @@ afterEach(() => {
 async function openSocket(port: number): Promise<void> {
   const socket = connect({ port, host: "127.0.0.1" });
   sockets.add(socket);
-  socket.on("error", () => {}); // The broker may refuse it.
+  socket.on("error", () => {}); // The broker may refuse the connection.
   await once(socket, "connect");
 }
 
-it("when strangers use up its file descriptors, a broker logs it, is not ready, and recovers when they leave", async () => {
+it("when strangers use up its file descriptors, a broker logs the shortage, is not ready, and recovers when they leave", async () => {
   using folder = createTempFolder();
   await using broker = await startBroker({
     dataDir: folder.path,
@@ -35,7 +35,7 @@ it("when strangers use up its file descriptors, a broker logs it, is not ready, 
   const port = Number(new URL(broker.url).port);
   for (let index = 0; index < descriptors; index += 1) await openSocket(port);
   await until("the broker logs that no descriptor is left", () => broker.stdout().includes("no file descriptor left"));
-  // The client still has its connection.
+  // The client still has its connection from before.
   expect(await client.isReady()).toBe(false);
   expect(await client.listGroupFailures()).toEqual([expect.stringMatching(/no file descriptor left: raise the limit/)]);
   expect(await client.getEvent(eventId)).toMatchObject({ eventId });

@@ -9,13 +9,13 @@ import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll 
 import { canMount, mountSmallDisk } from "./support/small-disk.ts";
 
 const env = { STELE_SHUTDOWN_DEADLINE_MS: "1000" };
-/** Timeout of a transaction, in milliseconds: a broker that waits for one takes at least this long. */
+/** Timeout of a transaction, in milliseconds. A broker that waited for a transaction would take at least this long. */
 const transactionMs = 30_000;
 const topics = ["full/a", "full/b"];
-/** Long contents, within the limit of a GET, so that few events fill the disk. */
+/** Contents are long, so that few events fill the disk, but still fit in a GET. */
 const load = (): PublishLoad => new PublishLoad(topics, { publishersPerTopic: 4, contentCharacters: 600 });
 
-/** Starts a broker that fills its disk under load. Returns its stderr after its end. */
+/** Runs a broker under load until it has filled its disk and exits. Returns its stderr. */
 async function runUntilFull(options: BrokerOptions, published: PublishLoad, callbackUrl: string): Promise<string> {
   await using broker = await startBroker(options);
   await using client = new Client(broker.url);
@@ -25,14 +25,14 @@ async function runUntilFull(options: BrokerOptions, published: PublishLoad, call
   await until("the broker is stopping", () => broker.stdout().includes("broker stopping"), { timeoutMs: 60_000 });
   const before = performance.now();
   const exit = await broker.exited;
-  // The broker ends by the shutdown deadline, and does not wait for a transaction.
+  // The broker exits within the shutdown deadline, and does not wait for a transaction.
   expect(performance.now() - before).toBeLessThan(transactionMs);
   await published.stop();
   expect(exit.code).toBe(1);
   return broker.stderr();
 }
 
-/** Checks that a broker with space again has every acknowledged event, delivers every event, and publishes new ones. */
+/** Checks that a broker with enough space has every acknowledged event, delivers every event, and publishes new ones. */
 async function expectNothingLost(options: BrokerOptions, published: PublishLoad, receiver: Receiver): Promise<void> {
   await using broker = await startBroker(options);
   await using client = new Client(broker.url);
@@ -52,7 +52,7 @@ describe("a full disk", () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
     const published = load();
-    // No file can grow beyond 1,500 KiB. A write beyond that fails as on a full disk, for every user.
+    // No file can grow beyond 1,500 KiB. A write beyond that fails as on a full disk, also for root.
     const shell = "trap '' XFSZ; ulimit -f 3000; exec \"$@\"";
     const said = await runUntilFull({ dataDir: folder.path, env, shell }, published, receiver.url);
     expect(said).toMatch(/^stele: (chain|store) \S+\.sqlite .*disk/m);
@@ -74,7 +74,7 @@ describe("a full disk", () => {
   });
 
   it.runIf(canMount)(
-    "loses nothing when a separate file system fills up and then gets space (needs the right to mount)",
+    "on a separate file system loses nothing once it has space again (needs the right to mount)",
     async () => {
       using disk = mountSmallDisk(3000);
       await using receiver = await startReceiver();

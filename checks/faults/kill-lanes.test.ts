@@ -26,7 +26,7 @@ function eventsOf({ body }: Attempt): readonly Seen[] {
   return events.map(({ topic, eventId }) => ({ topic, sequence: Number(eventId.split("-")[1]) }));
 }
 
-/** Reads what a receiver got. No event of a topic may arrive before all earlier events of that topic. */
+/** Reads what a receiver got. Each event must arrive after all earlier events of its topic. */
 class Order implements AsyncDisposable {
   readonly receiver: Receiver;
   /** The newest sequence of each topic. */

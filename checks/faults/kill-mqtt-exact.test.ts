@@ -11,15 +11,19 @@ const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_124]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
 /** Longest wait between a packet to the broker and the kill, in milliseconds: short, to hit the broker between its write and its answer. */
 const killDelayMsMax = 5;
-/** Every wait has its own timeout. This one ends a test that hangs otherwise. */
+/** Every wait has its own timeout. This one ends a test that hangs elsewhere. */
 const timeoutMs = 60_000 * (rounds + 4);
 const packetId = 1;
 
-/** Last packet of the publisher's exchange before the kill. `lost`: the publisher acts as if that packet never arrived, and repeats its own. */
+/**
+ * Last packet of the publisher's exchange before the kill. `lost`: the publisher acts as if that packet never arrived, and repeats its own.
+ * `answer under way`: the client waits at most `killDelayMsMax` after the packet, so that the kill may come before the broker's answer.
+ */
 const publisherPoints = ["PUBREC, lost", "PUBREL, answer under way", "PUBCOMP", "PUBCOMP, lost"] as const;
 /** Last packet of the subscriber's exchange before the kill. */
 const subscriberPoints = ["PUBREC, answer under way", "PUBLISH", "PUBCOMP, answer under way", "PUBREL"] as const;
 
+/** A broker that is killed and restarted on one data folder. */
 class World implements AsyncDisposable {
   readonly #env: Record<string, string> = { STELE_LOG_LEVEL: "warn", STELE_MQTT_PORT: "0" };
   readonly #dataDir: string;
@@ -137,7 +141,7 @@ class Subscriber {
   }
 
   /** Receives packets up to the point at which the test kills the broker. */
-  async takeUntil(point: (typeof subscriberPoints)[number], killDelayMs: number): Promise<void> {
+  async receiveUntil(point: (typeof subscriberPoints)[number], killDelayMs: number): Promise<void> {
     for (;;) {
       const packet = await this.#next();
       if (packet.cmd === "publish") {
@@ -200,20 +204,20 @@ interface Round {
   readonly random: Random;
 }
 
-async function killIn(world: World, { publisher, subscriber, round, random }: Round): Promise<void> {
+async function runRound(world: World, { publisher, subscriber, round, random }: Round): Promise<void> {
   const publisherPoint = publisherPoints[round % publisherPoints.length] ?? publisherPoints[0];
   const subscriberPoint = subscriberPoints[round % subscriberPoints.length] ?? subscriberPoints[0];
   const killDelayMs = random.fraction() * killDelayMsMax;
   const deliver = async (): Promise<void> => {
     const published = new Client(world.broker.url).publish("out", String(round), { "svc-qos": "2" });
     published.catch(() => {}); // The kill may come before the answer.
-    await subscriber.takeUntil(subscriberPoint, killDelayMs);
+    await subscriber.receiveUntil(subscriberPoint, killDelayMs);
   };
-  // The kill follows the last packet at once: the two clients take turns at being last.
-  const isSubscriberLast = (round + Math.floor(round / publisherPoints.length)) % 2 === 1;
-  if (!isSubscriberLast) await deliver();
+  // The kill follows right after the second exchange, so the two clients take turns at being second.
+  const isSubscriberSecond = (round + Math.floor(round / publisherPoints.length)) % 2 === 1;
+  if (!isSubscriberSecond) await deliver();
   await publisher.begin(publisherPoint, killDelayMs);
-  if (isSubscriberLast) await deliver();
+  if (isSubscriberSecond) await deliver();
   await world.restart();
   await publisher.finish(publisherPoint);
   await subscriber.finish(round + 1);
@@ -232,7 +236,7 @@ describe.each(seeds)("QoS 2 with kill -9 between two packets, seed %d", (seed) =
       for (const topic of ["in", "out"]) await client.open(topic);
       await subscriber.subscribe();
       await publisher.connect();
-      for (let round = 0; round < rounds; round += 1) await killIn(world, { publisher, subscriber, round, random });
+      for (let round = 0; round < rounds; round += 1) await runRound(world, { publisher, subscriber, round, random });
       const { sequenceNumber } = await new Client(world.broker.url).state("in");
       expect(sequenceNumber).toBe(publisher.published);
       expect(subscriber.accepted).toEqual(Array.from({ length: rounds }, (_, number) => String(number)));

@@ -12,7 +12,7 @@ const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "4");
 /** Publishes that one client has in flight. */
 const window = 10;
 const countUntilKillMax = 150;
-/** Every wait has its own timeout. This one ends a test that hangs otherwise. */
+/** Every wait has its own timeout. This one ends a test that hangs elsewhere. */
 const timeoutMs = 60_000 * (rounds + 4);
 const publishers = [
   ["load/one/a", 1],
@@ -118,7 +118,7 @@ async function killUnderLoad(seed: number): Promise<void> {
     const expected = loads.find((load) => load.topic === topic)?.expected;
     const published = numbersOf(events, topic);
     if (qos === 2) expect(published, topic).toEqual(expected);
-    // A QoS 1 repeat may become a second event. The first ones are in order.
+    // A QoS 1 repeat may become a second event. The first copies are in order.
     expect([...new Set(published)], topic).toEqual(expected);
     expect([...new Set(numbersOf(received, topic))], topic).toEqual(expected);
     if (qos === 2) expect(numbersOf(received, topic), topic).toEqual(expected);

@@ -15,7 +15,7 @@ const topics = ["once/a", "once/b"];
 const producersPerTopic = 4;
 const countUntilKillMax = 60;
 const blockTimeS = 0.25;
-/** Every wait has its own timeout. This one ends a test that hangs otherwise. */
+/** Every wait has its own timeout. This one ends a test that hangs elsewhere. */
 const timeoutMs = 60_000 * (rounds + 4);
 
 /** Kills the broker while producers repeat every request until it is answered. Then counts the events of each key. */
@@ -65,7 +65,7 @@ async function killUnderKeys(seed: number, env: Readonly<Record<string, string>>
   expect((await broker.stop()).code).toBe(0);
 }
 
-describe.each(seeds)("each key becomes one event despite kill -9 of the broker, seed %d", (seed) => {
+describe.each(seeds)("each publish key yields one event despite kill -9 of the broker, seed %d", (seed) => {
   it(`in ${rounds} rounds on the embedded chain`, async () => killUnderKeys(seed, {}), timeoutMs);
 
   it(

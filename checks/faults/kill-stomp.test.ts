@@ -83,7 +83,7 @@ class Subscriber {
     while (!this.#isStopped) {
       const peer = await connect(port);
       this.#peer = peer;
-      if (this.#isStopped) peer.drop(); // stopped while it connected
+      if (this.#isStopped) peer.drop(); // `stop` came during `connect`
       const headers = { "svc-subscriptionId": this.id, ack: "client-individual" };
       peer.send("SUBSCRIBE", { id: "1", destination: this.durable.destination, eventId: "OFFSET_FIRST", ...headers });
       for (let frame = await peer.any(); frame !== undefined; frame = await peer.any()) {

@@ -28,7 +28,7 @@ const blockTimeS = 0.25;
 const topics = ["k/a", "k/b", "k/b/c", "other"];
 const countUntilKillMax = 120;
 const timeoutMs = 300_000;
-/** The broker retries soon after a restart. */
+/** Short backoffs, so that the broker retries soon after a restart. */
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
 
 /** A broker on one data folder over many kills, and everything that an outside observer knows of it. */
@@ -44,7 +44,7 @@ class KilledBroker implements AsyncDisposable {
   #foundCount = 0;
   #killedAt: number | undefined;
 
-  /** `env` sets the chain of its group. */
+  /** `env` configures the broker's chain. */
   constructor(random: Random, env: Readonly<Record<string, string>>) {
     this.#random = random;
     this.#env = { ...quick, ...env };
@@ -62,7 +62,7 @@ class KilledBroker implements AsyncDisposable {
     expect((await broker.stop()).code).toBe(0);
   }
 
-  /** Starts the broker, checks every earlier acknowledgement, publishes for a while, and kills it. Sometimes it also kills the next start. */
+  /** Starts the broker, checks that it lost nothing, publishes for a while, and kills it. Sometimes starts it once more, and kills that start too. */
   async round(number: number): Promise<void> {
     await using broker = await this.#start();
     await using client = new Client(broker.url);
@@ -161,7 +161,9 @@ class KilledBroker implements AsyncDisposable {
       () => performance.now(),
     ]);
     const start = count();
-    await until(`${bound} more`, () => count() - start >= bound, { timeoutMs: 60_000 });
+    await until(`${bound} more acknowledgements, callbacks or milliseconds`, () => count() - start >= bound, {
+      timeoutMs: 60_000,
+    });
   }
 
   #attemptCount(): number {
@@ -194,7 +196,7 @@ describe.each(seeds)(
     );
 
     it(
-      `in ${chainRounds} rounds on anvil: the next start resumes unanswered transactions`,
+      `in ${chainRounds} rounds on anvil: each start resumes the open transactions of the killed broker`,
       async () => {
         await using anvil = await startAnvil({ blockTimeS });
         const env = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 100 }]);

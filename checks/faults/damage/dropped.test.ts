@@ -30,6 +30,7 @@ describe("a damaged chain that alone holds the old events never leads to a wrong
       using folder = filled.copy(damage.state);
       applyDamage(damage, { folder: folder.path, earlier: filled.path("earlier"), random });
       const excuses = excusesOf(damage);
+      // The store has dropped its copies, so damage of the chain alone may lose events.
       const mayLoseBoth = excuses.mayLoseBoth || excuses.isChainHit;
       const { verdict, said } = await judge(folder.path, filled.promised, { ...excuses, mayLoseBoth });
       tally.count(verdict);

@@ -22,12 +22,12 @@ describe("pages of the store that the disk did not write never lead to a wrong a
     tally.print();
   });
 
-  it("the pages to be tried include those of the small tables", () => {
+  it("the pages under test include the first pages of the small tables", () => {
     expect(pages.map(({ of }) => of)).toEqual(expect.arrayContaining(["groups", "topics", "subscriptions"]));
   });
 
   it.each(pages.map((page) => [page.number, page.of, page] as const))(
-    "page %i, the first of %s",
+    "page %i, the first page of: %s",
     async (_, __, page) => {
       using folder = filled.copy("stopped");
       putBack(page, { earlier, folder: folder.path });
@@ -43,7 +43,7 @@ describe("pages of the store that the disk did not write never lead to a wrong a
     const stale = pages.filter(() => random.fraction() < share);
     using folder = filled.copy("stopped");
     for (const page of stale) putBack(page, { earlier, folder: folder.path });
-    // A table that is stale with all its database indexes is consistent, and nothing else knows its newer rows.
+    // If a table and all its database indexes are stale, they agree, and nothing else knows the newer rows.
     const mayForgetSubscriptions = ofSubscriptions.every((page) => stale.includes(page));
     const { verdict, said } = await judge(folder.path, filled.promised, { ...noExcuses, mayForgetSubscriptions });
     tally.count(verdict);

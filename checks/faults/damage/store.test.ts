@@ -62,7 +62,7 @@ describe("a damaged store", () => {
   });
 
   it.each(["#", "damage/a"])(
-    "with a wrong position in a batch row: the count of events that wait for %s is still correct",
+    "with a wrong position in a batch row: the count of waiting events of a subscription to %s is still correct",
     async (topic) => {
       using folder = filled.copy();
       const count = async (): Promise<string | undefined> => {
@@ -97,10 +97,10 @@ describe("a damaged store", () => {
     expect(Buffer.from(proven.content.slice(2), "hex").toString()).toBe(event.content);
   });
 
-  it("with a flipped bit in a cursor: the broker names the subscription and is not ready until it is removed", async () => {
+  it("with a flipped bit in a cursor: the broker names the subscription, and is not ready until the subscription is removed", async () => {
     using folder = filled.copy();
     const { subscriptionId } = filled;
-    changeFile(storeOf(folder), (bytes) => flipProgress(bytes, subscriptionId));
+    changeFile(storeOf(folder), (bytes) => flipCursor(bytes, subscriptionId));
     await using broker = await startBroker({ dataDir: folder.path });
     await using client = new Client(broker.url);
     await using receiver = await startReceiver();
@@ -123,8 +123,8 @@ function flipAt(bytes: Buffer, at: number): void {
   bytes[at] = (bytes[at] ?? 0) ^ 1;
 }
 
-/** Flips a bit of the subscription's cursor, which follows the state in its row. */
-function flipProgress(bytes: Buffer, id: string): void {
+/** Flips a bit of the subscription's cursor, which follows the state in the row. */
+function flipCursor(bytes: Buffer, id: string): void {
   for (let at = bytes.indexOf(id); at >= 0; at = bytes.indexOf(id, at + 1)) {
     const state = bytes.indexOf("active", at);
     if (state > 0 && state - at < 200) {
