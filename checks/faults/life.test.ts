@@ -65,7 +65,7 @@ describe("a graceful stop", () => {
     expect((await second.stop()).code).toBe(0);
   });
 
-  it.each(["SIGTERM", "SIGINT"] as const)("%s during the wait for a chain ends the start cleanly", async (name) => {
+  it.each(["SIGTERM", "SIGINT"] as const)("%s stops a broker cleanly while it waits for a chain", async (name) => {
     using folder = createTempFolder();
     const groups = [
       { id: "1", endpoints: "embedded" },
@@ -143,7 +143,7 @@ describe("a start that fails", () => {
     },
   );
 
-  it.runIf(process.getuid?.() === 0)("on a file that another user owns names both users", async () => {
+  it.runIf(process.getuid?.() === 0)("on a file of another user names both users", async () => {
     using folder = createTempFolder();
     chownSync(folder.path, 65_534, 65_534);
     await (await startBroker({ dataDir: folder.path })).stop();
@@ -178,7 +178,7 @@ describe("a start that fails", () => {
     expect(run.stderr).toContain(`stele: The data folder ${dataDir} cannot be read and written`);
   });
 
-  it("on a truncated key names the file", async () => {
+  it("on a truncated signer key names the file", async () => {
     using folder = createTempFolder();
     writeFileSync(join(folder.path, "signer.key"), "0102\n");
     const run = await runBroker({ dataDir: folder.path });
@@ -212,7 +212,7 @@ describe("settings of the real process", () => {
     ["STELE_COORDINATION", "some"],
     ["STELE_CALLBACK_ALLOW", "10.0.0.0"],
     ["STELE_CONTENT_BYTES_MAX", "0"],
-  ])("%s=%s is refused with a message that has its name and value", async (name, value) => {
+  ])("%s=%s is refused with a message that names the setting and the value", async (name, value) => {
     const run = await runBroker({ env: { [name]: value } });
     expect(run.code).toBe(2);
     expect(run.stderr).toContain(name);

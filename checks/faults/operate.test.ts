@@ -13,7 +13,7 @@ import type { Send } from "./support/operated/orders.ts";
 const seeds = seedsOf("CHECKS_OPERATE_SEEDS", [20_261_123]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "3");
 const clusterRounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
-/** The longest round takes 30 s on a busy machine, and the end a few minutes. */
+/** The longest round takes 30 s on a busy machine, and the final check a few minutes. */
 const timeoutMs = 480_000 + 30_000 * rounds;
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
 const wait = { timeoutMs: 60_000 };
@@ -26,7 +26,8 @@ async function untilPublished(operated: Operated, count: number): Promise<void> 
 /** Sends each request to a random running node, and tracks which nodes carry out an operator's order. */
 class Nodes {
   readonly #cluster: Cluster;
-  readonly #ordered: ClusterNode[] = [];
+  /** The nodes that carry out an order; a node is listed once for each order. */
+  readonly #busy: ClusterNode[] = [];
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
@@ -35,11 +36,11 @@ class Nodes {
   readonly send: Send = async (request) => {
     const node = this.#cluster.random.pick(this.#cluster.running);
     const isOrder = request.method === "POST" && request.path.startsWith("/admin/");
-    if (isOrder) this.#ordered.push(node);
+    if (isOrder) this.#busy.push(node);
     try {
       return await node.client.http.send(request);
     } finally {
-      if (isOrder) this.#ordered.splice(this.#ordered.indexOf(node), 1);
+      if (isOrder) this.#busy.splice(this.#busy.indexOf(node), 1);
     }
   };
 
@@ -47,8 +48,8 @@ class Nodes {
   async toKill(operated: Operated, what: "orders" | "delivers"): Promise<ClusterNode> {
     const { nodes, random, running } = this.#cluster;
     const address = what === "orders" ? undefined : await operated.findDeliverer();
-    await until("an order is under way", () => what === "delivers" || this.#ordered.length > 0, wait);
-    return nodes.find((node) => node.address === address) ?? this.#ordered[0] ?? random.pick(running);
+    await until("an order is under way", () => what === "delivers" || this.#busy.length > 0, wait);
+    return nodes.find((node) => node.address === address) ?? this.#busy[0] ?? random.pick(running);
   }
 }
 

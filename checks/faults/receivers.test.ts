@@ -45,7 +45,7 @@ describe("a receiver that", () => {
   }
 
   it.each(bad)(
-    "%s delays only its own subscription, which gets everything in order once it recovers",
+    "%s delays only its own subscription, which gets everything in order once the receiver recovers",
     async (what, behaviour) => {
       const receiver = await receive(behaviour);
       const ids = await publishToBoth(`bad ${what}`, receiver);

@@ -17,7 +17,7 @@ type Env = Readonly<Record<string, string>>;
 const drops = { STELE_STORE_RETENTION_MS: "1000" };
 const patienceMs = 120_000;
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "2");
-/** A kill comes a few steps of 64 batches after its round began: enough copies are left for the next round. */
+/** A broker drops copies in steps of 64 batches. The kill comes after a few steps, so that enough copies are left for the next round. */
 const eventsPerRound = 320;
 
 async function withBroker<Result>(
@@ -53,7 +53,7 @@ const untilDropped = (client: Client, atLeast: number): Promise<unknown> =>
     timeoutMs: patienceMs,
   });
 
-/** Waits until the copies of these events and of all before them are dropped. */
+/** Waits until the copies of these events and of all earlier ones are dropped. */
 function untilAllDropped(client: Client, eventIds: readonly string[]): Promise<unknown> {
   const last = Math.max(...eventIds.map((eventId) => Number(eventId.split("-")[2])));
   return until("all copies are dropped", async () => (await read(client, "stele_dropped_block")) >= last, {
@@ -69,7 +69,7 @@ function stele(...args: readonly string[]): Promise<{ readonly code: number; rea
   });
 }
 
-/** A data folder of the embedded chain whose copies of old events a broker has dropped, and that broker's answers before and after. */
+/** A data folder of an embedded chain from whose store a broker has dropped old events, and the answers before and after that. */
 class DroppedFolder implements Disposable {
   readonly #root = createTempFolder();
   readonly backup = join(this.#root.path, "backup");
@@ -122,7 +122,7 @@ describe("embedded chain", () => {
     expect(JSON.stringify(restored)).toBe(JSON.stringify(before));
   }, 300_000);
 
-  it("an event of a damaged block whose copies were dropped returns 200208, health names the block, and other events are answered", async () => {
+  it("if a damaged block has an event whose copy was dropped, getEvent returns 200208, health names the block, and other events are found", async () => {
     using folder = dropped.copy();
     changeFile(chainOf(folder), (bytes) => {
       const at = placeOfText(bytes, "one by one 4");
@@ -142,7 +142,7 @@ describe("embedded chain", () => {
   }, 300_000);
 });
 
-it("anvil: copies older than 4,096 blocks are dropped, and their events answered byte for byte from the chain", async () => {
+it("anvil: after copies older than 4,096 blocks are dropped, the broker answers their events byte for byte from the chain", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   const dataDir = folder.path;
@@ -163,8 +163,8 @@ it("kill -9 while copies are dropped: nothing is lost, and the next start contin
   using folder = createTempFolder();
   const dataDir = folder.path;
   const eventIds: string[] = [];
-  const one = { STELE_TRANSACTION_EVENTS_MAX: "1", STELE_LOG_LEVEL: "error" };
-  await withBroker({ dataDir, env: one }, async (client) => {
+  const oneEventPerTransaction = { STELE_TRANSACTION_EVENTS_MAX: "1", STELE_LOG_LEVEL: "error" };
+  await withBroker({ dataDir, env: oneEventPerTransaction }, async (client) => {
     for (const topic of ["k/0", "k/1"]) await client.open(topic);
     const publish = async (start: number): Promise<void> => {
       for (let index = start; index < eventsPerRound * rounds; index += 16) {

@@ -8,7 +8,7 @@ import { hasStrace, straceTitle } from "../support/power/recorder.ts";
 
 /** The parent holds a folder's name: unless the parent is synced, a power loss may remove the folder with all its files. */
 it.runIf(hasStrace)(
-  `a new data folder and its parents are synced to disk before the first file in it${straceTitle}`,
+  `the parents of a new data folder are synced to disk before the first file in the folder${straceTitle}`,
   async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "new", "data");

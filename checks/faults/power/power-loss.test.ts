@@ -15,7 +15,7 @@ import { PublishLoad } from "../support/publish-load.ts";
 
 const topics = ["power/a", "power/b"];
 const eventsPerRun = 40;
-/** strace makes the broker slow, a busy machine slower. */
+/** strace slows the broker down, and so does a busy machine. */
 const loadTimeoutMs = 90_000;
 const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
@@ -23,7 +23,7 @@ const seeds = seedsOf(
 );
 /** If set, a failed case saves its disk to this folder, as it was before the start. */
 const { CHECKS_KEEP: keepDir } = process.env;
-/** Number of power losses on a disk that ignores syncs. In one of seven, a file keeps every change. */
+/** Number of power losses on a disk that ignores syncs. Even such a disk keeps every change of a file in one of seven cases. */
 const controls = 8;
 /** Of these controls, the fewest in which the test must notice a loss. */
 const controlsSeenMin = 4;
@@ -56,7 +56,7 @@ class RecordedLife implements Disposable {
     this.#disk = new Disk(this.recorder.calls, this.recorder.dataDir);
   }
 
-  /** What the broker had promised at the end, by the recorded bytes. */
+  /** What the broker had promised by the end, according to the recorded bytes. */
   get promised() {
     if (this.#loaded === undefined) throw new Error("nothing is recorded");
     return promisedAt(Number.POSITIVE_INFINITY, this.recorder.calls, this.#loaded);
@@ -128,13 +128,13 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
   beforeAll(() => life.record());
   afterAll(() => life[Symbol.dispose]());
 
-  it("is tried on a recording of all acknowledged events and some deliveries", () => {
+  it("is tested on a recording that has all acknowledged events and some deliveries", () => {
     expect(life.acknowledgedCount).toBeGreaterThanOrEqual(3 * eventsPerRun);
     expect(life.promised.events).toHaveLength(life.acknowledgedCount);
     expect(life.promised.delivered.size).toBeGreaterThan(0);
   });
 
-  it("is tried on recorded calls that reproduce the broker's files byte for byte", () => {
+  it("is tested on recorded calls that reproduce the broker's files byte for byte", () => {
     expect(life.lossless()).toEqual(life.files());
   });
 
