@@ -15,7 +15,7 @@ export interface SessionFiltersParts {
   readonly store: { readonly sessions: Pick<SessionStore, "saveSessionFilters"> };
   readonly randomness: Randomness;
   readonly access: Access;
-  /** Reads a session again that the store refused to write. */
+  /** Reads a session again, after the store has refused to write it. */
   readonly onRefused: (session: Session) => Promise<void>;
   /** Stores a session that lived only in memory. @throws BrokerError 200300; and what the store throws. */
   readonly keep: (session: Session) => Promise<void>;

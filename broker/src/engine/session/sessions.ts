@@ -223,7 +223,7 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Publishes the will of the connection that an attach replaces, or of the session that a clean attach ends. */
+  /** Publishes the will of the connection that an attach replaces, or of the session that the attach ends. */
   #settleFormer(groupId: GroupId, claimed: SessionGranted): void {
     const { former } = claimed;
     if (former === undefined) return;

@@ -39,7 +39,7 @@ interface KeptEvent {
 
 /**
  * Reads single events by their places for the sessions of a node: retained events, and events to repeat. Thousands of clients may subscribe to the same
- * topics at once, so at most `feedReadsMax` reads are in progress, and sessions share the most recently read events, up to `recentBytesMax` bytes.
+ * topics at once. So at most `feedReadsMax` reads are in progress, and sessions share the most recently read events, up to `recentBytesMax` bytes.
  */
 export class RetainedReads {
   readonly #parts: RetainedReadsParts;

@@ -85,7 +85,7 @@ export class SharePlan {
     }
   }
 
-  /** Reserves room at a member. Returns false if no member has room: the event waits, and a member at another node, or a disconnected one, may get it. */
+  /** Reserves room at a member. Returns false if none has room, or if the plan is full. Then the event waits, also for members at other nodes. */
   #reserve(event: Event): boolean {
     const { members } = this.#parts;
     if (this.#reserved.length >= takenMax) return false;

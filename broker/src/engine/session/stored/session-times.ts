@@ -27,7 +27,7 @@ const pageMax = 100;
  */
 export class SessionTimes {
   readonly #parts: SessionTimesParts;
-  /** When the time of each group was last written to the store, by the monotonic clock. */
+  /** The moment up to which each group's time is counted, by the monotonic clock. */
   readonly #writtenAt = new Map<GroupId, number>();
 
   constructor(parts: SessionTimesParts) {
