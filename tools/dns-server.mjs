@@ -3,6 +3,8 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 
 const headerBytes = 12;
+/** A record's bytes before its data: pointer to the name, type, class, lifetime, length (RFC 1035, section 4.1.3). */
+const recordFixedBytes = 12;
 const recordA = 1;
 const recordAaaa = 28;
 const classInternet = 1;
@@ -60,7 +62,7 @@ function findRecord(type, address) {
   const isSix = address.includes(":");
   if (type !== (isSix ? recordAaaa : recordA)) return undefined;
   const data = isSix ? sixBytes(address) : Buffer.from(address.split(".").map(Number));
-  const record = Buffer.alloc(headerBytes);
+  const record = Buffer.alloc(recordFixedBytes);
   record.writeUInt16BE(questionPointer, 0);
   record.writeUInt16BE(type, 2);
   record.writeUInt16BE(classInternet, 4);

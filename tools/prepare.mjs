@@ -82,8 +82,8 @@ function sources() {
     join(root, name, "tsconfig.json"),
     ...filesBelow(join(root, name, "src")),
   ]);
-  const bundlers = [bundler, join(root, "tools", "bundle-console.mjs"), join(root, "console", "index.html")];
-  return [...configs, ...bundlers, ...perWorkspace];
+  const bundlers = ["bundle.mjs", "bundle-console.mjs", "bundle-externals.mjs"].map((file) => join(root, "tools", file));
+  return [...configs, ...bundlers, join(root, "console", "index.html"), ...perWorkspace];
 }
 
 function filesBelow(folder) {

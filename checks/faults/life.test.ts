@@ -248,7 +248,7 @@ describe("settings of the real process", () => {
     await client.open("x");
     const sent = await client.publish("x", "x", { "env-a": "1" });
     expect((await client.getEvent(sent.eventId)).extensions).toEqual({ "env-a": "1" });
-    expect(broker.stderr()).not.toContain('"info"');
+    expect(broker.stdout()).not.toContain('"info"');
   });
 
   it("--help and --version exit with 0", async () => {

@@ -10,9 +10,11 @@ export interface ChainState {
 
 interface DumpedState {
   readonly best_block_number: number | string;
-  readonly accounts: Readonly<Record<string, { readonly nonce: number }>>;
+  readonly accounts: Readonly<Record<string, { readonly nonce: number; readonly code: string }>>;
   readonly transactions: readonly { readonly info: { readonly from: string; readonly nonce: number } }[];
 }
+
+const noCode = "0x";
 
 /** Decodes the result of `anvil_dumpState`. */
 export function readState(dump: string): ChainState {
@@ -21,11 +23,13 @@ export function readState(dump: string): ChainState {
   return { text, height: Number(state.best_block_number), isConsistent: isConsistent(state) };
 }
 
-/** True if no listed sender has a higher nonce than its transactions explain. A lower one is possible: the list may have transactions of removed blocks. */
+/** True if no account without code has a higher nonce than its transactions explain. A lower one is possible: the list may have transactions of removed blocks. */
 function isConsistent({ accounts, transactions }: DumpedState): boolean {
   const counts = new Map<string, number>();
   for (const { from, nonce } of transactions.map(({ info }) => info)) {
     counts.set(from, Math.max(counts.get(from) ?? 0, nonce + 1));
   }
-  return [...counts].every(([from, count]) => (accounts[from]?.nonce ?? 0) <= count);
+  return Object.entries(accounts).every(
+    ([address, { nonce, code }]) => code !== noCode || nonce <= (counts.get(address) ?? 0),
+  );
 }

@@ -110,16 +110,16 @@ class Requests {
   readonly urls: string[] = [];
   readonly #page: Page;
   readonly #open = new Set<Request>();
+  readonly #onSent = (request: Request): void => {
+    if (request.url().includes("/tail?")) return;
+    this.urls.push(request.url());
+    this.#open.add(request);
+  };
+  readonly #onEnded = (request: Request): void => void this.#open.delete(request);
 
   constructor(page: Page) {
     this.#page = page;
-    page.on("request", (request) => {
-      if (request.url().includes("/tail?")) return;
-      this.urls.push(request.url());
-      this.#open.add(request);
-    });
-    page.on("requestfinished", (request) => this.#open.delete(request));
-    page.on("requestfailed", (request) => this.#open.delete(request));
+    page.on("request", this.#onSent).on("requestfinished", this.#onEnded).on("requestfailed", this.#onEnded);
   }
 
   /**
@@ -133,7 +133,8 @@ class Requests {
   }
 
   stop(): void {
-    for (const name of ["request", "requestfinished", "requestfailed"] as const) this.#page.removeAllListeners(name);
+    this.#page.off("request", this.#onSent);
+    for (const name of ["requestfinished", "requestfailed"] as const) this.#page.off(name, this.#onEnded);
   }
 }
 

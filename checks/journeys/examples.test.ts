@@ -29,7 +29,7 @@ const languages = [
 const port = await findFreePort();
 const pages = await PageServer.start();
 const running = useWorld(embeddedWorld, {
-  env: { STELE_PORT: String(port), STELE_ALLOWED_ORIGINS: pages.origin },
+  env: { STELE_PORT: String(port), STELE_ALLOWED_ORIGINS: pages.origin, STELE_CALLBACK_CONSENT: "require" },
 });
 afterAll(() => pages[Symbol.asyncDispose]());
 
@@ -149,7 +149,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(program.errors).toMatch(/100106|topic/);
   });
 
-  it("receive signed callbacks, and refuse others", async () => {
+  it("agree to be called, receive signed callbacks, and refuse others", async () => {
     const own = await findFreePort();
     const receiver = start(commandOf(name, "receive").replace("9000", String(own)));
     expect(await receiver.lines(1)).toEqual([`listening ${own}`]);

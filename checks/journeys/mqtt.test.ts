@@ -55,7 +55,7 @@ describe.each([
 
   it("publishes events for callbacks and getEvent, and receives events from REST, all in one order", async () => {
     const client = await connect(address(), { protocolVersion });
-    const rest = new Client(broker.url);
+    await using rest = new Client(broker.url);
     const seen = collect(client, 3);
     await client.subscribeAsync(`${topic}/#`, { qos: 1 });
     await client.publishAsync(`${topic}/a`, "by MQTT", { qos: 1 });
@@ -86,7 +86,7 @@ it.each([
   const seen = collect(client, 1);
   await client.publishAsync(`listed-${name}/a`, "one", { qos: 1 });
   await seen;
-  const rest = new Client(broker.url);
+  await using rest = new Client(broker.url);
   const entries = async () => {
     const all = Object.values(await rest.listSubscriptions()).flatMap((listing) => Object.values(listing));
     return all.filter(({ topicName }) => topics.includes(topicName));
@@ -121,7 +121,7 @@ it("the broker has every acknowledged event after kill -9, in order", async () =
   await Promise.race([all, new Promise<void>((resolve) => client.once("close", () => resolve()))]);
   broker = await startBroker({ dataDir: folder.path, env });
   receiver.forget();
-  const rest = new Client(broker.url);
+  await using rest = new Client(broker.url);
   const { sequenceNumber } = await rest.state("killed");
   await rest.subscribe({ topic: "killed", url: receiver.url, offset: "OFFSET_FIRST" });
   const events = await receiver.waitForCount(sequenceNumber);

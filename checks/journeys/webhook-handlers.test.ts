@@ -43,7 +43,7 @@ async function createTopic(): Promise<string> {
   return topic;
 }
 
-describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
+describe.each(frameworks)("the handler for $name", ({ serve, serveParsed, otherPath }) => {
   it.each([
     ["RESTful callbacks", "subscribe", {}, "event"],
     ["JsonRPC callbacks", "subscribeByRpc", {}, "event"],
@@ -89,9 +89,17 @@ describe.each(frameworks)("the handler for $name", ({ serve, serveParsed }) => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = { "content-type": "application/json" };
-    const body = Buffer.alloc(9 * 1024 * 1024, " ");
+    const body = Buffer.alloc(17 * 1024 * 1024, " ");
     expect((await fetch(server.url, { method: "POST", headers, body })).status).toBe(413);
     expect((await fetch(server.url, { method: "POST", headers, body: "{}" })).status).toBe(401);
+  });
+
+  it.runIf(otherPath !== undefined)("leaves the program's other routes as they were", async () => {
+    const seen = new Seen();
+    await using server = await serve(seen.options);
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(new URL(otherPath ?? "", server.url), { method: "POST", headers, body: '{"a":1}' });
+    expect(await answer.json()).toEqual({ got: { a: 1 } });
   });
 
   it.runIf(serveParsed !== undefined)("answers 500 if the program parsed the body before", async () => {

@@ -1,5 +1,8 @@
+import { Ending } from "./lib/ending.ts";
+import { readBody } from "./lib/read-body.ts";
+
 /** Longest valid answer to eth_getBlockByNumber. A longer one counts as an answer without a hash. */
-const answerCharactersMax = 65_536;
+const answerBytesMax = 65_536;
 const timeoutMs = 10_000;
 
 export interface BlockHashOptions {
@@ -15,7 +18,22 @@ export async function readBlockHash(
   block: number,
   { signal }: BlockHashOptions = {},
 ): Promise<string> {
-  const ended = AbortSignal.timeout(timeoutMs);
+  const { host } = new URL(nodeUrl);
+  const ending = new Ending(signal);
+  ending.abortAfter(timeoutMs, () => new Error(`${host} does not answer within ${timeoutMs / 1000} s`));
+  try {
+    const text = await ending.race(ask(nodeUrl, block, ending.signal));
+    const hash = text === undefined ? undefined : findHash(text);
+    if (hash === undefined) throw new Error(`${host} gives no hash of block ${block}`);
+    return hash;
+  } finally {
+    ending.abort(); // Drops the rest of an answer that is too long.
+    ending.close();
+  }
+}
+
+/** The answer as text; undefined if it is too long. */
+async function ask(nodeUrl: string, block: number, signal: AbortSignal): Promise<string | undefined> {
   const response = await fetch(nodeUrl, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -28,12 +46,10 @@ export async function readBlockHash(
     // The node belongs to another party: send no cookies, and follow no redirect.
     credentials: "omit",
     redirect: "error",
-    signal: signal === undefined ? ended : AbortSignal.any([ended, signal]),
+    signal,
   });
-  const text = await response.text();
-  const hash = text.length > answerCharactersMax ? undefined : findHash(text);
-  if (hash === undefined) throw new Error(`${new URL(nodeUrl).host} gives no hash of block ${block}`);
-  return hash;
+  const bytes = await readBody(response.body?.getReader(), answerBytesMax);
+  return bytes && new TextDecoder().decode(bytes);
 }
 
 function findHash(text: string): string | undefined {

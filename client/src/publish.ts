@@ -2,6 +2,7 @@ import type { SendResult } from "@stele/wire";
 import type { HttpDoor } from "./http-door.ts";
 import { toBase64 } from "./lib/base64.ts";
 import { pause } from "./lib/backoff.ts";
+import { randomKey } from "./lib/random-key.ts";
 import type { CallOptions } from "./options.ts";
 import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
 import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
@@ -150,7 +151,7 @@ function toCall({ topic, content, extensions, once }: Publication, groupId: stri
       content: toBase64(bytes),
       ...(groupId === undefined ? {} : { groupId }),
       ...(allExtensions === undefined ? {} : { extensions: allExtensions }),
-      ...(once === undefined || once === false ? {} : { idempotencyKey: once === true ? crypto.randomUUID() : once }),
+      ...(once === undefined || once === false ? {} : { idempotencyKey: once === true ? randomKey() : once }),
     },
   };
 }

@@ -15,7 +15,8 @@ public class Receive {
   static final byte[] KEY = Base64.getDecoder().decode(System.getenv("SECRET").replaceFirst("^whsec_", ""));
   static final int BODY_BYTES_MAX = 1 << 20;
   static final int TOLERANCE_SECONDS = 300;
-  /** The JDK has no JSON parser. A pattern is enough here, because Base64 contains no quotes; a real receiver uses a JSON library. */
+  /** The JDK has no JSON parser. Patterns are enough here, because JSON escapes the quotes in values; a real receiver uses a JSON library. */
+  static final Pattern PING = Pattern.compile("\"ping\":");
   static final Pattern CONTENT = Pattern.compile("\"content\":\"([^\"]*)\"");
 
   public static void main(String[] args) throws IOException {
@@ -32,11 +33,14 @@ public class Receive {
 
   /** Returns the status to answer. With a status other than 2xx, the broker sends the event again. */
   static int receive(HttpExchange exchange) throws IOException {
+    // Also the answer to OPTIONS, by which the broker asks for consent: it then sends a signed ping.
+    if (!exchange.getRequestMethod().equals("POST")) return 405;
     var body = exchange.getRequestBody().readNBytes(BODY_BYTES_MAX + 1);
     if (body.length > BODY_BYTES_MAX) return 413;
     if (!isSigned(exchange, body)) return 401;
-    var content = CONTENT.matcher(new String(body, StandardCharsets.UTF_8));
-    // A ping, by which the broker asks whether it may call, has a blank content.
+    var json = new String(body, StandardCharsets.UTF_8);
+    if (PING.matcher(json).find()) return 204; // The broker asks whether it may call.
+    var content = CONTENT.matcher(json);
     if (content.find()) {
       var text = new String(Base64.getDecoder().decode(content.group(1)), StandardCharsets.UTF_8);
       System.out.println(exchange.getRequestHeaders().getFirst("webhook-id") + " " + text);

@@ -35,9 +35,11 @@ public class Tail {
     var key = System.getenv("STELE_KEY");
     if (key != null) connection.setRequestProperty("authorization", "Bearer " + key);
     var status = connection.getResponseCode();
-    if (status == 503) return;
     if (status != 200) {
-      System.err.println(status + " " + new String(connection.getErrorStream().readAllBytes(), StandardCharsets.UTF_8));
+      var body = connection.getErrorStream();
+      System.err.println(status + (body == null ? "" : " " + new String(body.readAllBytes(), StandardCharsets.UTF_8)));
+      // Another try may help after these. The status may be that of a proxy before the broker.
+      if (status == 408 || status == 429 || status >= 500) return;
       System.exit(1);
     }
     try (var lines = new BufferedReader(new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8))) {

@@ -39,8 +39,11 @@ def main(topic, after="OFFSET_FIRST"):
                 elif "resync" in line:  # A reorg removed events: go on with those after this place.
                     after = line["resync"]["after"]
         except urllib.error.HTTPError as error:
-            if error.code != 503:  # The broker refuses: another try would not help.
-                sys.exit(f"{error.code} {error.read().decode()}")
+            said = f"{error.code} {error.read().decode(errors='replace')}"
+            # Another try may help after these. The status may be that of a proxy before the broker.
+            if error.code not in (408, 429) and error.code < 500:
+                sys.exit(said)
+            print(said, file=sys.stderr)
         except (OSError, http.client.HTTPException) as error:
             print(error, file=sys.stderr)
         time.sleep(1)

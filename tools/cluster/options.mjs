@@ -41,7 +41,7 @@ export function readOptions(argv) {
     data: resolve(root, values.data),
     ports: findPorts({
       nodes,
-      first: readNumber(values, "port", portMax - nodes),
+      first: readNumber(values, "port", portMax - nodes + 1),
       chain: readNumber(values, "chain-port", portMax),
       database: readNumber(values, "database-port", portMax),
     }),

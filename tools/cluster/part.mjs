@@ -99,9 +99,12 @@ export class Part {
   #keepOutput() {
     const file = createWriteStream(this.#file, { flags: "a" });
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      let cut = ""; // the beginning of a line whose end has not come
       stream.setEncoding("utf8").on("data", (text) => {
         file.write(text);
-        this.#output = [...this.#output, ...text.split("\n").filter((line) => line !== "")].slice(-linesKeptMax);
+        const lines = (cut + text).split("\n");
+        cut = lines.pop();
+        this.#output = [...this.#output, ...lines.filter((line) => line !== "")].slice(-linesKeptMax);
       });
     }
   }

@@ -59,6 +59,12 @@ function describeNames(world: World, running: () => RunningWorld): void {
     });
   });
 
+  it(`the listing of the ${world.name} names each node by its advertisedAddress`, async () => {
+    const { client, addresses } = running();
+    expect(addresses).toContain("node-1:8080");
+    expect(Object.keys(await client.listSubscriptions()).toSorted()).toEqual(addresses);
+  });
+
   describe(`STELE_EXTENSION_PREFIX on the ${world.name}`, () => {
     test.each(doorNames)("%s accepts extensions with the prefix", async (doorName) => {
       const { client } = running();
@@ -136,12 +142,6 @@ function describeLimits(world: World, running: () => RunningWorld): void {
       expect(await codeOf(client.publish("bounded", "0123456789x"))).toBe(100201);
       expect(await codeOf(client.publish("bounded", "x", { "acme-a": "6789012345x" }))).toBe(100204);
       expect((await client.state("bounded")).sequenceNumber).toBe(1);
-    });
-
-    it("the listing names each node by its advertisedAddress", async () => {
-      const { client, addresses } = running();
-      expect(addresses).toContain("node-1:8080");
-      expect(Object.keys(await client.listSubscriptions()).toSorted()).toEqual(addresses);
     });
   });
 }

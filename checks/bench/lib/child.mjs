@@ -34,9 +34,13 @@ export class Child {
     for (;;) {
       const match = pattern.exec(this.#output);
       if (match !== null) return match;
-      if (this.#process.exitCode !== null) throw new Error(`The process ended during its start:\n${this.#output}`);
+      if (this.#hasEnded) throw new Error(`The process ended during its start:\n${this.#output}`);
       await this.#waitForOutput();
     }
+  }
+
+  get #hasEnded() {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
   }
 
   async #waitForOutput() {
@@ -58,7 +62,7 @@ export class Child {
 
   /** Sends SIGTERM and waits for the end. Throws if it had to kill the process after the timeout. */
   async stop() {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    if (this.#hasEnded) return;
     this.#process.kill("SIGTERM");
     const timer = setTimeout(() => this.#process.kill("SIGKILL"), stopTimeoutMs);
     const [code, signal] = await this.#exited;

@@ -56,7 +56,7 @@ const exist = { jsonrpc: "2.0", method: "exist", params: { topic: "none" } };
 
 describe("JSON-RPC 2.0, 4 Request object", () => {
   it("a request whose jsonrpc is missing or not exactly 2.0 returns -32600", async () => {
-    for (const jsonrpc of ["1.0", "2", 2, 2.0, null, true, "2.0 "]) {
+    for (const jsonrpc of ["1.0", "2", 2, null, true, "2.0 "]) {
       expectError(await ask({ ...exist, jsonrpc, id: 1 }), -32600, 1);
     }
     expectError(await ask({ method: "exist", params: { topic: "none" }, id: 1 }), -32600, 1);
@@ -99,7 +99,9 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
   });
 
   it("members that the specification does not name are ignored", async () => {
-    expect(await ask({ ...exist, id: 1, trace: "x", __proto__: null })).toMatchObject({ id: 1, result: "false" });
+    // As text: in an object literal, `__proto__` sets the prototype.
+    const answer = await post(`{"__proto__":null,"trace":"x",${JSON.stringify({ ...exist, id: 1 }).slice(1)}`);
+    expect(answer.json()).toEqual({ jsonrpc: "2.0", id: 1, result: "false" });
   });
 });
 

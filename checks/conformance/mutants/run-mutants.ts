@@ -10,7 +10,10 @@ const mutantsPerSeed = isLong ? 50_000 : 800;
 const partsPerSeed = isLong ? 2 : 4;
 const laneCount = 40;
 const peakMebibytesMax = 512;
-/** Limit of the growth from the highest reading of the first half to the lowest of the second half. More than a broker's memory usually varies. */
+/**
+ * Limit of the growth from the highest reading of the first half to the last reading. More than a broker's memory usually varies. In the long run it
+ * shows a leak of about 140 bytes per mutant.
+ */
 const growthMebibytesMax = 64;
 
 export const mutantsTimeoutMs = isLong ? 36_000_000 : 600_000;
@@ -46,12 +49,12 @@ export async function runMutants<Outcome extends string>(run: MutantRun<Outcome>
     process.stdout.write(`mutated ${protocol} so far: ${soFar}; ${mebibytes.at(-1)} MiB\n`);
   }
   const most = Math.max(...mebibytes.slice(0, parts.length / 2));
-  const least = Math.min(...mebibytes.slice(parts.length / 2));
+  const last = mebibytes.at(-1);
   const counts = [...tally.values()];
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(mutantsPerSeed * seeds.length);
   for (const count of counts) expect(count).toBeGreaterThan(mutantsPerSeed / 100);
   expect(broker.stdout()).not.toContain("connection failed");
-  expect(least - most).toBeLessThan(growthMebibytesMax);
+  expect(last).toBeLessThan(most + growthMebibytesMax);
   expect(peakMebibytes(broker.pid)).toBeLessThan(peakMebibytesMax);
 }
 

@@ -27,7 +27,7 @@ describe("pages of the store that the disk did not write never lead to a wrong a
   });
 
   it.each(pages.map((page) => [page.number, page.of, page] as const))(
-    "page %i, the first page of: %s",
+    "page %i (first page of: %s)",
     async (_, __, page) => {
       using folder = filled.copy("stopped");
       putBack(page, { earlier, folder: folder.path });

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
 /** Connections to one broker that send the given bytes and read nothing. */
@@ -27,7 +26,8 @@ async function sendAll(socket: Socket, pieces: readonly (string | Uint8Array)[])
   socket.pause().on("error", () => {}); // An attacker must expect a reset.
   // `once` of node:events would reject if the broker resets the connection.
   const closed = new Promise((resolve) => socket.once("close", resolve));
-  await Promise.race([once(socket, "connect"), closed]);
+  const connected = new Promise((resolve) => socket.once("connect", resolve));
+  await Promise.race([connected, closed]);
   for (const piece of pieces) {
     const written = new Promise((resolve) => {
       socket.write(piece, resolve);

@@ -25,9 +25,12 @@ export interface Framework {
   serve(options: ReceiverOptions): Promise<FrameworkServer>;
   /** Like `serve`, with middleware that reads the body before the handler, as many programs have. */
   readonly serveParsed?: (options: ReceiverOptions) => Promise<FrameworkServer>;
+  /** Path of a route of the program itself, which returns the parsed body. */
+  readonly otherPath?: string;
 }
 
 const path = "/hook";
+const otherPath = "/other";
 
 export const frameworks: readonly [Framework, ...Framework[]] = [
   { name: "node:http", serve: (options) => listening(createServer(toNodeHandler(options))) },
@@ -52,6 +55,7 @@ export const frameworks: readonly [Framework, ...Framework[]] = [
   },
   {
     name: "Fastify",
+    otherPath,
     serve: (options) => fastifyServer((app) => void app.register(webhookPlugin, { path, ...options })),
   },
   {
@@ -77,8 +81,7 @@ export const frameworks: readonly [Framework, ...Framework[]] = [
 
 async function fastifyServer(add: (app: ReturnType<typeof fastify>) => void): Promise<FrameworkServer> {
   const app = fastify();
-  // A route of the program itself, whose JSON Fastify parses.
-  app.post("/other", async (request) => ({ got: request.body }));
+  app.post(otherPath, async (request) => ({ got: request.body }));
   add(app);
   await app.listen({ port: 0, host: "127.0.0.1" });
   return { url: urlOf(app.server), [Symbol.asyncDispose]: () => app.close() };

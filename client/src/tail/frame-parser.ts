@@ -23,6 +23,7 @@ export class FrameParser {
   #name = "";
   #data: string[] = [];
   #hasFields = false;
+  /** Length of the complete lines of the current frame. */
   #characters = 0;
 
   constructor(options: FrameParserOptions) {
@@ -35,12 +36,11 @@ export class FrameParser {
     const lines = chunk.split("\n");
     lines[0] = this.#line + (lines[0] ?? "");
     this.#line = lines.pop() ?? "";
-    this.#characters += chunk.length;
     for (const line of lines) {
       const frame = this.#read(line.endsWith("\r") ? line.slice(0, -1) : line);
       if (frame !== undefined) frames.push(frame);
     }
-    if (this.#characters > frameCharactersMax) {
+    if (this.#characters + this.#line.length > frameCharactersMax) {
       throw new SteleError("the broker sent an event that is too long", { retry: false });
     }
     return frames;
@@ -48,6 +48,7 @@ export class FrameParser {
 
   #read(line: string): Frame | undefined {
     if (line === "") return this.#end();
+    this.#characters += line.length;
     const colon = line.indexOf(":");
     const field = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
+import { readBody } from "../lib/read-body.ts";
 
-/** Longest body that the handlers read: far more than the default content limit of 64 KiB needs, for brokers that allow longer contents. */
-export const bodyBytesMax = 8 * 1024 * 1024;
+/** Longest body that the handlers read. It has room for a content of 8 MiB in Base64, the longest that a broker can be configured for. */
+export const bodyBytesMax = 16 * 1024 * 1024;
 
 /** A request of Node.js, whose body a framework may have read already. */
 export type NodeRequest = IncomingMessage & {
@@ -43,26 +44,5 @@ export async function readFetchBody(request: Request): Promise<Uint8Array | unde
       "the body was read already: put this handler before validators and anything else that reads the body",
     );
   }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  const reader = request.body?.getReader();
-  for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) {
-    bytes += next.value.length;
-    if (bytes > bodyBytesMax) {
-      await reader?.cancel();
-      return undefined;
-    }
-    chunks.push(next.value);
-  }
-  return joined(chunks, bytes);
-}
-
-function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return readBody(request.body?.getReader(), bodyBytesMax);
 }

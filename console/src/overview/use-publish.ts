@@ -4,7 +4,6 @@ import { useStele } from "../broker/session-context.tsx";
 import type { Draft } from "./commands.ts";
 
 const topicNotExist = 100101;
-const keyBytes = 16;
 
 export interface PublishRequest extends Draft {
   /** Opens the topic first. */
@@ -27,11 +26,5 @@ export function isTopicMissing(error: unknown): boolean {
 async function publish(stele: Stele, { topic, content, isJson, opens }: PublishRequest): Promise<Published> {
   if (opens) await stele.open(topic);
   const extensions = isJson ? { "svc-format": "json" } : undefined;
-  return stele.publish(topic, content, { extensions, once: randomKey() });
-}
-
-/** Over plain HTTP a page has no `crypto.randomUUID`. */
-function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(keyBytes));
-  return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return stele.publish(topic, content, { extensions, once: true });
 }

@@ -80,6 +80,6 @@ const effects: Readonly<Record<ConsoleOrder, string>> = {
     ", and will be held with all later ones until somebody resumes. The receiver gets nothing meanwhile, and nothing is lost.",
   resume: ", and will be delivered in order, from the first that was not acknowledged.",
   retry: ". The next attempt starts at once, instead of after its pause.",
-  skip: " will never be delivered to this receiver. They stay on the chain: replay delivers them after all.",
+  skip: " will never be delivered to this receiver. The chain keeps what is skipped: replay delivers it after all.",
   replay: " will be delivered again, in order. The receiver sees the same eventIds as before.",
 };

@@ -47,6 +47,11 @@ func main() {
 		log.Fatal("SECRET: ", err)
 	}
 	http.HandleFunc("/", func(response http.ResponseWriter, request *http.Request) {
+		if request.Method != http.MethodPost {
+			// Also the answer to OPTIONS, by which the broker asks for consent: it then sends a signed ping.
+			http.Error(response, "only POST", http.StatusMethodNotAllowed)
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(response, request.Body, bodyBytesMax))
 		if err != nil {
 			http.Error(response, err.Error(), http.StatusRequestEntityTooLarge)
@@ -56,18 +61,18 @@ func main() {
 			http.Error(response, "signature", http.StatusUnauthorized)
 			return
 		}
-		// A ping, by which the broker asks whether it may call, has a blank event.
 		var call struct {
-			Event *struct {
+			Event struct {
 				EventID, Topic string
 				Content        []byte // encoding/json decodes the Base64.
 			}
+			Ping string // Set if the broker only asks whether it may call.
 		}
 		if err := json.Unmarshal(body, &call); err != nil {
 			http.Error(response, err.Error(), http.StatusBadRequest)
 			return
 		}
-		if call.Event != nil {
+		if call.Ping == "" {
 			fmt.Println(call.Event.EventID, call.Event.Topic, string(call.Event.Content))
 		}
 		response.WriteHeader(http.StatusNoContent)

@@ -36,6 +36,11 @@ func (w watched) Read(bytes []byte) (int, error) {
 	return n, err
 }
 
+// isTransient reports whether another try may help. The status may be that of a proxy before the broker.
+func isTransient(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
+}
+
 // tail reads one connection until it ends, and moves the place after each event.
 func tail(topic string, after *string) error {
 	base := os.Getenv("STELE_URL")
@@ -60,9 +65,12 @@ func tail(topic string, after *string) error {
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode >= 400 && response.StatusCode != http.StatusServiceUnavailable {
+	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(response.Body)
-		log.Fatalf("%s %s", response.Status, text) // Another try would not help.
+		if !isTransient(response.StatusCode) {
+			log.Fatalf("%s %s", response.Status, text)
+		}
+		return fmt.Errorf("%s %s", response.Status, text)
 	}
 	for lines := json.NewDecoder(watched{response.Body, end}); ; {
 		var next line
