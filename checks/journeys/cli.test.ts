@@ -137,7 +137,9 @@ describe("a client command", () => {
     ["bench"],
     ["doctor"],
     ...["list", "show", "open", "close"].map((name) => ["topics", name]),
-    ...["list", "show", "pause", "resume", "retry", "skip", "replay", "dead-letters", "redeliver", "discard"].map((name) => ["subs", name]),
+    ...["list", "show", "pause", "resume", "retry", "skip", "replay", "dead-letters", "redeliver", "discard"].map(
+      (name) => ["subs", name],
+    ),
     ...["add", "use", "remove", "list"].map((name) => ["context", name]),
   ];
 

@@ -133,8 +133,7 @@ class Requests {
   }
 
   stop(): void {
-    this.#page.off("request", this.#onSent);
-    for (const name of ["requestfinished", "requestfailed"] as const) this.#page.off(name, this.#onEnded);
+    this.#page.off("request", this.#onSent).off("requestfinished", this.#onEnded).off("requestfailed", this.#onEnded);
   }
 }
 

@@ -4,21 +4,7 @@ import { untilHolds } from "../../harness/until.ts";
 import { useReceivers } from "../../harness/use.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-const topics = [
-  "a",
-  "a/b",
-  "a/b/c",
-  "a/x/c",
-  "a//c",
-  "/a",
-  "b",
-  "A",
-  "ab",
-  "$SYS",
-  "$SYS/a",
-  "a b/c d",
-  "$SYS/a/c",
-];
+const topics = ["a", "a/b", "a/b/c", "a/x/c", "a//c", "/a", "b", "A", "ab", "$SYS", "$SYS/a", "a b/c d", "$SYS/a/c"];
 
 /** Each filter, with those of the topics above that it matches by MQTT 5.0, section 4.7. */
 const filters: readonly (readonly [string, readonly string[]])[] = [

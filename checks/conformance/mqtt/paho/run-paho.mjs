@@ -189,8 +189,8 @@ if (!existsSync(join(folder, "client_test5.py"))) {
   print(`${folder} has no client_test5.py: give the folder interoperability of eclipse/paho.mqtt.testing.`);
   process.exit(2);
 }
-if (!["all", ...transports].includes(values.transport)) {
-  print(`--transport: "${values.transport}" is none of ${transports.join(", ")}, all.`);
+if (!["all", ...transports].includes(values.transport ?? "")) {
+  print(`--transport is none of ${transports.join(", ")}, all.`);
   process.exit(2);
 }
 const chosen = values.transport === "all" ? transports : [values.transport];
