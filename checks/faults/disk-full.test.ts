@@ -5,7 +5,7 @@ import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 import { PublishLoad } from "./support/publish-load.ts";
-import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./support/replay.ts";
+import { expectFound, expectGaplessSequences, expectMatchesLoad, replayAll } from "./support/replay.ts";
 import { canMount, mountSmallDisk } from "./support/small-disk.ts";
 
 const env = { STELE_SHUTDOWN_DEADLINE_MS: "1000" };
@@ -38,7 +38,7 @@ async function expectNothingLost(options: BrokerOptions, published: PublishLoad,
   await using client = new Client(broker.url);
   const events = await replayAll(client);
   await expectGaplessSequences(client, events);
-  expectHoldsWhatWasSent(events, published);
+  expectMatchesLoad(events, published);
   await expectFound(client, published.acknowledged.values());
   const notified = (): Set<string> => new Set(receiver.accepted().map(({ eventId }) => eventId));
   await receiver.waitFor("every event is delivered", () => notified().size === events.length);

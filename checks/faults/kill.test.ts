@@ -12,7 +12,7 @@ import { PublishLoad } from "./support/publish-load.ts";
 import {
   expectFound,
   expectGaplessSequences,
-  expectHoldsWhatWasSent,
+  expectMatchesLoad,
   listTopics,
   replayAll,
   untilNotified,
@@ -91,7 +91,7 @@ class KilledBroker implements AsyncDisposable {
     );
     const events = await replayAll(client);
     await expectGaplessSequences(client, events);
-    expectHoldsWhatWasSent(events, this.load);
+    expectMatchesLoad(events, this.load);
     await expectFound(client, this.load.acknowledged.values());
     await this.#expectIndexed(client);
     const history = { events, load: this.load, faults: this.#faults };

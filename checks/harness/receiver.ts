@@ -23,7 +23,7 @@ export interface Attempt {
   readonly subscriptionId: string;
   readonly event: EventBody;
   /** The broker that made the connection; undefined if the receiver cannot find out. */
-  readonly caller: string | undefined;
+  readonly sender: string | undefined;
   /** Time of arrival, by `performance.now()`. */
   readonly receivedAt: number;
   /** Whether the answer was 2xx and was sent completely. */
@@ -55,13 +55,13 @@ export interface Receiver extends AsyncDisposable {
 export interface ReceiverOptions {
   readonly behaviour?: Behaviour;
   /** Finds the broker that made a new connection by the ports of the connection's ends. */
-  readonly callerOf?: CallerOf;
+  readonly senderOf?: SenderOf;
 }
 
-export type CallerOf = (ends: Ends) => string | undefined;
+export type SenderOf = (ends: Ends) => string | undefined;
 
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
-  const receiver = new RecordingReceiver(options.behaviour ?? accept, options.callerOf ?? (() => undefined));
+  const receiver = new RecordingReceiver(options.behaviour ?? accept, options.senderOf ?? (() => undefined));
   await receiver.resume();
   return receiver;
 }
@@ -78,12 +78,12 @@ class RecordingReceiver implements Receiver {
   /** Unique, so that a broker that still calls an earlier receiver on the same port gets 404. */
   readonly #path = `/hook/${randomUUID()}`;
   readonly #callers = new Map<Socket, string | undefined>();
-  readonly #callerOf: CallerOf;
+  readonly #callerOf: SenderOf;
   #behaviour: Behaviour;
   #server: Server | undefined;
   #port = 0;
 
-  constructor(behaviour: Behaviour, callerOf: CallerOf) {
+  constructor(behaviour: Behaviour, callerOf: SenderOf) {
     this.#behaviour = behaviour;
     this.#callerOf = callerOf;
   }
@@ -161,7 +161,7 @@ class RecordingReceiver implements Receiver {
       response.writeHead(404).end();
       return;
     }
-    const attempt = toAttempt(message, { body: Buffer.concat(chunks), caller });
+    const attempt = toAttempt(message, { body: Buffer.concat(chunks), sender: caller });
     this.attempts.push(attempt);
     response.once("finish", () => {
       attempt.isAccepted = response.statusCode >= 200 && response.statusCode < 300;
@@ -175,7 +175,7 @@ interface CallbackBody {
   readonly event: EventBody;
 }
 
-function toAttempt(message: IncomingMessage, { body, caller }: Pick<Attempt, "body" | "caller">): Attempt {
+function toAttempt(message: IncomingMessage, { body, sender: caller }: Pick<Attempt, "body" | "caller">): Attempt {
   // Other checks test the shape.
   const parsed = JSON.parse(body.toString()) as CallbackBody | { readonly params: CallbackBody };
   const isRpc = "params" in parsed;
@@ -189,7 +189,7 @@ function toAttempt(message: IncomingMessage, { body, caller }: Pick<Attempt, "bo
     kind: isRpc ? "JsonRPC" : "RESTful",
     subscriptionId,
     event,
-    caller,
+    sender: caller,
     receivedAt: performance.now(),
     isAccepted: false,
   };

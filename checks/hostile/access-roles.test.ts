@@ -62,7 +62,7 @@ it.each([4, 5] as const)(
     expect((await peer.next("suback")).granted).toEqual([version === 5 ? 0x87 : 0x80]); // `next` fails if an event comes first.
     peer.send({ cmd: "publish", qos: 1, messageId: 1, topic: "t/a", payload: "mqtt" });
     if (version === 5) expect((await peer.next("puback")).reasonCode).toBe(0x87);
-    else await peer.closes();
+    else await peer.expectClosed();
     peer.drop();
   },
 );
@@ -72,7 +72,7 @@ it.each([4, 5] as const)(
   async (version) => {
     const peer = await connectPeer(version);
     await ask({ method: "DELETE" });
-    await peer.isEnded(0x87);
+    await peer.expectEnded(0x87);
   },
 );
 

@@ -149,7 +149,7 @@ describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) =>
   it.each(invalid)('the credential "%s" is refused at CONNECT, over TCP and WebSocket', async (name) => {
     for (const peer of await Promise.all([open(name), open(name, {}, "websocket")])) {
       expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x86 : 4);
-      await peer.closes();
+      await peer.expectClosed();
     }
   });
 
@@ -163,7 +163,7 @@ describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) =>
     }
     peer.send(publish);
     if (version === 5) expect((await peer.next("puback")).reasonCode).toBe(0x87);
-    else await peer.closes();
+    else await peer.expectClosed();
     peer.drop();
     expect(await world.snapshot()).toEqual(before);
   });
@@ -174,7 +174,7 @@ describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) =>
     expect(codeOf(await peer.next("connack"))).toBe(0);
     peer.send({ ...publish, topic: "t/missing" });
     if (version === 5) expect((await peer.next("puback")).reasonCode).toBe(0x87);
-    else await peer.closes();
+    else await peer.expectClosed();
     peer.drop();
     expect(await world.snapshot()).toEqual(before);
   });
@@ -183,7 +183,7 @@ describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) =>
     const will = { topic: "t/a", payload: Buffer.from("x"), qos: 0, retain: false };
     const peer = await open("elsewhere", { will });
     expect(codeOf(await peer.next("connack"))).toBe(version === 5 ? 0x87 : 5);
-    await peer.closes();
+    await peer.expectClosed();
   });
 
   it.each(clients)('the credential "%s" is accepted as the password and as the user name', async (name) => {
@@ -209,14 +209,14 @@ describe.each([4, 5] as const)("access by MQTT, protocol level %d", (version) =>
     const peer = await open("client", { clientId: "leaver", password: Buffer.from(key) });
     expect(codeOf(await peer.next("connack"))).toBe(0);
     await world.key("revoke", key.slice(6, 22));
-    await peer.isEnded(0x87);
+    await peer.expectEnded(0x87);
     expect((await world.http("none").send(bearer(key))).json()).toMatchObject({ code: 100_701 });
   });
 });
 
 /** Expects the broker to close the connection within 2.5 s of `since`, a time of `Date.now()`. */
 async function endsSoonAfter(peer: Peer, since: number): Promise<void> {
-  await peer.isEnded(0x87);
+  await peer.expectEnded(0x87);
   expect(Date.now() - since).toBeLessThan(2_500);
 }
 async function connectWith(token: string): Promise<Peer> {

@@ -94,7 +94,7 @@ it.each([4, 5] as const)(
     await peer.next("puback");
     stranger.send({ ...packet, username: "wrong" });
     await stranger.next("connack");
-    await stranger.closes();
+    await stranger.expectClosed();
     const by = { ...client, protocol: "MQTT" };
     await expectLines(
       { ...by, action: "subscribe", topic },

@@ -94,7 +94,7 @@ it("reading one kind of log at a time gives the same index, event for event, as 
     );
     await anvil.request("anvil_mine", ["0x1"]);
     await anvil.request("evm_setAutomine", [true]);
-    for (const hash of sent) await stranger.mined(hash);
+    for (const hash of sent) await stranger.untilMined(hash);
     await client.publish("same/first", `round ${round}`);
   }
   await until("the first index is complete", async () => (await client.state("same/late-3")).sequenceNumber === 1);

@@ -78,7 +78,7 @@ describe("another account on the chain", () => {
     await stranger.send({ data: forgerOfLogs(forgedLogs), gas: 400_000_000n });
     await stranger.sendOpen("x/new", 1_000_000n);
     const hash = await stranger.sendPublish([batchOf("x/new", ["beside the forged logs"])], 1_000_000n);
-    const blockNumber = await stranger.mined(hash);
+    const blockNumber = await stranger.untilMined(hash);
     const { size } = load.acknowledged;
     await until("publishing continues", () => load.acknowledged.size > size + 16);
     await load.stop();
@@ -112,7 +112,7 @@ describe("another account on the chain", () => {
     const stranger = new Stranger(anvil.url);
 
     proxy.treat(refuseLogs);
-    const blockNumber = await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["1"])], 1_000_000n));
+    const blockNumber = await stranger.untilMined(await stranger.sendPublish([batchOf("x/a", ["1"])], 1_000_000n));
     const [reason] = await until("health reports it", async () => {
       const failures = await client.listGroupFailures();
       return failures[0] !== undefined && failures;
@@ -133,7 +133,7 @@ describe("another account on the chain", () => {
     // Each of these contracts writes one log with our event signature. The broker must not make a call for each of them.
     const calls = proxy.counts.get("eth_call") ?? 0;
     await stranger.send({ data: forgerOfContracts(forgedContracts), gas: 100_000_000n });
-    await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["3"])], 1_000_000n));
+    await stranger.untilMined(await stranger.sendPublish([batchOf("x/a", ["3"])], 1_000_000n));
     await client.publish("x/a", "4");
     expect((proxy.counts.get("eth_call") ?? 0) - calls).toBeLessThan(forgedContracts / 10);
   });
@@ -148,7 +148,7 @@ describe("another account on the chain", () => {
     await until("the broker is ready", () => client.isReady());
     await client.open("x/a");
     const stranger = new Stranger(anvil.url);
-    await stranger.mined(
+    await stranger.untilMined(
       await stranger.sendPublish(
         Array.from({ length: logsMax + 1 }, () => emptyBatch),
         50_000_000n,
@@ -180,7 +180,7 @@ describe("another account on the chain", () => {
       await client.open("x/a");
       await client.subscribe({ topic: "#", url: receiver.url });
       for (const events of bad) {
-        await stranger.mined(await stranger.sendPublish([batchOf("x/a", events)], 500_000_000n));
+        await stranger.untilMined(await stranger.sendPublish([batchOf("x/a", events)], 500_000_000n));
         expect((await client.publish("x/a", "ours")).status).toBe("SUCCESS");
       }
       await stranger.publish(batchOf("x/a", ["theirs", withKey("svc-a")]));

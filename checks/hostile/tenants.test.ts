@@ -65,7 +65,7 @@ async function observeByMqtt(tenant: TenantName, version: MqttVersion): Promise<
       given.push([topic, String(payload)]);
       peer.send({ cmd: "puback", messageId });
     }
-    await peer.isQuiet();
+    await peer.expectQuiet();
     return toSeen(given);
   };
   return { door: `MQTT ${version}`, tenant, seen };
@@ -289,7 +289,7 @@ describe.each(mqttVersions)("tenants by MQTT, protocol level %d", (version) => {
         expect([kept?.topic, String(kept?.payload), kept?.retain]).toEqual([retained, `kept by ${tenant}`, true]);
         watchers.get(tenant)?.send({ cmd: "puback", messageId: kept?.messageId });
       }
-      await peer.isQuiet(); // the other tenant's client did not take over its session
+      await peer.expectQuiet(); // the other tenant's client did not take over its session
       peer.drop();
     }
     for (const tenant of tenantNames) {
@@ -305,7 +305,7 @@ describe.each(mqttVersions)("tenants by MQTT, protocol level %d", (version) => {
       }
       const shared = `${share}: shared by ${tenant}`;
       expect(seen.toSorted()).toEqual([shared, shared, `${will}: will of ${tenant}`]);
-      await watcher?.isQuiet();
+      await watcher?.expectQuiet();
     }
   });
 });

@@ -71,7 +71,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
       await until(`${count} heart-beats of the broker`, () => peer.reader.beats >= count);
       peer.sendBytes("\n");
     }
-    await peer.isQuiet();
-    expect((await peer.isRefused()).headers["message"]).toContain("no heart-beat");
+    await peer.expectQuiet();
+    expect((await peer.expectRefused()).headers["message"]).toContain("no heart-beat");
   });
 });

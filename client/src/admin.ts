@@ -18,11 +18,11 @@ import type {
   OrderResultBody,
   SkippedListing,
 } from "@stele/wire";
-import { HttpDoor, isRecord } from "./http-door.ts";
+import { HttpTransport, isRecord } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
-import { toFailure, toStrangeAnswer } from "./stele-error.ts";
+import { toFailure, toProtocolError } from "./stele-error.ts";
 
 export type {
   AdminBlock,
@@ -111,12 +111,12 @@ interface Paging {
 
 /** The admin API (docs/admin.md), also available as `stele.admin`. A list fetches its next page when its loop needs it. */
 export class AdminClient {
-  readonly #door: HttpDoor;
+  readonly #transport: HttpTransport;
   readonly #retries: number;
 
   /** @throws TypeError if an address is no URL of http or https. */
   constructor(options: SteleOptions) {
-    this.#door = new HttpDoor(options);
+    this.#transport = new HttpTransport(options);
     this.#retries = options.retries ?? retriesDefault;
   }
 
@@ -289,17 +289,17 @@ export class AdminClient {
     const values = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) values.set(name, String(value));
     const text = values.toString();
-    const url = `${this.#door.adminBase}${path}${text === "" ? "" : `?${text}`}`;
+    const url = `${this.#transport.adminBase}${path}${text === "" ? "" : `?${text}`}`;
     const json =
       body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
     const isSkipOfNext = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
     return withRetries(
       async () => {
-        const answer = await this.#door.ask({ url, method, ...json }, options);
+        const answer = await this.#transport.ask({ url, method, ...json }, options);
         // A REST listing reports a failure with status 200. Only failures have a numeric `code`.
         const problem = toProblem(answer);
         if (problem === undefined && answer.status === 200) return answer.value;
-        throw problem ?? toStrangeAnswer(url, `status ${answer.status}`);
+        throw problem ?? toProtocolError(url, `status ${answer.status}`);
       },
       { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
     );

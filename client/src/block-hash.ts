@@ -1,4 +1,4 @@
-import { Ending } from "./lib/ending.ts";
+import { AbortScope } from "./lib/abort-scope.ts";
 import { readBody } from "./lib/read-body.ts";
 
 /** Longest valid answer to eth_getBlockByNumber. A longer one counts as an answer without a hash. */
@@ -19,16 +19,16 @@ export async function readBlockHash(
   { signal }: BlockHashOptions = {},
 ): Promise<string> {
   const { host } = new URL(nodeUrl);
-  const ending = new Ending(signal);
-  ending.abortAfter(timeoutMs, () => new Error(`${host} does not answer within ${timeoutMs / 1000} s`));
+  const scope = new AbortScope(signal);
+  scope.abortAfter(timeoutMs, () => new Error(`${host} does not answer within ${timeoutMs / 1000} s`));
   try {
-    const text = await ending.race(ask(nodeUrl, block, ending.signal));
+    const text = await scope.race(ask(nodeUrl, block, scope.signal));
     const hash = text === undefined ? undefined : findHash(text);
     if (hash === undefined) throw new Error(`${host} gives no hash of block ${block}`);
     return hash;
   } finally {
-    ending.abort(); // Drops the rest of an answer that is too long.
-    ending.close();
+    scope.abort(); // Drops the rest of an answer that is too long.
+    scope.close();
   }
 }
 

@@ -1,12 +1,12 @@
 import type { SendResult } from "@stele/wire";
-import type { HttpDoor } from "./http-door.ts";
+import type { HttpTransport } from "./http-transport.ts";
 import { toBase64 } from "./lib/base64.ts";
 import { pause } from "./lib/backoff.ts";
 import { randomKey } from "./lib/random-key.ts";
 import type { CallOptions } from "./options.ts";
 import { mayRepeat, toPauseMs, withRetries } from "./retries.ts";
 import { callRpc, callRpcBatch, type RpcCall, type RpcOutcome } from "./rpc.ts";
-import { afterDoubtfulTry, SteleError, transactionTimeout } from "./stele-error.ts";
+import { withUnknownOutcome, SteleError, transactionTimeout } from "./stele-error.ts";
 
 /** Content of an event. The client sends bytes (a buffer, or a view of one) as they are, text as UTF-8, and anything else as JSON with `svc-format`. */
 export type Content = string | ArrayBuffer | ArrayBufferView | object;
@@ -47,19 +47,19 @@ const formatKey = "svc-format";
 const encoder = new TextEncoder();
 
 interface Publisher {
-  readonly door: HttpDoor;
+  readonly transport: HttpTransport;
   readonly retries: number;
   readonly groupId: string | undefined;
 }
 
 /** Publishes one event. @throws SteleError, also if the broker does not know in time whether the event is on the chain (200201). */
 export async function publishOne(
-  { door, retries, groupId }: Publisher,
+  { transport, retries, groupId }: Publisher,
   publication: Publication,
   options: CallOptions,
 ): Promise<Published> {
   const call = toCall(publication, groupId);
-  return withRetries(async () => toPublished(await callRpc(door, call, options)), {
+  return withRetries(async () => toPublished(await callRpc(transport, call, options)), {
     retries,
     isRepeatable: hasPublishKey(call),
     signal: options.signal,
@@ -83,7 +83,7 @@ export async function publishMany(
 }
 
 async function publishBatch(
-  { door, retries }: Publisher,
+  { transport, retries }: Publisher,
   calls: readonly RpcCall[],
   options: CallOptions,
 ): Promise<readonly PublishOutcome[]> {
@@ -93,7 +93,7 @@ async function publishBatch(
   for (let tries = 0; pending.length > 0; tries += 1) {
     options.signal?.throwIfAborted();
     const failed: SteleError[] = [];
-    const answers = await ask(door, pending, options);
+    const answers = await ask(transport, pending, options);
     pending = pending.filter((call, index) => {
       const outcome = withDoubt(toOutcome(call, answers[index]), doubtful.has(call));
       outcomes.set(call, outcome);
@@ -109,9 +109,13 @@ async function publishBatch(
 }
 
 /** Sends the calls in one request. If the whole request fails, each call gets its error. */
-async function ask(door: HttpDoor, calls: readonly RpcCall[], options: CallOptions): Promise<readonly RpcOutcome[]> {
+async function ask(
+  transport: HttpTransport,
+  calls: readonly RpcCall[],
+  options: CallOptions,
+): Promise<readonly RpcOutcome[]> {
   try {
-    return await callRpcBatch(door, calls, options);
+    return await callRpcBatch(transport, calls, options);
   } catch (error) {
     if (!(error instanceof SteleError)) throw error;
     return calls.map(() => ({ error }));
@@ -131,7 +135,7 @@ function toOutcome(call: RpcCall, answer: RpcOutcome | undefined): PublishOutcom
 
 function withDoubt(outcome: PublishOutcome, isDoubtful: boolean): PublishOutcome {
   if (outcome.status === "published" || !isDoubtful) return outcome;
-  return { ...outcome, error: afterDoubtfulTry(outcome.error) };
+  return { ...outcome, error: withUnknownOutcome(outcome.error) };
 }
 
 function toPublished(result: unknown): Published {

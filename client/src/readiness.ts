@@ -1,6 +1,6 @@
-import { findException, type HttpDoor, isRecord } from "./http-door.ts";
+import { findRestError, type HttpTransport, isRecord } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
-import { toStrangeAnswer } from "./stele-error.ts";
+import { toProtocolError } from "./stele-error.ts";
 
 /** Whether the groups of a broker can serve. With access control, only admins see more than `status`. */
 export interface Readiness {
@@ -21,13 +21,13 @@ export interface GroupReadiness {
 }
 
 /** `GET /health/ready`. */
-export async function getReadiness(door: HttpDoor, options: CallOptions): Promise<Readiness> {
+export async function getReadiness(transport: HttpTransport, options: CallOptions): Promise<Readiness> {
   const { groupId } = options;
   const query = groupId === undefined ? "" : `?groupId=${encodeURIComponent(groupId)}`;
-  const url = `${door.base}/health/ready${query}`;
-  const answer = await door.ask({ url, method: "GET" }, options);
-  const exception = findException(answer);
+  const url = `${transport.base}/health/ready${query}`;
+  const answer = await transport.ask({ url, method: "GET" }, options);
+  const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
   if (isRecord(answer.value) && typeof answer.value["status"] === "string") return answer.value as unknown as Readiness; // OpenAPI declares this shape.
-  throw toStrangeAnswer(url, `status ${answer.status}`);
+  throw toProtocolError(url, `status ${answer.status}`);
 }

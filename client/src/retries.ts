@@ -1,5 +1,5 @@
 import { type Backoff, pause, pauseMs } from "./lib/backoff.ts";
-import { afterDoubtfulTry, SteleError } from "./stele-error.ts";
+import { withUnknownOutcome, SteleError } from "./stele-error.ts";
 
 export const retriesDefault = 4;
 const backoff: Backoff = { baseMs: 200, maxMs: 10_000 };
@@ -25,7 +25,7 @@ export async function withRetries<Result>(
       return await attempt();
     } catch (error) {
       if (!(error instanceof SteleError)) throw error;
-      if (tries >= retries || !mayRepeat(error, isRepeatable)) throw isDoubtful ? afterDoubtfulTry(error) : error;
+      if (tries >= retries || !mayRepeat(error, isRepeatable)) throw isDoubtful ? withUnknownOutcome(error) : error;
       isDoubtful ||= !error.wasRefused;
       await pause(toPauseMs(error, tries), signal);
     }

@@ -1,6 +1,6 @@
-import { findException, type HttpDoor, isRecord } from "./http-door.ts";
+import { findRestError, type HttpTransport, isRecord } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
-import { toStrangeAnswer } from "./stele-error.ts";
+import { toProtocolError } from "./stele-error.ts";
 
 /** What a caller may do. A right may cover only some topics, so the broker can still refuse a call. */
 export interface Rights {
@@ -15,11 +15,11 @@ export interface Rights {
 }
 
 /** `GET /access`. */
-export async function getRights(door: HttpDoor, options: CallOptions): Promise<Rights> {
-  const url = `${door.base}/access`;
-  const answer = await door.ask({ url, method: "GET" }, options);
-  const exception = findException(answer);
+export async function getRights(transport: HttpTransport, options: CallOptions): Promise<Rights> {
+  const url = `${transport.base}/access`;
+  const answer = await transport.ask({ url, method: "GET" }, options);
+  const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
   if (isRecord(answer.value) && Array.isArray(answer.value["actions"])) return answer.value as unknown as Rights; // OpenAPI declares this shape.
-  throw toStrangeAnswer(url, `status ${answer.status}`);
+  throw toProtocolError(url, `status ${answer.status}`);
 }

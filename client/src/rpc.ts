@@ -1,6 +1,6 @@
-import { findException, type HttpDoor, isRecord } from "./http-door.ts";
+import { findRestError, type HttpTransport, isRecord } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
-import { SteleError, toFailure, toStrangeAnswer } from "./stele-error.ts";
+import { SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
 export interface RpcCall {
   readonly method: string;
@@ -13,21 +13,21 @@ export type RpcOutcome = { readonly result: unknown } | { readonly error: SteleE
 const headers = { "content-type": "application/json", accept: "application/json" };
 
 /** Sends one JSON-RPC call and returns its result. @throws SteleError with the code of the failure. */
-export async function callRpc(door: HttpDoor, call: RpcCall, options: CallOptions): Promise<unknown> {
-  const value = await send(door, JSON.stringify(toMessage(call, 0)), options);
+export async function callRpc(transport: HttpTransport, call: RpcCall, options: CallOptions): Promise<unknown> {
+  const value = await send(transport, JSON.stringify(toMessage(call, 0)), options);
   const outcome = isRecord(value) ? toOutcome(value) : undefined;
-  if (outcome === undefined) throw toStrangeAnswer(door.base, "no JSON-RPC response");
+  if (outcome === undefined) throw toProtocolError(transport.base, "no JSON-RPC response");
   if ("error" in outcome) throw outcome.error;
   return outcome.result;
 }
 
 /** Sends several calls in one request. The outcomes are in the order of the calls. @throws SteleError if the request fails, or a call has no response. */
 export async function callRpcBatch(
-  door: HttpDoor,
+  transport: HttpTransport,
   calls: readonly RpcCall[],
   options: CallOptions,
 ): Promise<readonly RpcOutcome[]> {
-  const value = await send(door, JSON.stringify(calls.map(toMessage)), options);
+  const value = await send(transport, JSON.stringify(calls.map(toMessage)), options);
   if (isRecord(value)) {
     const outcome = toOutcome(value);
     if (outcome !== undefined && "error" in outcome) throw outcome.error;
@@ -36,7 +36,7 @@ export async function callRpcBatch(
   const byId = new Map(responses.map((response) => [response["id"], toOutcome(response)]));
   return calls.map((_call, index) => {
     const outcome = byId.get(index);
-    if (outcome === undefined) throw toStrangeAnswer(door.base, "no response to one call of a batch");
+    if (outcome === undefined) throw toProtocolError(transport.base, "no response to one call of a batch");
     return outcome;
   });
 }
@@ -48,9 +48,9 @@ export function toBoolean(result: unknown): boolean {
   throw new SteleError(`not a boolean: ${JSON.stringify(result)}`, { retry: false });
 }
 
-async function send(door: HttpDoor, body: string, options: CallOptions): Promise<unknown> {
-  const answer = await door.ask({ url: `${door.base}/jsonrpc`, method: "POST", headers, body }, options);
-  const exception = findException(answer);
+async function send(transport: HttpTransport, body: string, options: CallOptions): Promise<unknown> {
+  const answer = await transport.ask({ url: `${transport.base}/jsonrpc`, method: "POST", headers, body }, options);
+  const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
   return answer.value;
 }

@@ -70,13 +70,13 @@ export function toFailure(
 }
 
 /** The same error without `wasRefused`, because an earlier try of the call may have taken effect. */
-export function afterDoubtfulTry(error: SteleError): SteleError {
+export function withUnknownOutcome(error: SteleError): SteleError {
   if (!error.wasRefused) return error;
   const { message, code, retry, retryAfterMs, hints, cause } = error;
   return new SteleError(message, { code, retry, retryAfterMs, hints, cause, wasRefused: false });
 }
 
 /** The error for an answer that does not follow the broker's interface. */
-export function toStrangeAnswer(url: string, detail: string, { retry = false } = {}): SteleError {
+export function toProtocolError(url: string, detail: string, { retry = false } = {}): SteleError {
   return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry });
 }

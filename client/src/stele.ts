@@ -1,6 +1,6 @@
 import type { Proof, TopicInfo, TopicPageBody, TopicState } from "@stele/wire";
 import { AdminClient } from "./admin.ts";
-import { HttpDoor } from "./http-door.ts";
+import { HttpTransport } from "./http-transport.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import {
   type Content,
@@ -34,7 +34,7 @@ const pageSizeMax = 99;
  * call where that is safe; if that does not help, the call throws SteleError.
  */
 export class Stele {
-  readonly #door: HttpDoor;
+  readonly #transport: HttpTransport;
   readonly #options: SteleOptions;
   readonly #retries: number;
   #admin: AdminClient | undefined;
@@ -42,7 +42,7 @@ export class Stele {
   /** @throws TypeError if `url` is no URL of http or https. */
   constructor(options: SteleOptions) {
     this.#options = options;
-    this.#door = new HttpDoor(options);
+    this.#transport = new HttpTransport(options);
     this.#retries = options.retries ?? retriesDefault;
   }
 
@@ -111,12 +111,12 @@ export class Stele {
 
   /** Whether the broker's groups can serve, and why not. The client does not repeat this call: "not ready" is an answer too. */
   readiness(options: CallOptions = {}): Promise<Readiness> {
-    return getReadiness(this.#door, { ...options, groupId: options.groupId ?? this.#options.groupId });
+    return getReadiness(this.#transport, { ...options, groupId: options.groupId ?? this.#options.groupId });
   }
 
   /** What this client may do with its key. */
   rights(options: CallOptions = {}): Promise<Rights> {
-    return getRights(this.#door, options);
+    return getRights(this.#transport, options);
   }
 
   /**
@@ -124,13 +124,13 @@ export class Stele {
    * ends it.
    */
   subscribe(topics: string | readonly string[], options: SubscribeOptions = {}): Tail {
-    return new Tail(this.#door, { ...this.#toTailOptions(topics, options), read: toReceivedEvent });
+    return new Tail(this.#transport, { ...this.#toTailOptions(topics, options), read: toReceivedEvent });
   }
 
   /** As {@link subscribe}, with each event as a CloudEvent 1.0. */
   subscribeCloudEvents(topics: string | readonly string[], options: SubscribeOptions = {}): Tail<ReceivedCloudEvent> {
     const form = { format: "cloudevents", read: toReceivedCloudEvent } as const;
-    return new Tail(this.#door, { ...this.#toTailOptions(topics, options), ...form });
+    return new Tail(this.#transport, { ...this.#toTailOptions(topics, options), ...form });
   }
 
   #toTailOptions(topics: string | readonly string[], options: SubscribeOptions) {
@@ -139,14 +139,14 @@ export class Stele {
   }
 
   #publisher({ groupId = this.#options.groupId }: CallOptions) {
-    return { door: this.#door, retries: this.#retries, groupId };
+    return { transport: this.#transport, retries: this.#retries, groupId };
   }
 
   /** Calls any method except publish. A repeat is safe, because a second call changes nothing. */
   #call(method: string, params: Readonly<Record<string, unknown>>, options: CallOptions): Promise<unknown> {
     const { groupId = this.#options.groupId, signal } = options;
     const call = { method, params: groupId === undefined ? params : { ...params, groupId } };
-    return withRetries(() => callRpc(this.#door, call, options), {
+    return withRetries(() => callRpc(this.#transport, call, options), {
       retries: this.#retries,
       isRepeatable: true,
       signal,

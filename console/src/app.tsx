@@ -5,7 +5,7 @@ import { consolePath, logIns, logOutAddress } from "./broker/addresses.ts";
 import { KeyDialog } from "./broker/key-dialog.tsx";
 import { LockButton } from "./broker/lock-button.tsx";
 import { useSession, useSessionState, useStele } from "./broker/session-context.tsx";
-import { isOffered, useRights } from "./broker/use-rights.ts";
+import { mayShow, useRights } from "./broker/use-rights.ts";
 import { ClusterPage } from "./cluster/cluster-page.tsx";
 import { EventPage } from "./inspector/event-page.tsx";
 import { OverviewPage } from "./overview/overview-page.tsx";
@@ -94,7 +94,7 @@ function useOneCaller(): void {
 function Header(): ReactNode {
   const [location] = useLocation();
   const rights = useRights();
-  const offered = views.filter(({ action }) => action === undefined || isOffered(rights, action));
+  const offered = views.filter(({ action }) => action === undefined || mayShow(rights, action));
   const isCurrent = (path: string): boolean => (path === "/" ? location === "/" : location.startsWith(path));
   return (
     <header>

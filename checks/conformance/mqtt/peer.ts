@@ -105,18 +105,18 @@ export class Peer {
   }
 
   /** Checks that the broker closes without another packet. */
-  async closes(): Promise<void> {
+  async expectClosed(): Promise<void> {
     expect(await this.any()).toBeUndefined();
   }
 
   /** Checks that the broker ends the connection; in 5.0, with a DISCONNECT that has this reason code. */
-  async isEnded(reasonCode: number): Promise<void> {
+  async expectEnded(reasonCode: number): Promise<void> {
     if (this.version === 5) expect(await this.next("disconnect")).toMatchObject({ reasonCode });
-    await this.closes();
+    await this.expectClosed();
   }
 
   /** Checks that no packet comes before the answer to a ping. */
-  async isQuiet(): Promise<void> {
+  async expectQuiet(): Promise<void> {
     this.send({ cmd: "pingreq" });
     await this.next("pingresp");
   }

@@ -115,7 +115,7 @@ export class Context {
   async refuses(send: (peer: Peer) => void): Promise<Frame> {
     const peer = await this.connect();
     send(peer);
-    return peer.isRefused();
+    return peer.expectRefused();
   }
 
   close(): void {

@@ -133,22 +133,22 @@ export class Peer {
   }
 
   /** Checks that the broker closes without another frame. */
-  async closes(): Promise<void> {
+  async expectClosed(): Promise<void> {
     const frame = await this.any();
     expect(frame).toBeUndefined();
     expect(this.reader.isInside).toBe(false);
   }
 
   /** Checks that the broker sends an ERROR with a message, and closes. A unit test of the broker checks that it closes at once. */
-  async isRefused(): Promise<Frame> {
+  async expectRefused(): Promise<Frame> {
     const error = await this.next("ERROR");
     expect(error.headers["message"]).toMatch(/./);
-    await this.closes();
+    await this.expectClosed();
     return error;
   }
 
   /** Checks that no frame comes before the answers to a transaction that does nothing. */
-  async isQuiet(): Promise<void> {
+  async expectQuiet(): Promise<void> {
     const transaction = this.newReceipt();
     await this.ask("BEGIN", { transaction });
     await this.ask("ABORT", { transaction });

@@ -109,7 +109,7 @@ it("after its signer is replaced, a broker warns in health and refuses to open t
   const args = [1, privateKeyToAddress(devKey(1)), true] as const;
   const stranger = new Stranger(anvil.url); // Its key is the operator's.
   const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
-  await stranger.mined(await stranger.send({ to: registry, data }));
+  await stranger.untilMined(await stranger.send({ to: registry, data }));
   await until("the warning is gone", async () => !(await readHealth()).includes(reason));
   await client.open("own/new");
   expect((await client.publish(topic, "taken")).status).toBe("SUCCESS");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { untilAnother, untilDown, untilReady } from "../support/node-health.ts";
+import { untilAnotherIndexes, untilDown, untilReady } from "../support/node-health.ts";
 import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
@@ -32,7 +32,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
       const scenario = await getScenario();
       const isolated = await until("a node indexes", () => scenario.findFollower());
       isolated.proxies.chain.refuse();
-      await untilAnother(scenario, isolated);
+      await untilAnotherIndexes(scenario, isolated);
       await scenario.untilNotifiedOfMore();
       isolated.proxies.chain.restore();
       await untilReady(isolated);

@@ -17,14 +17,14 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
       await using scenario = await ClusterScenario.start();
       const zombie = await until("a node indexes", () => scenario.findFollower());
       const nodeId = await scenario.findNodeId(zombie);
-      const owned = await scenario.listOf(zombie);
+      const owned = await scenario.listSubscriptionsOf(zombie);
       expect(owned.length).toBeGreaterThanOrEqual(3);
       await letWait(scenario, owned);
-      await scenario.harm(async () => {
+      await scenario.runFault(async () => {
         zombie.freeze();
         await until("others have the frozen node's subscriptions", async () => {
           const held = await Promise.all(
-            scenario.nodes.filter((node) => node !== zombie).map((node) => scenario.listOf(node)),
+            scenario.nodes.filter((node) => node !== zombie).map((node) => scenario.listSubscriptionsOf(node)),
           );
           const ids = held.flat().map(({ id }) => id);
           return owned.every(({ id }) => ids.includes(id));
@@ -51,8 +51,8 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "12000" } });
       for (const node of scenario.nodes) {
         const nodeId = await scenario.findNodeId(node);
-        await letWait(scenario, await scenario.listOf(node));
-        await scenario.harm(async () => {
+        await letWait(scenario, await scenario.listSubscriptionsOf(node));
+        await scenario.runFault(async () => {
           await scenario.cluster.database.query("delete from nodes where node_id = $1", [nodeId]);
           await until("the node has joined again", async () => {
             const found = await scenario.findNodeId(node);

@@ -16,7 +16,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
     async () => {
       const scenario = await getScenario();
       for (const node of scenario.nodes) {
-        await scenario.harm(() => node.kill());
+        await scenario.runFault(() => node.kill());
         await scenario.untilNotifiedOfMore();
         await scenario.untilEven();
         await node.start();
@@ -33,7 +33,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
     async () => {
       const scenario = await getScenario();
       const follower = await until("a node indexes", () => scenario.findFollower());
-      await scenario.harm(() => follower.kill());
+      await scenario.runFault(() => follower.kill());
       const next = await until("another indexes", async () => {
         const found = await scenario.findFollower();
         return found !== undefined && found !== follower && found;
@@ -42,7 +42,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
       await scenario.untilEven();
       await expectTakenOver(scenario, { next, from: follower });
       // Kill the new follower too: one node is left.
-      await scenario.harm(() => next.kill());
+      await scenario.runFault(() => next.kill());
       await scenario.untilNotifiedOfMore();
       await scenario.verify();
     },

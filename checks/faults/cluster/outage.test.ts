@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { untilAnother, untilDown, untilReady } from "../support/node-health.ts";
+import { untilAnotherIndexes, untilDown, untilReady } from "../support/node-health.ts";
 import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
@@ -14,12 +14,12 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
     async () => {
       const scenario = await getScenario();
       const { server } = scenario.cluster.database;
-      await scenario.harm(async () => {
+      await scenario.runFault(async () => {
         await server.kill();
         await server.resume();
         await scenario.untilNotifiedOfMore();
       });
-      await scenario.harm(async () => {
+      await scenario.runFault(async () => {
         await server.kill();
         for (const node of scenario.nodes) await untilDown(node);
         await server.resume();
@@ -37,9 +37,9 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
       const scenario = await getScenario();
       const isolated = await until("a node indexes", () => scenario.findFollower());
       const nodeId = await scenario.findNodeId(isolated);
-      await scenario.harm(async () => {
+      await scenario.runFault(async () => {
         isolated.proxies.database.silence();
-        await untilAnother(scenario, isolated);
+        await untilAnotherIndexes(scenario, isolated);
         await scenario.untilNotifiedOfMore();
         await untilDown(isolated);
         expect(await isolated.client.listGroupFailures()).toEqual([

@@ -115,7 +115,7 @@ it.runIf(hasPostgres).each(ways)(titleOf("on three nodes, %s gets neither waitin
   const isRefused = async (node: ClusterNode): Promise<boolean> =>
     JSON.stringify(await ask(node, reader, `exist?topic=${topic}`)).includes("100701");
   for (const node of cluster.nodes) await until("the reader is refused", () => isRefused(node));
-  const ends = [...mqtt.map((peer) => peer.isEnded(0x87)), ...stomp.map(({ closed }) => closed)];
+  const ends = [...mqtt.map((peer) => peer.expectEnded(0x87)), ...stomp.map(({ closed }) => closed)];
   await Promise.all([...ends, ...tails.map(({ ended }) => ended)]);
 
   for (const { attempt, response } of held.splice(0)) accept(attempt, response);

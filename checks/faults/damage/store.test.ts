@@ -5,7 +5,7 @@ import { Client } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { until } from "../../harness/until.ts";
 import type { Acknowledged } from "../support/acknowledged.ts";
-import { changeRow } from "../support/damaged-pair.ts";
+import { runStatement } from "../support/damaged-pair.ts";
 import { changeFile, fillFolder, type FilledFolder, logLines, placeOfText, storeOf } from "../support/damaged-store.ts";
 import { findHeld } from "../support/reading.ts";
 import { replayAll } from "../support/replay.ts";
@@ -78,7 +78,7 @@ describe("a damaged store", () => {
       const whole = await count();
       expect(Number(whole)).toBeGreaterThan(0);
       const first = "(select min(ordinal) from batches where topic_id = 1)";
-      changeRow(
+      runStatement(
         storeOf(folder),
         `update batches set events_before = events_before + 1, first_position = first_position - 1 where ordinal = ${first}`,
       );

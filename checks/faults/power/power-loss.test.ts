@@ -9,7 +9,7 @@ import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { type Judged, judge } from "../support/judge.ts";
 import { Disk, type Loss } from "../support/power/disk.ts";
-import { type Loaded, promisedAt } from "../support/power/promised-at.ts";
+import { type LoadFacts, promisedAt } from "../support/power/promised-at.ts";
 import { hasStrace, Recorder, straceTitle } from "../support/power/recorder.ts";
 import { PublishLoad } from "../support/publish-load.ts";
 
@@ -32,7 +32,7 @@ const controlsSeenMin = 4;
 class RecordedLife implements Disposable {
   readonly recorder = new Recorder();
   readonly #load = new PublishLoad(topics, { publishersPerTopic: 2 });
-  #loaded: Loaded | undefined;
+  #loaded: LoadFacts | undefined;
   #disk: Disk | undefined;
 
   async record(): Promise<void> {

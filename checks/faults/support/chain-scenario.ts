@@ -12,7 +12,7 @@ import { until } from "../../harness/until.ts";
 import { ChainProxy, pass } from "./chain-proxy.ts";
 import { PublishLoad } from "./publish-load.ts";
 import { removeStore } from "./remove-store.ts";
-import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./replay.ts";
+import { expectFound, expectGaplessSequences, expectMatchesLoad, replayAll } from "./replay.ts";
 
 export interface ChainScenarioOptions {
   /** Fields of the broker's group. */
@@ -166,7 +166,7 @@ export class ChainScenario implements AsyncDisposable {
     expect([...new Set(this.load.refused.values())].filter((code) => !expectedCodes.includes(code))).toEqual([]);
     const events = await replayAll(this.client);
     await expectGaplessSequences(this.client, events);
-    expectHoldsWhatWasSent(events, this.load);
+    expectMatchesLoad(events, this.load);
     await expectFound(this.client, this.load.acknowledged.values());
     const contents = new Set(events.map(({ content }) => Buffer.from(content, "base64").toString()));
     expect([...this.load.refused].filter(([content]) => contents.has(content))).toEqual([]);

@@ -7,11 +7,11 @@ import { accept, type Receiver, startReceiver } from "../../harness/receiver.ts"
 import { canFindSocketOwner, type Ends, findSocketOwner } from "../../harness/socket-owner.ts";
 import { until } from "../../harness/until.ts";
 import { ClusterLoad } from "./cluster-load.ts";
-import { keepBook, listForeign, listWrongWrites } from "./ownership.ts";
+import { recordOwners, listForeignAttempts, listWrongWrites } from "./ownership.ts";
 import {
   expectFound,
   expectGaplessSequences,
-  expectHoldsWhatWasSent,
+  expectMatchesLoad,
   replayAll,
   untilNotified,
   untilSteady,
@@ -67,7 +67,7 @@ export class ClusterScenario implements AsyncDisposable {
     });
     const scenario = new ClusterScenario(cluster);
     try {
-      await keepBook(cluster.database);
+      await recordOwners(cluster.database);
       await scenario.#begin();
       return scenario;
     } catch (error) {
@@ -88,7 +88,7 @@ export class ClusterScenario implements AsyncDisposable {
     await this.untilEven();
     this.load.start();
     await this.untilNotifiedOfMore();
-    this.forgiveFailures();
+    this.ignoreFailures();
   }
 
   get nodes(): readonly ClusterNode[] {
@@ -111,7 +111,7 @@ export class ClusterScenario implements AsyncDisposable {
   }
 
   /** The subscriptions that a node owns, as a working node lists them. */
-  async listOf({ address }: ClusterNode): Promise<readonly WatchedSubscription[]> {
+  async listSubscriptionsOf({ address }: ClusterNode): Promise<readonly WatchedSubscription[]> {
     const ids = Object.keys((await this.client.listSubscriptions())[address] ?? {});
     return this.subscriptions.filter(({ id }) => ids.includes(id));
   }
@@ -130,7 +130,7 @@ export class ClusterScenario implements AsyncDisposable {
   }
 
   /** Runs a fault. During it, and shortly after, nodes may fail to write acknowledgements. */
-  async harm<T>(how: () => Promise<T>): Promise<T> {
+  async runFault<T>(how: () => Promise<T>): Promise<T> {
     const from = performance.now();
     const result = await how();
     this.#faults.push({ from, to: performance.now() + slackMs });
@@ -167,7 +167,7 @@ export class ClusterScenario implements AsyncDisposable {
   }
 
   /** Ignores the failures so far: a fault caused them. */
-  forgiveFailures(): void {
+  ignoreFailures(): void {
     this.#checkedFailures = this.load.failures.length;
   }
 
@@ -191,14 +191,14 @@ export class ClusterScenario implements AsyncDisposable {
     ).catch((error: unknown) => this.#fail(error));
     const events = await replayAll(client);
     await expectGaplessSequences(client, events);
-    expectHoldsWhatWasSent(events, this.load);
+    expectMatchesLoad(events, this.load);
     await expectFound(client, this.load.acknowledged.values());
     const history = { events, load: this.load, faults: this.#faults };
     const repeats = this.#countRepeats(history);
     const attempts = this.subscriptions.flatMap(({ receiver }) => receiver.attempts);
     const writes = await listWrongWrites(this.cluster.database, (port) => this.#writerOf(port));
     expect(writes.slice(0, problemsShown)).toEqual([]);
-    const strays = canFindSocketOwner ? await listForeign(this.cluster.database, attempts) : [];
+    const strays = canFindSocketOwner ? await listForeignAttempts(this.cluster.database, attempts) : [];
     expect(strays.slice(strayMax, strayMax + problemsShown)).toEqual([]);
     const { acknowledged, sent, retries, failures } = this.load;
     const repeated = repeats.reduce((sum, count) => sum + count, 0) - this.#repeated;
@@ -239,7 +239,7 @@ export class ClusterScenario implements AsyncDisposable {
   ): Promise<void> {
     const { filter, matches, isRpc = false, delayMs } = watch;
     const behaviour = delayMs === undefined ? accept : slow(delayMs);
-    const receiver = await startReceiver({ behaviour, callerOf: (ends) => this.#callerOf(ends) });
+    const receiver = await startReceiver({ behaviour, senderOf: (ends) => this.#callerOf(ends) });
     this.#receivers.push(receiver);
     const { client } = this.cluster;
     const params = { topic: filter, url: receiver.url };

@@ -14,13 +14,13 @@ const smallRows = [
 /** Changes a row of a small table of the index, and a byte of one transaction in the chain. Only the index still has the events of that transaction. */
 export function damageRowAndBlock(folder: string, random: Random): void {
   const [table, column] = random.pick(smallRows);
-  changeRow(join(folder, "store.sqlite"), `update ${table} set ${column} = ${column} + 1`);
+  runStatement(join(folder, "store.sqlite"), `update ${table} set ${column} = ${column} + 1`);
   const [share, within] = [random.fraction(), random.fraction()];
-  changeRow(join(folder, "chain.sqlite"), flipByte(share, within));
+  runStatement(join(folder, "chain.sqlite"), flipByte(share, within));
 }
 
 /** Runs a statement on a file that no broker has open. */
-export function changeRow(file: string, statement: string): void {
+export function runStatement(file: string, statement: string): void {
   const database = new DatabaseSync(file);
   database.exec(statement);
   database.close();

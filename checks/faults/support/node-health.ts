@@ -6,7 +6,7 @@ import type { ClusterScenario } from "./cluster-scenario.ts";
 const reportMs = 60_000;
 
 /** Waits until a node other than `isolated` indexes. */
-export async function untilAnother(scenario: ClusterScenario, isolated: ClusterNode): Promise<void> {
+export async function untilAnotherIndexes(scenario: ClusterScenario, isolated: ClusterNode): Promise<void> {
   await until("another node indexes", async () => {
     const found = await scenario.findFollower();
     return found !== undefined && found !== isolated;

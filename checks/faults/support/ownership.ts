@@ -50,7 +50,7 @@ create trigger keep_owner after insert or update on public.subscriptions for eac
 `;
 
 /** Installs the triggers. Call this when the nodes have created their tables. */
-export async function keepBook(database: Database): Promise<void> {
+export async function recordOwners(database: Database): Promise<void> {
   await database.query(bookkeeping);
 }
 
@@ -68,10 +68,13 @@ export async function listWrongWrites(
 }
 
 /** Attempts of nodes that did not own the subscription at that time. */
-export async function listForeign(database: Database, attempts: readonly Attempt[]): Promise<readonly string[]> {
+export async function listForeignAttempts(
+  database: Database,
+  attempts: readonly Attempt[],
+): Promise<readonly string[]> {
   const ownerships = await readOwnerships(database);
   const epoch = Date.now() - performance.now();
-  return attempts.flatMap(({ subscriptionId, caller, receivedAt, event }) => {
+  return attempts.flatMap(({ subscriptionId, sender: caller, receivedAt, event }) => {
     const at = epoch + receivedAt;
     const owners = (ownerships.get(subscriptionId) ?? []).filter(
       ({ from, to }) => at >= from - roundingMs && at <= to + roundingMs,

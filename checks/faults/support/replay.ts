@@ -79,7 +79,7 @@ export async function expectGaplessSequences(client: Client, events: readonly Ev
 }
 
 /** Checks that every acknowledged event exists with its content, that every event was sent, and that none exists twice. */
-export function expectHoldsWhatWasSent(events: readonly EventBody[], load: PublishRecord): void {
+export function expectMatchesLoad(events: readonly EventBody[], load: PublishRecord): void {
   const contents = new Map<string, EventBody>();
   for (const event of events) {
     const content = Buffer.from(event.content, "base64").toString();

@@ -45,13 +45,13 @@ export class Stranger {
   }
 
   async open(name: string): Promise<void> {
-    await this.mined(await this.sendOpen(name));
+    await this.untilMined(await this.sendOpen(name));
   }
 
   /** Publishes all batches in one transaction, and waits for its block. Returns its hash. */
   async publish(...batches: readonly RawBatch[]): Promise<Hex> {
     const hash = await this.sendPublish(batches);
-    await this.mined(hash);
+    await this.untilMined(hash);
     return hash;
   }
 
@@ -73,7 +73,7 @@ export class Stranger {
   }
 
   /** Waits for the block and returns its number. */
-  async mined(hash: Hex): Promise<number> {
+  async untilMined(hash: Hex): Promise<number> {
     const { status, blockNumber } = await this.#wallet.waitForTransactionReceipt({ hash, checkReplacement: false });
     expect(status).toBe("success");
     return Number(blockNumber);

@@ -104,7 +104,7 @@ function describeStep(
   return `${subscription.filter} ${subscription.id}: ${before} was followed by ${index} (${describeAttempt(attempt)}); faults: ${faults.join(", ")}`;
 }
 
-function describeAttempt({ receivedAt, caller, isAccepted }: Attempt): string {
+function describeAttempt({ receivedAt, sender: caller, isAccepted }: Attempt): string {
   return `at ${Math.round(receivedAt)} by ${caller ?? "unknown"}${isAccepted ? "" : ", not accepted"}`;
 }
 

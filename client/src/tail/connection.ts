@@ -1,7 +1,14 @@
-import { findException, type HttpAnswer, type HttpDoor, isTransient, readAnswer, toUnanswered } from "../http-door.ts";
-import { Ending } from "../lib/ending.ts";
+import {
+  findRestError,
+  type HttpAnswer,
+  type HttpTransport,
+  isTransient,
+  readAnswer,
+  toUnanswered,
+} from "../http-transport.ts";
+import { AbortScope } from "../lib/abort-scope.ts";
 import type { CallOptions } from "../options.ts";
-import { SteleError, toStrangeAnswer } from "../stele-error.ts";
+import { SteleError, toProtocolError } from "../stele-error.ts";
 import { type Frame, FrameParser, type FrameParserOptions } from "./frame-parser.ts";
 
 export interface ConnectionOptions extends CallOptions, FrameParserOptions {
@@ -18,7 +25,7 @@ const contentType = "text/event-stream";
 export class Connection {
   readonly #url: string;
   readonly #signal: AbortSignal | undefined;
-  readonly #ending: Ending;
+  readonly #scope: AbortScope;
   readonly #decoder = new TextDecoder();
   readonly #parser: FrameParser;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -28,15 +35,15 @@ export class Connection {
   private constructor(options: ConnectionOptions) {
     this.#url = options.url;
     this.#signal = options.signal;
-    this.#ending = new Ending(options.signal);
+    this.#scope = new AbortScope(options.signal);
     this.#parser = new FrameParser(options);
   }
 
   /** @throws SteleError if the broker refuses or does not answer; the reason of the signal. */
-  static async open(door: HttpDoor, options: ConnectionOptions): Promise<Connection> {
+  static async open(transport: HttpTransport, options: ConnectionOptions): Promise<Connection> {
     const connection = new Connection(options);
     try {
-      await connection.#guarded(() => connection.#open(door, options));
+      await connection.#guarded(() => connection.#open(transport, options));
       return connection;
     } catch (error) {
       connection.close();
@@ -58,14 +65,14 @@ export class Connection {
   }
 
   close(): void {
-    this.#ending.abort();
-    this.#ending.close();
+    this.#scope.abort();
+    this.#scope.close();
   }
 
-  async #open(door: HttpDoor, { place, ...options }: ConnectionOptions): Promise<void> {
+  async #open(transport: HttpTransport, { place, ...options }: ConnectionOptions): Promise<void> {
     const headers = { accept: contentType, ...(place === undefined ? {} : { "last-event-id": place }) };
     const request = { url: this.#url, method: "GET", headers } as const;
-    const response = await door.open(request, { ...options, signal: this.#ending.signal });
+    const response = await transport.open(request, { ...options, signal: this.#scope.signal });
     const isStream = response.headers.get("content-type")?.startsWith(contentType) === true;
     if (!response.ok || !isStream || response.body === null) {
       throw toRefusal(await readAnswer(response), this.#url);
@@ -74,26 +81,26 @@ export class Connection {
     this.#reader = reader;
     // Node 20 may forget a request's signal once the response begins.
     const cancel = (): void => void reader.cancel().catch(() => {});
-    this.#ending.signal.addEventListener("abort", cancel, { once: true });
+    this.#scope.signal.addEventListener("abort", cancel, { once: true });
   }
 
   /** Runs a task, and ends the connection if nothing comes for `silenceMsMax`. */
   async #guarded<Result>(task: () => Promise<Result>): Promise<Result> {
-    this.#ending.abortAfter(
+    this.#scope.abortAfter(
       silenceMsMax,
       () => new SteleError(`${this.#url} sent nothing for ${silenceMsMax / 1000} s`, { retry: true }),
     );
     try {
-      const result = await this.#ending.race(task());
-      this.#ending.signal.throwIfAborted();
+      const result = await this.#scope.race(task());
+      this.#scope.signal.throwIfAborted();
       return result;
     } catch (error) {
       this.#signal?.throwIfAborted();
-      if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
+      if (this.#scope.signal.aborted) throw this.#scope.signal.reason;
       if (error instanceof SteleError) throw error;
       throw toUnanswered(error, { url: this.#url, signal: undefined });
     } finally {
-      this.#ending.stopTimer();
+      this.#scope.stopTimer();
     }
   }
 }
@@ -105,5 +112,5 @@ export class Connection {
 function toRefusal(answer: HttpAnswer, url: string): SteleError {
   const { status } = answer;
   const retry = isTransient(status);
-  return findException(retry ? { ...answer, retry } : answer) ?? toStrangeAnswer(url, `status ${status}`, { retry });
+  return findRestError(retry ? { ...answer, retry } : answer) ?? toProtocolError(url, `status ${status}`, { retry });
 }

@@ -1,4 +1,4 @@
-import { isRecord } from "../http-door.ts";
+import { isRecord } from "../http-transport.ts";
 import { SteleError } from "../stele-error.ts";
 
 /** A CloudEvent 1.0; docs/tail.md explains each attribute. */

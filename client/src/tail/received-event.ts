@@ -1,5 +1,5 @@
 import type { EventBody } from "@stele/wire";
-import { isRecord } from "../http-door.ts";
+import { isRecord } from "../http-transport.ts";
 import { fromBase64 } from "../lib/base64.ts";
 import { SteleError } from "../stele-error.ts";
 

@@ -1,6 +1,6 @@
-import { type HttpDoor, isRecord } from "../http-door.ts";
+import { type HttpTransport, isRecord } from "../http-transport.ts";
 import { pause, pauseMs } from "../lib/backoff.ts";
-import { Ending } from "../lib/ending.ts";
+import { AbortScope } from "../lib/abort-scope.ts";
 import type { CallOptions } from "../options.ts";
 import { SteleError } from "../stele-error.ts";
 import { Connection } from "./connection.ts";
@@ -51,11 +51,11 @@ const reconnectMsDefault = 1_000;
  * at a time; a later loop continues where the earlier one ended.
  */
 export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
-  readonly #door: HttpDoor;
+  readonly #transport: HttpTransport;
   readonly #options: TailOptions<Item>;
   #connection: Connection | undefined;
   /** Aborted by the caller's signal and by `close`. Exists from the first connection to the end of the loop. */
-  #ending: Ending | undefined;
+  #scope: AbortScope | undefined;
   #isClosed = false;
   #place: string | undefined;
   /** A frame that `opened` read and the loop has not taken yet. */
@@ -66,8 +66,8 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   #reconnectMs = reconnectMsDefault;
   #endReason = "the connection ended";
 
-  constructor(door: HttpDoor, options: TailOptions<Item>) {
-    this.#door = door;
+  constructor(transport: HttpTransport, options: TailOptions<Item>) {
+    this.#transport = transport;
     this.#options = options;
   }
 
@@ -88,7 +88,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   /** Ends the tail for good, even while it connects. A loop over it ends without an error. */
   close(): void {
     this.#isClosed = true;
-    this.#ending?.abort();
+    this.#scope?.abort();
     this.#disconnect();
   }
 
@@ -106,8 +106,8 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   #disconnect(): void {
     this.#hangUp();
     this.#peeked = undefined;
-    this.#ending?.close();
-    this.#ending = undefined;
+    this.#scope?.close();
+    this.#scope = undefined;
   }
 
   #hangUp(): void {
@@ -118,9 +118,9 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   /** The next frame; undefined once the tail is closed. */
   async #nextOrEnd(): Promise<Frame | undefined> {
     if (this.#isClosed) return undefined;
-    this.#ending ??= new Ending(this.#options.signal);
+    this.#scope ??= new AbortScope(this.#options.signal);
     try {
-      return await this.#next(this.#ending.signal);
+      return await this.#next(this.#scope.signal);
     } catch (error) {
       this.#disconnect();
       if (this.#isClosed) return undefined;
@@ -173,8 +173,8 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     if (after !== undefined) query.set("after", after instanceof Date ? after.toISOString() : after);
     if (filter !== undefined) query.set("filter", filter);
     if (format !== undefined) query.set("format", format);
-    return Connection.open(this.#door, {
-      url: `${this.#door.base}/tail?${query.toString()}`,
+    return Connection.open(this.#transport, {
+      url: `${this.#transport.base}/tail?${query.toString()}`,
       place: this.#place,
       signal,
       traceparent,

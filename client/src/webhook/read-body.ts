@@ -13,15 +13,17 @@ export type NodeRequest = IncomingMessage & {
 };
 
 /** A mistake in this server's program: something in front of the handler has read the body, so the signed bytes are gone. */
-export class BodyTaken extends Error {}
+export class BodyAlreadyRead extends Error {}
 
-/** Undefined for a body that is too long. @throws BodyTaken if a parser has read it already. */
+/** Undefined for a body that is too long. @throws BodyAlreadyRead if a parser has read it already. */
 export async function readNodeBody(request: NodeRequest): Promise<string | Uint8Array | undefined> {
   for (const read of [request.rawBody, request.body]) {
     if (typeof read === "string" || read instanceof Uint8Array) return read;
   }
   if (request.readableDidRead) {
-    throw new BodyTaken("the body was parsed already: put this handler before express.json() and other body parsers");
+    throw new BodyAlreadyRead(
+      "the body was parsed already: put this handler before express.json() and other body parsers",
+    );
   }
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -37,10 +39,10 @@ export async function readNodeBody(request: NodeRequest): Promise<string | Uint8
   return Buffer.concat(chunks);
 }
 
-/** Undefined for a body that is too long. @throws BodyTaken if something has read it already. */
+/** Undefined for a body that is too long. @throws BodyAlreadyRead if something has read it already. */
 export async function readFetchBody(request: Request): Promise<Uint8Array | undefined> {
   if (request.bodyUsed) {
-    throw new BodyTaken(
+    throw new BodyAlreadyRead(
       "the body was read already: put this handler before validators and anything else that reads the body",
     );
   }

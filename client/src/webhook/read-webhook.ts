@@ -1,4 +1,4 @@
-import { isRecord } from "../http-door.ts";
+import { isRecord } from "../http-transport.ts";
 import { type ReceivedEvent, toReceivedEvent } from "../tail/received-event.ts";
 import { WebhookRefused } from "./webhook-refused.ts";
 

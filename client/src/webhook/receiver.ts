@@ -1,5 +1,5 @@
 import type { ReceivedEvent } from "../tail/received-event.ts";
-import { BodyTaken } from "./read-body.ts";
+import { BodyAlreadyRead } from "./read-body.ts";
 import type { Webhook } from "./read-webhook.ts";
 import { findHeader, verifyWebhook, type VerifyWebhookOptions, type WebhookHeaders } from "./verify-webhook.ts";
 import { WebhookRefused } from "./webhook-refused.ts";
@@ -68,7 +68,7 @@ function warn(text: string, error: unknown): void {
 /** The answer says what the sender or this server's programmer did wrong, but never shows what `onEvent` threw. */
 function toRefusal(error: unknown): ReceiverAnswer {
   if (error instanceof WebhookRefused) return { status: 401, headers: textType, body: `${error.message}\n` };
-  if (error instanceof BodyTaken) return { status: 500, headers: textType, body: `${error.message}\n` };
+  if (error instanceof BodyAlreadyRead) return { status: 500, headers: textType, body: `${error.message}\n` };
   return toAnswer(500);
 }
 

@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
 import { useSession, useSessionState } from "./session-context.tsx";
-import { isOffered, useRights } from "./use-rights.ts";
+import { mayShow, useRights } from "./use-rights.ts";
 
 /** A tab is read-only until somebody unlocks changes in it, so that nobody changes anything by accident. */
 export function LockButton(): ReactNode {
   const session = useSession();
   const { isUnlocked } = useSessionState();
   const rights = useRights();
-  if (!isOffered(rights, "publish") && !isOffered(rights, "admin")) return null;
+  if (!mayShow(rights, "publish") && !mayShow(rights, "admin")) return null;
   return (
     <button
       type="button"

@@ -17,13 +17,13 @@ export function useRights(): Rights | undefined {
 }
 
 /** Whether to show a view or form that needs a right. Until the rights are known, shows everything: the broker refuses calls that are not allowed. */
-export function isOffered(rights: Rights | undefined, action: string): boolean {
+export function mayShow(rights: Rights | undefined, action: string): boolean {
   if (rights === undefined) return true;
   const isServed = rights.serves.includes(action === "admin" ? "operators" : "clients");
   return isServed && rights.actions.includes(action);
 }
 
 /** Why changes are disabled; undefined once somebody has unlocked them. */
-export function useLock(): string | undefined {
+export function useLockReason(): string | undefined {
   return useSessionState().isUnlocked ? undefined : "Read-only: unlock changes first";
 }

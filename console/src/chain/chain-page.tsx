@@ -6,7 +6,7 @@ import { take } from "../lib/take.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
 import { BlockList } from "./block-list.tsx";
-import { RollBacksCard } from "./rollbacks-card.tsx";
+import { RollbacksCard } from "./rollbacks-card.tsx";
 import { SkippedCard } from "./skipped-card.tsx";
 
 const pollMs = 3000;
@@ -50,7 +50,7 @@ export function ChainPage(): ReactNode {
         <>
           <BlocksCard groupId={group.groupId} below={below} />
           <SkippedCard groupId={group.groupId} />
-          <RollBacksCard total={group.rollBacks} seen={group.rollBackHistory} now={dataUpdatedAt} />
+          <RollbacksCard total={group.rollBacks} seen={group.rollBackHistory} now={dataUpdatedAt} />
         </>
       )}
     </Page>

@@ -2,24 +2,24 @@ import type { ReactNode } from "react";
 import { formatCount, formatCounted } from "../lib/format.ts";
 import { Time } from "../ui/time.tsx";
 
-export interface SeenRollBack {
+export interface SeenRollback {
   readonly at: string;
   readonly fromBlock: number;
   readonly toBlock: number;
   readonly events?: number | undefined;
 }
 
-export interface RollBacksCardProps {
+export interface RollbacksCardProps {
   /** Rollbacks since the index began. */
   readonly total: number;
   /** Rollbacks that the answering node has seen, newest first. */
-  readonly seen: readonly SeenRollBack[];
+  readonly seen: readonly SeenRollback[];
   /** When the rollbacks were read, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /** Rollbacks of the index, on a time line and in words. */
-export function RollBacksCard({ total, seen, now }: RollBacksCardProps): ReactNode {
+export function RollbacksCard({ total, seen, now }: RollbacksCardProps): ReactNode {
   return (
     <section className="card" aria-label="Rollbacks">
       <h2>Rollbacks</h2>
@@ -40,7 +40,7 @@ export function RollBacksCard({ total, seen, now }: RollBacksCardProps): ReactNo
   );
 }
 
-function describe({ fromBlock, toBlock, events }: SeenRollBack): string {
+function describe({ fromBlock, toBlock, events }: SeenRollback): string {
   const to = toBlock < 0 ? "to an empty index" : `to block ${formatCount(toBlock)}`;
   const lost = events === undefined ? "" : `; ${formatCounted(events, "event")} taken back`;
   return `from block ${formatCount(fromBlock)} ${to}${lost}`;
@@ -49,7 +49,7 @@ function describe({ fromBlock, toBlock, events }: SeenRollBack): string {
 const [width, height] = [1000, 40];
 
 /** A time line from the oldest rollback to now. The more blocks a rollback removed, the higher its mark. */
-function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
+function Line({ seen, now }: Omit<RollbacksCardProps, "total">): ReactNode {
   const times = seen.map(({ at }) => Date.parse(at));
   const start = Math.min(...times);
   const length = Math.max(now - start, 1);
@@ -76,6 +76,6 @@ function Line({ seen, now }: Omit<RollBacksCardProps, "total">): ReactNode {
   );
 }
 
-function depthOf({ fromBlock, toBlock }: SeenRollBack): number {
+function depthOf({ fromBlock, toBlock }: SeenRollback): number {
   return Math.max(fromBlock - toBlock, 0);
 }

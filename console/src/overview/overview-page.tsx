@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
-import { isOffered, useRights } from "../broker/use-rights.ts";
+import { mayShow, useRights } from "../broker/use-rights.ts";
 import { Page } from "../ui/page.tsx";
 import { Greeting } from "./greeting.tsx";
 import { HealthCard } from "./health-card.tsx";
@@ -25,7 +25,7 @@ export function OverviewPage(): ReactNode {
           <HealthCard />
           {wasEmpty === false ? <NewestEvents /> : null}
         </div>
-        {isOffered(rights, "publish") ? <PublishForm /> : null}
+        {mayShow(rights, "publish") ? <PublishForm /> : null}
       </div>
     </Page>
   );

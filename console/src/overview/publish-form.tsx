@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { isJson as isJsonText } from "../inspector/json-tokens.ts";
-import { useLock } from "../broker/use-rights.ts";
+import { useLockReason } from "../broker/use-rights.ts";
 import { Failure } from "../ui/failure.tsx";
 import type { Draft } from "./commands.ts";
 import { DraftCommands } from "./draft-commands.tsx";
@@ -14,7 +14,7 @@ const example: Draft = { topic: "hello/world", content: "Hello, chain!", isJson:
 export function PublishForm(): ReactNode {
   const [draft, setDraft] = useState(() => readFragment(location.hash) ?? example);
   const { mutate, isPending, data, error } = usePublish();
-  const lock = useLock();
+  const lock = useLockReason();
   const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const submit = (event: FormEvent): void => {

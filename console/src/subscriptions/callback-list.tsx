@@ -7,7 +7,7 @@ import { CallbackTable } from "./callback-table.tsx";
 import { orderNames } from "./orders.ts";
 import { ChoiceField, CountField, SearchForm, TextField } from "./search-form.tsx";
 import { describeSearch, findSubscriptions, readSearch, states, toTarget } from "./search.ts";
-import { OrderButtons, type Orders, useOrders } from "./use-order.tsx";
+import { OrderButtons, type Orders, useOrders } from "./use-orders.tsx";
 
 const pollMs = 3000;
 

@@ -4,7 +4,7 @@ import { Ago, Until } from "../ui/time.tsx";
 import { lastAttemptOf } from "./last-attempt.ts";
 import { isPlaceOrder, ordersFor } from "./orders.ts";
 import type { ListedSubscription } from "./search.ts";
-import { OrderButtons, type Orders } from "./use-order.tsx";
+import { OrderButtons, type Orders } from "./use-orders.tsx";
 import { Waiting } from "./waiting.tsx";
 
 interface TableProps {

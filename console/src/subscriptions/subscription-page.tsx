@@ -8,7 +8,7 @@ import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
 import { Ago, Time } from "../ui/time.tsx";
 import { ordersFor } from "./orders.ts";
-import { OrderButtons, useOrders } from "./use-order.tsx";
+import { OrderButtons, useOrders } from "./use-orders.tsx";
 
 const pollMs = 2000;
 

@@ -2,7 +2,7 @@ import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { OrderResult } from "./calls.ts";
-import type { Concerned } from "./concerned.ts";
+import type { ConcernedEvents } from "./concerned.ts";
 import { describeOrder } from "./describe-order.ts";
 import type { CountedOrder, SubscriptionOperator } from "./subscription-operator.ts";
 
@@ -44,6 +44,6 @@ class AuditedOrders implements Orders {
   }
 }
 
-function toConcerned({ events, unmatched }: OrderResult): Concerned {
+function toConcerned({ events, unmatched }: OrderResult): ConcernedEvents {
   return { events, unmatched };
 }

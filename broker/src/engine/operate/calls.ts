@@ -13,7 +13,7 @@ import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { SeenMemberChange } from "../member-history.ts";
 import type { SeenRollBack } from "../rollback-history.ts";
 import type { ConnectedSession } from "../connected-session.ts";
-import type { Concerned } from "./concerned.ts";
+import type { ConcernedEvents } from "./concerned.ts";
 
 /** Asks for the page of a list that begins after `after`, the `next` of the previous page. */
 export interface PageCall {
@@ -123,7 +123,7 @@ export interface OrderCall {
 }
 
 /** The result of an order, or of its dry run. */
-export interface OrderResult extends Concerned {
+export interface OrderResult extends ConcernedEvents {
   readonly id: Subscription["id"];
   /** Set by an order for dead letters. */
   readonly deadLetters?: DeadLettersResult | undefined;

@@ -4,7 +4,7 @@ import type { SubscriptionMove } from "../../ports/subscription-search.ts";
 import type { PendingCounts } from "../query/pending-counts.ts";
 
 /** Events that an order concerns. */
-export interface Concerned {
+export interface ConcernedEvents {
   /** Number of matching events that an order skips, repeats or finds waiting; for dead letters, how many of them the order removes. */
   readonly events: number;
   /** Number of waiting events that are never delivered because the new topic does not match them; undefined if the order changes no topic. */
@@ -12,11 +12,11 @@ export interface Concerned {
 }
 
 /** Adds to `counts` what the result of a move needs. After `counts` is read, the returned function gives the result. */
-export function addConcerned(
+export function addConcernedEvents(
   counts: PendingCounts,
   current: CallbackSubscription,
   move: SubscriptionMove,
-): () => Concerned {
+): () => ConcernedEvents {
   const next = { ...current, ...move };
   counts.add(next);
   if (move.cursor !== undefined) {

@@ -8,7 +8,7 @@ import type { Store } from "../../ports/store.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Group } from "../group.ts";
 import { PendingCounts } from "../query/pending-counts.ts";
-import { FurthestBehind, type Waiting } from "./furthest-behind.ts";
+import { FurthestBehind, type LaggingSubscription } from "./furthest-behind.ts";
 
 /** Time between two measurements, in milliseconds. */
 const measureEveryMs = 10_000;
@@ -89,7 +89,7 @@ export class DeliveryLag {
     return furthest;
   }
 
-  async #lagOf(group: Group, furthest: readonly Waiting[]): Promise<Lag> {
+  async #lagOf(group: Group, furthest: readonly LaggingSubscription[]): Promise<Lag> {
     const counts = new PendingCounts(this.#options);
     for (const { subscription } of furthest) counts.add(subscription);
     await counts.read();

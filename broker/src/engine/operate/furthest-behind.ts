@@ -7,7 +7,7 @@ export const lagSubscriptionsMax = 100;
 /** Subscriptions kept before the list is cut to {@link lagSubscriptionsMax}. */
 const keptMax = 2 * lagSubscriptionsMax;
 
-export interface Waiting {
+export interface LaggingSubscription {
   readonly subscription: CallbackSubscription;
   /** Position of the event that the subscription waits for, or its cursor if the worker has not read that event yet. */
   readonly position: Position;
@@ -18,9 +18,9 @@ export interface Waiting {
  * most events wait for that one.
  */
 export class FurthestBehind {
-  #byFilter = new Map<TopicFilter, Waiting>();
+  #byFilter = new Map<TopicFilter, LaggingSubscription>();
 
-  add(waiting: Waiting): void {
+  add(waiting: LaggingSubscription): void {
     const { filter, cursor } = waiting.subscription;
     const known = this.#byFilter.get(filter);
     if (known !== undefined && known.subscription.cursor <= cursor) return;
@@ -29,12 +29,12 @@ export class FurthestBehind {
   }
 
   /** The subscription that waits for the oldest event comes first. */
-  list(): readonly Waiting[] {
+  list(): readonly LaggingSubscription[] {
     const all = [...this.#byFilter.values()].toSorted((left, right) => left.position - right.position);
     return all.slice(0, lagSubscriptionsMax);
   }
 
-  #keep(furthest: readonly Waiting[]): void {
+  #keep(furthest: readonly LaggingSubscription[]): void {
     this.#byFilter = new Map(furthest.map((waiting) => [waiting.subscription.filter, waiting]));
   }
 }

@@ -34,7 +34,7 @@ import {
   deliveriesPaused,
   type DeadLetterRun,
 } from "./dead-letter-orders.ts";
-import { addConcerned, type Concerned } from "./concerned.ts";
+import { addConcernedEvents, type ConcernedEvents } from "./concerned.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { describeOrder } from "./describe-order.ts";
 import { failureAfter } from "./failure-after.ts";
@@ -76,7 +76,7 @@ export interface CountedOrder extends OrderCall {
   /** The pauses of the caller. */
   readonly slices: Pauses;
   /** What the order concerns, if that is already counted. */
-  readonly counted?: Concerned | undefined;
+  readonly counted?: ConcernedEvents | undefined;
 }
 
 /** The target of an order, found before anything changes. */
@@ -91,7 +91,7 @@ interface Aim {
 /** What an order does to a subscription. */
 interface Plan {
   readonly move: SubscriptionMove & { readonly failure: Failure };
-  readonly concerned: Concerned;
+  readonly concerned: ConcernedEvents;
 }
 
 /**
@@ -137,14 +137,15 @@ export class SubscriptionOperator {
   /** Counts what an order would concern for each subscription, all in one pass. If the order would fail for one, the result of that one has the error. */
   async dryRun(ids: readonly SubscriptionId[], call: CountedOrder): Promise<readonly OrderResult[]> {
     const counts = new PendingCounts({ ...this.#options, slices: call.slices });
-    const planned: { readonly id: SubscriptionId; readonly count?: () => Concerned; readonly error?: unknown }[] = [];
+    const planned: { readonly id: SubscriptionId; readonly count?: () => ConcernedEvents; readonly error?: unknown }[] =
+      [];
     for (const id of ids) {
       try {
         const current = await this.#findCurrent(id);
         const aim = await this.#aim(current, call);
         if (isForDeadLetters(call.order)) planned.push(await this.#dryRunDeadLetters(id, call.order));
         else if (call.order.kind === "test") planned.push({ id });
-        else planned.push({ id, count: addConcerned(counts, current, this.#toMove(current, aim)) });
+        else planned.push({ id, count: addConcernedEvents(counts, current, this.#toMove(current, aim)) });
       } catch (error) {
         planned.push({ id, error });
       }
@@ -232,7 +233,7 @@ export class SubscriptionOperator {
     return worker.retryNow() ? this.#changed(known.id, aim, concerned) : undefined;
   }
 
-  #changed(id: SubscriptionId, { order }: Aim, { events, unmatched }: Concerned): OrderResult {
+  #changed(id: SubscriptionId, { order }: Aim, { events, unmatched }: ConcernedEvents): OrderResult {
     const concerned = { events, ...(unmatched !== undefined && { unmatched }) };
     const fields = { subscriptionId: id, order: order.kind, ...describeOrder(order), ...concerned };
     this.#options.logger.info("subscription changed by an operator", fields);
@@ -281,7 +282,7 @@ export class SubscriptionOperator {
     const move = { ...direct, failure: aim.order.kind === "retry" ? { ...failure, retryAt: 0 } : failure };
     if (counted !== undefined) return { move, concerned: counted };
     const counts = new PendingCounts({ ...this.#options, slices });
-    const count = addConcerned(counts, current, move);
+    const count = addConcernedEvents(counts, current, move);
     await counts.read();
     return { move, concerned: count() };
   }

@@ -17,7 +17,7 @@ export interface WaitingTimesParts {
 }
 
 /** Position of the oldest event that waits; undefined if none waits. */
-export interface Waiting {
+export interface OldestWaiting {
   readonly groupId: GroupId;
   readonly from: Position | undefined;
 }
@@ -27,7 +27,7 @@ export interface Waiting {
  * the lowest positions.
  */
 export async function findWaitingTimes(
-  all: readonly Waiting[],
+  all: readonly OldestWaiting[],
   { groups, clock }: WaitingTimesParts,
 ): Promise<readonly (number | undefined)[]> {
   const times = new Map<string, number | undefined>();
@@ -46,9 +46,9 @@ export async function findWaitingTimes(
   return all.map((one) => (isWaiting(one) ? times.get(keyOf(one)) : undefined));
 }
 
-type WaitingFrom = Waiting & { readonly from: Position };
+type WaitingFrom = OldestWaiting & { readonly from: Position };
 
-function isWaiting(one: Waiting): one is WaitingFrom {
+function isWaiting(one: OldestWaiting): one is WaitingFrom {
   return one.from !== undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Event } from "../../domain/event.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { type Connection, hasRoom } from "./connection.ts";
-import type { Giver } from "./giver.ts";
+import type { DeliverySender } from "./delivery-sender.ts";
 import type { RetainedParts } from "./retained/retained.ts";
 import { stuck, type Waiting } from "./waiting.ts";
 
@@ -11,7 +11,7 @@ export interface RepeaterParts {
   readonly reads: Pick<RetainedParts, "groupId" | "progress" | "retainedReads" | "mayReceive">;
   readonly window: DeliveryWindow;
   readonly waiting: Waiting;
-  readonly giver: Giver;
+  readonly sender: DeliverySender;
   readonly filtersOf: (entry: InFlight) => readonly SessionFilter[];
   /** Called if a reorg removed the event, or if the client may no longer receive it. */
   readonly onVanished: (ticket: Ticket) => void;
@@ -30,7 +30,7 @@ export class Repeater {
     entry: InFlight,
     { connection, signal }: { readonly connection: Connection; readonly signal: CancelSignal },
   ): Promise<boolean> {
-    const { reads, window, waiting, giver, filtersOf, onVanished } = this.#parts;
+    const { reads, window, waiting, sender, filtersOf, onVanished } = this.#parts;
     const { retainedReads, mayReceive } = reads;
     const find = (): Promise<Event | undefined> => retainedReads.find(reads, entry, signal);
     const event = await waiting.untilDone({ what: stuck.repeated, signal }, find);
@@ -39,7 +39,7 @@ export class Repeater {
     if (window.find(entry.ticket) === undefined) return true;
     const isDenied = entry.share === undefined && !mayReceive(entry.topic);
     if (event === undefined || isDenied) onVanished(entry.ticket);
-    else giver.again(event, connection, { entry, filters: filtersOf(entry) });
+    else sender.again(event, connection, { entry, filters: filtersOf(entry) });
     return true;
   }
 }

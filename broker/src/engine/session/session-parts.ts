@@ -20,8 +20,8 @@ import type { IndexProgress } from "../index-progress.ts";
 import type { MembershipsParts } from "./shares/memberships.ts";
 import type { RetainedParts } from "./retained/retained.ts";
 import type { RetainedReadsParts } from "./retained/retained-reads.ts";
-import type { UnderWay } from "./stored/session-codec.ts";
-import type { Written } from "./stored/session-writer.ts";
+import type { SessionProgress } from "./stored/session-codec.ts";
+import type { WritableSession } from "./stored/session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
 import type { WaitingParts } from "./waiting.ts";
 import type { SessionTimes } from "./stored/session-times.ts";
@@ -67,7 +67,7 @@ export interface SessionOrigin {
   readonly epoch: number;
   /** Position up to which every event was delivered or skipped. */
   readonly taken: Position;
-  readonly underWay: UnderWay;
+  readonly underWay: SessionProgress;
   /** Publishes of QoS 2 of earlier connections. */
   readonly inbound: Inbound;
   readonly filters: readonly StoredFilter[];
@@ -80,9 +80,9 @@ export interface SessionOrigin {
 /** Stores changes of sessions. */
 export interface Keeper {
   /** Call it when the session has changed. */
-  note(session: Written): void;
+  note(session: WritableSession): void;
   /** Resolves when the session's current state is on disk; never if it cannot be stored. */
-  written(session: Written): Promise<void>;
+  written(session: WritableSession): Promise<void>;
 }
 
 /** Dependencies of a session and of a share of one group. */

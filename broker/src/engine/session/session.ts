@@ -20,7 +20,7 @@ import {
   rollBackConnection,
 } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
-import { Giver } from "./giver.ts";
+import { DeliverySender } from "./delivery-sender.ts";
 import { Memberships } from "./shares/memberships.ts";
 import { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
@@ -30,7 +30,7 @@ import { Repeater } from "./repeater.ts";
 import { type Retained, RetainedEvents } from "./retained/retained.ts";
 import { encodeUnderWay } from "./stored/session-codec.ts";
 import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
-import type { Written } from "./stored/session-writer.ts";
+import type { WritableSession } from "./stored/session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
 import { SharedDeliveries } from "./shares/shared-deliveries.ts";
 import { stuck, Waiting } from "./waiting.ts";
@@ -39,7 +39,7 @@ import { stuck, Waiting } from "./waiting.ts";
  * The state of one client across its connections: filters, progress, and unacknowledged events. While it is connected, loops deliver one event after the
  * other to its peer, as long as the window and the peer have room.
  */
-export class Session implements ConnectedSession, Interest, Written {
+export class Session implements ConnectedSession, Interest, WritableSession {
   readonly id: SessionId;
   readonly #parts: SessionParts;
   readonly #filters: FilterSet;
@@ -52,7 +52,7 @@ export class Session implements ConnectedSession, Interest, Written {
   readonly #shared = new SharedDeliveries({
     key: () => ({ id: this.id, epoch: this.#epoch }),
     qosOf: (event, order) => this.#filters.qosOf(event, [order]),
-    give: (event, how) => this.#connection && this.#giver.first(event, this.#connection, how),
+    give: (event, how) => this.#connection && this.#sender.first(event, this.#connection, how),
   });
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: ConnectedSession["inbound"];
@@ -62,7 +62,7 @@ export class Session implements ConnectedSession, Interest, Written {
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
   readonly #rejections: Rejections;
-  readonly #giver: Giver;
+  readonly #sender: DeliverySender;
   readonly #loops: ReadingParts;
   /** Set from {@link stop} until {@link restart}, which resolves it. The session must not be written meanwhile. */
   #stopped: Deferred<void> | undefined;
@@ -86,7 +86,7 @@ export class Session implements ConnectedSession, Interest, Written {
     const [filters, window, waiting] = [this.#filters, this.#window, this.#waiting];
     const { eventIds, clock, limits, logger, groupId, progress, retainedReads, mayReceive, slices } = parts;
     const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
-    this.#giver = new Giver({ filters, window, eventIds, isStored, onChanged });
+    this.#sender = new DeliverySender({ filters, window, eventIds, isStored, onChanged });
     const { id, underWay } = origin;
     this.#rejections = new Rejections({
       id,
@@ -99,9 +99,9 @@ export class Session implements ConnectedSession, Interest, Written {
     });
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
-    const giver = this.#giver;
+    const sender = this.#sender;
     const reads = { groupId, progress, retainedReads, mayReceive };
-    const repeater = new Repeater({ reads, window, waiting, giver, filtersOf, onVanished });
+    const repeater = new Repeater({ reads, window, waiting, sender, filtersOf, onVanished });
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
       hasRoom: () => hasRoomForShares(this.#connection, this.#window.size + this.#shared.reserved),
@@ -121,7 +121,7 @@ export class Session implements ConnectedSession, Interest, Written {
     return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, taken: this.#takenUpTo, inFlight, settled };
   }
 
-  /** See {@link Written.written}. */
+  /** See {@link WritableSession.written}. */
   written({ settled = [] }: SessionState): void {
     this.#shared.written(settled);
   }
@@ -297,7 +297,7 @@ export class Session implements ConnectedSession, Interest, Written {
 
   /** Delivers an event that is never committed, under these filters, if the peer has room. */
   pass(event: Event, filters: readonly SessionFilter[]): void {
-    if (filters.length > 0) this.#connection?.peer.pass?.(this.#giver.passing(event, filters));
+    if (filters.length > 0) this.#connection?.peer.pass?.(this.#sender.passing(event, filters));
   }
 
   /** Continues deliveries. Call it when the peer may have room again. */
@@ -361,19 +361,19 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#changed();
     const current = this.#filters.find(filter);
     if (current === undefined || (current.isNoLocal && this.#filters.isOwn(event))) return;
-    this.#giver.first(event, connection, { filters: [current], isRetained: true });
+    this.#sender.first(event, connection, { filters: [current], isRetained: true });
   }
 
   #give(event: Event, connection: Connection): void {
     const filters = this.#filters.wanting(event);
     if (event.position <= connection.repeatedUpTo) {
       const entry = findRepeat(connection, this.#window, event.position);
-      if (entry !== undefined) this.#giver.again(event, connection, { entry, filters });
+      if (entry !== undefined) this.#sender.again(event, connection, { entry, filters });
       return;
     }
     this.#takenUpTo = event.position;
     this.#changed();
-    if (filters.length > 0) this.#giver.first(event, connection, { filters });
+    if (filters.length > 0) this.#sender.first(event, connection, { filters });
   }
 
   /** The session has acknowledged, or does not get, every event up to this position. */

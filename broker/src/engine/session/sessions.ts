@@ -32,7 +32,7 @@ import { SessionRoom } from "./stored/session-room.ts";
 import { SessionSweeper } from "./stored/session-sweeper.ts";
 import { Shares } from "./shares/shares.ts";
 import { Streams } from "./streams.ts";
-import { SessionWriter, type Written } from "./stored/session-writer.ts";
+import { SessionWriter, type WritableSession } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
 /** The sessions that are connected to this node. A session that outlasts its connections is also in the store, and without a connection only there. */
@@ -76,8 +76,8 @@ export class Sessions implements Readers {
     const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
-    const lookForReturned = (groupId: GroupId): void => this.#sharesOf(groupId).lookForReturned();
-    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, lookForReturned });
+    const findReturned = (groupId: GroupId): void => this.#sharesOf(groupId).findReturned();
+    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, findReturned });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
@@ -314,7 +314,7 @@ export class Sessions implements Readers {
   /** Forgets unreleased publishes, and lets shares take events back. Call it when an earlier connection of a session, or the session itself, has ended. */
   #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
-    for (const shares of this.#shares.values()) shares.lookForReturned();
+    for (const shares of this.#shares.values()) shares.findReturned();
   }
 
   async #keep(session: Session): Promise<void> {
@@ -330,7 +330,7 @@ export class Sessions implements Readers {
     return shares;
   }
 
-  #onRefused(refused: readonly Written[]): void {
+  #onRefused(refused: readonly WritableSession[]): void {
     for (const { session } of this.#connected.values())
       if (refused.includes(session)) void this.#readUntilDone(session);
   }

@@ -13,7 +13,7 @@ export const connectCases: readonly Case[] = [
       peer.sendBytes(connect(4, { level: 9 }));
       const { returnCode, reasonCode, sessionPresent } = await peer.next("connack");
       expect([returnCode ?? reasonCode, sessionPresent]).toEqual([1, false]);
-      await peer.closes();
+      await peer.expectClosed();
     },
   },
   {
@@ -26,7 +26,7 @@ export const connectCases: readonly Case[] = [
       expect(connack.reasonCode ?? connack.returnCode).toBe(0);
       expect(connack.sessionPresent).toBe(false);
       expect(connack.properties ?? {}).not.toHaveProperty("authenticationMethod");
-      await peer.isQuiet();
+      await peer.expectQuiet();
     },
   },
   {
@@ -55,7 +55,7 @@ export const connectCases: readonly Case[] = [
         const connack = await peer.next("connack");
         expect(connack.reasonCode ?? connack.returnCode).toBe(0);
         if (context.version === 5) assigned.push(connack.properties?.assignedClientIdentifier);
-        await peer.isQuiet();
+        await peer.expectQuiet();
       }
       if (context.version === 4) return;
       expect(new Set(assigned).size).toBe(2);
@@ -69,7 +69,7 @@ export const connectCases: readonly Case[] = [
       const peer = await context.open();
       peer.sendBytes(connect(4, { flags: 0, payload: [utf8("")] }));
       expect(await peer.next("connack")).toMatchObject({ returnCode: 2, sessionPresent: false });
-      await peer.closes();
+      await peer.expectClosed();
     },
   },
   {
@@ -82,7 +82,7 @@ export const connectCases: readonly Case[] = [
       peer.sendBytes(first, publish(context.version));
       const { returnCode, reasonCode, sessionPresent } = await peer.next("connack");
       expect([reasonCode ?? returnCode, sessionPresent]).toEqual([context.version === 5 ? 0x85 : 2, false]);
-      await peer.closes();
+      await peer.expectClosed();
     },
   },
   {
@@ -94,7 +94,7 @@ export const connectCases: readonly Case[] = [
       const will = { topic: "/", payload: Buffer.from("w"), qos: 0, retain: false };
       peer.send({ cmd: "connect", clientId: context.clientId("will"), clean: true, keepalive: 0, will });
       if (context.version === 5) expect(await peer.next("connack")).toMatchObject({ reasonCode: 0x90 });
-      await peer.closes();
+      await peer.expectClosed();
     },
   },
   {
@@ -106,7 +106,7 @@ export const connectCases: readonly Case[] = [
       peer.sendBytes(connect(5, { payload: [utf8("x".repeat(2_000))], properties: [size] }));
       const { reasonCode, properties } = await peer.next("connack");
       expect([reasonCode, properties?.reasonString]).toEqual([0x85, undefined]);
-      await peer.closes();
+      await peer.expectClosed();
     },
   },
   {
@@ -116,7 +116,7 @@ export const connectCases: readonly Case[] = [
       const peer = await context.open();
       const fields = { properties: { authenticationMethod: "SCRAM-SHA-1" } };
       expect(await context.greet(peer, "client", fields)).toMatchObject({ reasonCode: 0x8c });
-      await peer.closes();
+      await peer.expectClosed();
     },
   },
   {
@@ -126,7 +126,7 @@ export const connectCases: readonly Case[] = [
     run: async (context) => {
       const first = await context.connect("same");
       await context.connect("same");
-      await first.isEnded(0x8e);
+      await first.expectEnded(0x8e);
     },
   },
   {
@@ -136,7 +136,7 @@ export const connectCases: readonly Case[] = [
     run: async (context) => {
       const startedAt = performance.now();
       const peer = await context.connect("silent", { keepalive: 1 });
-      await peer.isEnded(0x8d);
+      await peer.expectEnded(0x8d);
       expect(performance.now() - startedAt).toBeGreaterThan(1_400);
     },
   },
@@ -144,7 +144,7 @@ export const connectCases: readonly Case[] = [
     name: "a ping is answered",
     v4: ["3.12.4-1"],
     v5: ["3.12.4-1"],
-    run: async (context) => (await context.connect()).isQuiet(),
+    run: async (context) => (await context.connect()).expectQuiet(),
   },
   {
     name: "Response Information is not sent unless requested",
@@ -174,7 +174,7 @@ export const connectCases: readonly Case[] = [
       const plain = await context.connect("bom");
       const other = await context.open();
       await context.greet(other, "bom\ufeff");
-      await plain.isQuiet();
+      await plain.expectQuiet();
     },
   },
   {
@@ -186,7 +186,7 @@ export const connectCases: readonly Case[] = [
       await context.subscribe(reader, context.topic);
       const peer = await context.connect();
       peer.sendBytes(Buffer.of(0xe0, 0), publish(context.version, { topic: utf8(context.topic) }));
-      await peer.closes();
+      await peer.expectClosed();
       await context.publish("after");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
     },

@@ -380,7 +380,7 @@ function toCase({ name, bytes, reasonCode = MALFORMED, ...rest }: Wrong): Case {
     run: async (context) => {
       const peer = await context.connect();
       peer.sendBytes(bytes(context.version));
-      await peer.isEnded(reasonCode);
+      await peer.expectEnded(reasonCode);
     },
   };
 }
@@ -392,7 +392,7 @@ function toConnectCase({ name, bytes, ...rest }: Wrong): Case {
     run: async (context) => {
       const peer = await context.open();
       peer.sendBytes(bytes(context.version));
-      await peer.closes();
+      await peer.expectClosed();
     },
   };
 }

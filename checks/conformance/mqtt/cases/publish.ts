@@ -130,7 +130,7 @@ export const publishCases: readonly Case[] = [
     run: async (context) => {
       const writer = await context.connect("writer");
       writer.send({ cmd: "publish", topic: "\u00fcmlaut", payload: "x", qos: 1, messageId: 1 });
-      if (context.version === 4) await writer.closes();
+      if (context.version === 4) await writer.expectClosed();
       else expect(await writer.next("puback")).toMatchObject({ messageId: 1, reasonCode: 0x90 });
     },
   },
@@ -201,7 +201,7 @@ export const publishCases: readonly Case[] = [
       await writer.next("pubrec");
       await context.publish("left", { properties: { messageExpiryInterval: 100 } });
       const clock = await context.connect("clock", { keepalive: 1 });
-      await clock.isEnded(0x8d); // more than a second later
+      await clock.expectEnded(0x8d); // more than a second later
       writer.send({ cmd: "pubrel", messageId: 1 });
       expect((await writer.next("pubcomp")).reasonCode ?? 0).toBe(0);
       const again = await context.connect("reader", context.kept);
@@ -224,7 +224,7 @@ export const publishCases: readonly Case[] = [
       expect(textsOf(await context.receive(reader, 2))).toEqual(["one", "two"]);
       const other = await context.connect("writer");
       other.send({ cmd: "publish", topic: "", payload: "x", qos: 0, properties: { topicAlias: 1 } });
-      await other.isEnded(0x82);
+      await other.expectEnded(0x82);
     },
   },
   {
@@ -264,7 +264,7 @@ export const publishCases: readonly Case[] = [
       for (const text of ["one", "two", "three"]) await context.publish(text);
       const [one, two] = [await reader.next("publish"), await reader.next("publish")];
       expect(textsOf([one, two])).toEqual(["one", "two"]);
-      await reader.isQuiet();
+      await reader.expectQuiet();
       reader.send({ cmd: "puback", messageId: one.messageId });
       expect(String((await reader.next("publish")).payload)).toBe("three");
     },

@@ -30,7 +30,7 @@ export const sessionCases: readonly Case[] = [
       const second = await context.open();
       expect(await context.greet(second, "kept")).toMatchObject({ sessionPresent: false });
       await context.publish("x");
-      await second.isQuiet();
+      await second.expectQuiet();
     },
   },
   {
@@ -40,7 +40,7 @@ export const sessionCases: readonly Case[] = [
       const first = await context.connect("short");
       await context.subscribe(first, context.topic);
       first.send({ cmd: "disconnect", reasonCode: 0 });
-      await first.closes();
+      await first.expectClosed();
       const second = await context.open();
       expect(await context.greet(second, "short", { clean: false })).toMatchObject({ sessionPresent: false });
     },
@@ -81,9 +81,9 @@ export const sessionCases: readonly Case[] = [
       const second = await context.connect("kept", context.kept);
       expect(await second.next("pubrel")).toMatchObject({ messageId });
       second.send({ cmd: "pubcomp", messageId });
-      await second.isQuiet();
+      await second.expectQuiet();
       second.drop();
-      await (await context.connect("kept", context.kept)).isQuiet();
+      await (await context.connect("kept", context.kept)).expectQuiet();
     },
   },
   {
@@ -98,7 +98,7 @@ export const sessionCases: readonly Case[] = [
       const { messageId } = await first.next("publish");
       first.drop();
       const clock = await context.connect("clock", { keepalive: 6 });
-      await clock.isEnded(0x8d); // nine seconds later
+      await clock.expectEnded(0x8d); // nine seconds later
       const again = await context.take(await context.connect("kept", context.kept));
       expect(again).toMatchObject({ messageId, dup: true, payload: Buffer.from("old") });
       expect(again.properties?.messageExpiryInterval).toBe(0);
@@ -113,9 +113,9 @@ export const sessionCases: readonly Case[] = [
       await context.publish("refused", { qos: 1 });
       const { messageId } = await first.next("publish");
       first.send({ cmd: "puback", messageId, reasonCode: 0x80 });
-      await first.isQuiet();
+      await first.expectQuiet();
       first.drop();
-      await (await context.connect("kept", context.kept)).isQuiet();
+      await (await context.connect("kept", context.kept)).expectQuiet();
     },
   },
   {
@@ -152,7 +152,7 @@ export const sessionCases: readonly Case[] = [
       const will = { topic: context.topic, payload: "left", qos: 1, retain: false };
       const leaving = await context.connect("leaving", { will });
       leaving.send({ cmd: "disconnect", reasonCode: 0 });
-      await leaving.closes();
+      await leaving.expectClosed();
       await context.publish("after");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
     },
@@ -186,7 +186,7 @@ export const sessionCases: readonly Case[] = [
       (await context.connect("back", { ...context.kept, will })).drop();
       await context.connect("back", context.kept);
       const clock = await context.connect("clock", { keepalive: 1 });
-      await clock.isEnded(0x8d); // the delay is over
+      await clock.expectEnded(0x8d); // the delay is over
       await context.publish("after");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
     },

@@ -32,8 +32,8 @@ export const shareCases: readonly Case[] = [
       const [one, two] = [await context.take(first), await context.take(second)];
       expect([one.qos, two.qos]).toEqual([1, 0]);
       expect(textsOf([one, two]).toSorted()).toEqual(["one", "two"]);
-      await first.isQuiet();
-      await second.isQuiet();
+      await first.expectQuiet();
+      await second.expectQuiet();
     },
   },
   {
@@ -48,10 +48,10 @@ export const shareCases: readonly Case[] = [
       const second = await context.connect("second");
       await context.subscribe(second, shareOf(context));
       first.drop();
-      await second.isQuiet();
+      await second.expectQuiet();
       const again = await context.connect("first", context.kept);
       expect(await context.take(again)).toMatchObject({ messageId, dup: true, qos: 2 });
-      await second.isQuiet();
+      await second.expectQuiet();
     },
   },
   {
@@ -66,7 +66,7 @@ export const shareCases: readonly Case[] = [
       const second = await context.connect("second");
       await context.subscribe(second, shareOf(context));
       first.send({ cmd: "disconnect", reasonCode: 0 });
-      await first.closes();
+      await first.expectClosed();
       await context.publish("after");
       expect(textsOf(await context.receive(second, 1))).toEqual(["after"]);
     },
@@ -82,7 +82,7 @@ export const shareCases: readonly Case[] = [
       const { messageId } = await first.next("publish");
       await context.subscribe(second, shareOf(context), { qos: 1 });
       first.send({ cmd: "puback", messageId, reasonCode: 0x80 });
-      await first.isQuiet();
+      await first.expectQuiet();
       first.drop();
       await context.publish("after");
       expect(textsOf(await context.receive(second, 1))).toEqual(["after"]);

@@ -31,7 +31,7 @@ export const subscribeCases: readonly Case[] = [
       await context.subscribe(peer, context.topic, { qos: 0 });
       await context.publish("after");
       expect(await peer.next("publish")).toMatchObject({ qos: 0, topic: context.topic });
-      await peer.isQuiet();
+      await peer.expectQuiet();
     },
   },
   {
@@ -50,7 +50,7 @@ export const subscribeCases: readonly Case[] = [
       const event = await context.take(peer);
       expect(event.qos).toBe(1);
       if (context.version === 5) expect(event.properties?.subscriptionIdentifier).toEqual([1, 2]);
-      await peer.isQuiet();
+      await peer.expectQuiet();
     },
   },
   {

@@ -63,7 +63,7 @@ export const webSocketCases: readonly Case[] = [
       const peer = await context.connect();
       const content = Buffer.alloc(600_000, "x");
       peer.sendBytes(packet(0x30, utf8(context.topic), properties(context.version), content));
-      await peer.isEnded(0x95);
+      await peer.expectEnded(0x95);
     },
   },
 ];

@@ -16,7 +16,7 @@ export const connectCases: readonly Case[] = [
         expect(headers["server"]).toMatch(/^[^\s/]+(\/[^\s/]+)?/);
         expect(body).toHaveLength(0);
         sessions.push(headers["session"]);
-        await peer.isQuiet();
+        await peer.expectQuiet();
       }
       expect(new Set(sessions).size).toBe(2);
       expect(sessions[0]).toMatch(/./);
@@ -56,7 +56,7 @@ export const connectCases: readonly Case[] = [
     run: async (context) => {
       const peer = await context.open();
       peer.send("CONNECT", { "accept-version": "2.0,2.1", host: "localhost" });
-      expect((await peer.isRefused()).headers["version"]).toContain("1.2");
+      expect((await peer.expectRefused()).headers["version"]).toContain("1.2");
     },
   },
   {
@@ -65,7 +65,7 @@ export const connectCases: readonly Case[] = [
     run: async (context) => {
       const peer = await context.open();
       peer.send("SEND", { destination: context.topic }, "early");
-      await peer.isRefused();
+      await peer.expectRefused();
     },
   },
   {
@@ -94,7 +94,7 @@ export const connectCases: readonly Case[] = [
         const peer = await context.open();
         peer.send(command, { ...context.hello, login: "a\\tb\\", passcode: "x:y" });
         await peer.next("CONNECTED");
-        await peer.isQuiet();
+        await peer.expectQuiet();
       }
     },
   },
@@ -107,10 +107,10 @@ export const connectCases: readonly Case[] = [
         if (count % 2 === 0) peer.drop();
         else {
           await peer.ask("DISCONNECT");
-          await peer.closes();
+          await peer.expectClosed();
         }
       }
-      await (await context.connect()).isQuiet();
+      await (await context.connect()).expectQuiet();
     },
   },
   {
@@ -134,7 +134,7 @@ export const connectCases: readonly Case[] = [
       for (const value of ["1000", "a,b", "-1,0", "1,2,3", ""]) {
         const peer = await context.open();
         peer.send("CONNECT", { ...context.hello, "heart-beat": value });
-        await peer.isRefused();
+        await peer.expectRefused();
       }
     },
   },
@@ -145,7 +145,7 @@ export const connectCases: readonly Case[] = [
       const peer = await context.connect();
       await new Promise((resolve) => setTimeout(resolve, 1_200));
       expect(peer.reader.beats).toBe(0);
-      await peer.isQuiet();
+      await peer.expectQuiet();
     },
   },
   {

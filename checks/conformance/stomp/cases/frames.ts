@@ -175,7 +175,7 @@ export const frameCases: readonly Case[] = [
       for (const command of ["CONNECT", "STOMP"]) {
         const peer = await context.open();
         peer.send(command, context.hello, "body");
-        await peer.isRefused();
+        await peer.expectRefused();
       }
     },
   },

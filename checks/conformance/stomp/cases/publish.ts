@@ -155,7 +155,7 @@ export const publishCases: readonly Case[] = [
       const peer = await context.connect();
       for (let index = 0; index < 5; index += 1) peer.send("SEND", { destination: context.topic }, `${index}`);
       expect((await peer.ask("DISCONNECT")).headers["receipt-id"]).toMatch(/./);
-      await peer.closes();
+      await peer.expectClosed();
       expect(await context.take(subscriber, 5)).toEqual(["0", "1", "2", "3", "4"]);
     },
   },
@@ -167,7 +167,7 @@ export const publishCases: readonly Case[] = [
       const peer = await context.connect();
       peer.send("DISCONNECT");
       peer.send("SEND", { destination: context.topic, receipt: "late" }, "late");
-      await peer.closes();
+      await peer.expectClosed();
       await context.publish("marker");
       expect(await context.take(subscriber, 1)).toEqual(["marker"]);
     },

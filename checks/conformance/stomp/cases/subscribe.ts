@@ -46,7 +46,7 @@ export const subscribeCases: readonly Case[] = [
       expect((await peer.next("MESSAGE")).headers["subscription"]).toBeUndefined();
       await peer.ask("UNSUBSCRIBE", { destination: context.topic });
       await context.publish("y");
-      await peer.isQuiet();
+      await peer.expectQuiet();
     },
   },
   {
@@ -56,7 +56,7 @@ export const subscribeCases: readonly Case[] = [
       const peer = await context.subscribed();
       await peer.ask("UNSUBSCRIBE", { destination: context.topic });
       await context.publish("x");
-      await peer.isQuiet();
+      await peer.expectQuiet();
     },
   },
   {
@@ -66,7 +66,7 @@ export const subscribeCases: readonly Case[] = [
       const peer = await context.connect();
       await peer.ask("SUBSCRIBE", { id: "same", destination: context.topic });
       peer.send("SUBSCRIBE", { id: "same", destination: `${context.topic}/other` });
-      await peer.isRefused();
+      await peer.expectRefused();
     },
   },
   {
@@ -161,7 +161,7 @@ export const subscribeCases: readonly Case[] = [
       expect(await context.take(peer, 1)).toEqual(["1"]);
       await peer.ask("UNSUBSCRIBE", { id });
       await context.publish("2");
-      await peer.isQuiet();
+      await peer.expectQuiet();
       await peer.ask("SUBSCRIBE", { id, destination: context.topic });
       await context.publish("3");
       expect(await context.take(peer, 1)).toEqual(["3"]);
@@ -262,7 +262,7 @@ export const subscribeCases: readonly Case[] = [
           await context.publish("x");
           const { [name]: _, ...rest } = context.settling(await peer.next("MESSAGE"));
           peer.send(command, rest);
-          await peer.isRefused();
+          await peer.expectRefused();
         }
       }
     },
@@ -277,7 +277,7 @@ export const subscribeCases: readonly Case[] = [
         await context.publish("x");
         const settling = context.settling(await peer.next("MESSAGE"));
         peer.send("ACK", { ...settling, subscription });
-        await peer.isRefused();
+        await peer.expectRefused();
       }
     },
   },
@@ -289,7 +289,7 @@ export const subscribeCases: readonly Case[] = [
       for (const text of ["1", "2", "3"]) await context.publish(text);
       await peer.next("MESSAGE");
       const second = await peer.next("MESSAGE");
-      await peer.isQuiet();
+      await peer.expectQuiet();
       context.settle(peer, "ACK", { message: second });
       expect(await context.take(peer, 1)).toEqual(["3"]);
     },

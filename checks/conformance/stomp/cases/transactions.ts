@@ -42,7 +42,7 @@ export const transactionCases: readonly Case[] = [
       peer.send("SEND", { destination: context.topic, transaction: "t" }, "good");
       peer.send("SEND", { destination: "a/+/b", transaction: "t" }, "bad");
       peer.send("COMMIT", { transaction: "t", receipt: "r" });
-      await peer.isRefused();
+      await peer.expectRefused();
       await context.publish("marker");
       expect(await context.take(subscriber, 1)).toEqual(["marker"]);
     },
@@ -118,7 +118,7 @@ export const transactionCases: readonly Case[] = [
       const peer = await context.connect();
       await peer.ask("BEGIN", { transaction: "t" });
       peer.send("BEGIN", { transaction: "t", receipt: "again" });
-      expect((await peer.isRefused()).headers["receipt-id"]).toBe("again");
+      expect((await peer.expectRefused()).headers["receipt-id"]).toBe("again");
     },
   },
   {
@@ -152,7 +152,7 @@ export const transactionCases: readonly Case[] = [
         await context.publish("x");
         const settling = context.settling(await peer.next("MESSAGE"));
         peer.send(command, { ...settling, transaction: "none", receipt: "r" });
-        expect((await peer.isRefused()).headers["receipt-id"]).toBe("r");
+        expect((await peer.expectRefused()).headers["receipt-id"]).toBe("r");
       }
     },
   },

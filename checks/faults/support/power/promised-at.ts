@@ -2,7 +2,7 @@ import type { Acknowledged, Promised } from "../acknowledged.ts";
 import type { Call } from "./trace.ts";
 
 /** What a load knows after it has ended. */
-export interface Loaded {
+export interface LoadFacts {
   /** In the order in which they were opened, one after another, before the subscription was created. */
   readonly topics: readonly string[];
   readonly subscriptionId: string;
@@ -15,7 +15,7 @@ const callback = /"subscriptionId":/;
 const eventIds = /"eventId":"([^"]+)"/g;
 
 /** What the broker had promised clients by `at`, judged by the bytes that it had sent. Other events of the load may exist or not. */
-export function promisedAt(at: number, calls: readonly Call[], loaded: Loaded): Promised {
+export function promisedAt(at: number, calls: readonly Call[], loaded: LoadFacts): Promised {
   const texts = calls.flatMap((call) =>
     call.kind === "send" && call.startedAt < at ? [call.data.toString("latin1")] : [],
   );

@@ -26,7 +26,7 @@ export interface LeftConnectionsParts {
   readonly writer: SessionWriter;
   readonly signal: AbortSignal;
   /** Called when the end of a connection may have returned events to shares of the group. */
-  readonly lookForReturned: (groupId: GroupId) => void;
+  readonly findReturned: (groupId: GroupId) => void;
 }
 
 /** The will and the expiry of a session whose connection has left. */
@@ -80,7 +80,7 @@ export class LeftConnections {
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
-    const { store, clock, limits, logger, signal, sweeper, room, times, writer, lookForReturned } = this.#parts;
+    const { store, clock, limits, logger, signal, sweeper, room, times, writer, findReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     await lingering.ended();
     while (!signal.aborted) {
@@ -97,9 +97,9 @@ export class LeftConnections {
       }
     }
     this.#all.delete(left);
-    lookForReturned(group.id);
+    findReturned(group.id);
     const key = { id: session.id, epoch: session.epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
-    sweeper.lookAfter(group.id, { key, delayMs });
+    sweeper.checkAfter(group.id, { key, delayMs });
   }
 }

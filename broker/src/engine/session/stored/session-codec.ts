@@ -26,7 +26,7 @@ interface Encoded {
 }
 
 /** The deliveries that a session has in progress. */
-export interface UnderWay {
+export interface SessionProgress {
   readonly window: DeliveryWindow;
   /** The retained events that the session's filters have not got yet. */
   readonly retained: readonly PendingRetained[];
@@ -34,7 +34,7 @@ export interface UnderWay {
   readonly isSuspended: boolean;
 }
 
-export function encodeUnderWay({ window, retained, isSuspended }: UnderWay): Uint8Array {
+export function encodeUnderWay({ window, retained, isSuspended }: SessionProgress): Uint8Array {
   const topics = new Map<string, number>();
   const entries: number[] = [];
   const rejections: number[] = [];
@@ -50,7 +50,7 @@ export function encodeUnderWay({ window, retained, isSuspended }: UnderWay): Uin
   return toBytes(isRejecting ? { ...encoded, rejections, isSuspended } : encoded);
 }
 
-export function decodeUnderWay(bytes: Uint8Array): UnderWay {
+export function decodeUnderWay(bytes: Uint8Array): SessionProgress {
   if (bytes.length === 0) return nothingUnderWay();
   const encoded = fromBytes(bytes) as Encoded; // This file wrote it.
   const { lastTicket, topics, entries, retained, isSuspended = false } = encoded;
@@ -79,7 +79,7 @@ export function decodeUnderWay(bytes: Uint8Array): UnderWay {
 }
 
 /** The state of a new session. */
-export function nothingUnderWay(): UnderWay {
+export function nothingUnderWay(): SessionProgress {
   return { window: new DeliveryWindow(), retained: [], isSuspended: false };
 }
 
@@ -114,7 +114,7 @@ function fromBytes(bytes: Uint8Array): unknown {
 }
 
 /** The deliveries of a stored session, without events that a reorg has removed. Events outside the stream may be ahead of it, up to the end of the index. */
-export function resumeUnderWay({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
+export function resumeUnderWay({ inFlight, taken }: StoredSession, indexedUpTo: Position): SessionProgress {
   const underWay = decodeUnderWay(inFlight);
   underWay.window.rollBack(taken, indexedUpTo);
   return underWay;

@@ -61,7 +61,7 @@ export class SessionSweeper {
   }
 
   /** Checks a session that has just lost its connection, after `delayMs`. */
-  lookAfter(groupId: GroupId, { key, delayMs }: { readonly key: SessionKey; readonly delayMs: number }): void {
+  checkAfter(groupId: GroupId, { key, delayMs }: { readonly key: SessionKey; readonly delayMs: number }): void {
     const { clock, signal, logger } = this.#parts;
     if (delayMs > timerMsMax || signal.aborted) return; // The sweep finds it.
     const check = (): void => {
@@ -134,7 +134,7 @@ export class SessionSweeper {
     if ((endsAt(found) ?? time) <= time) await this.#end(groupId, key);
     else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(key);
     else
-      this.lookAfter(groupId, {
+      this.checkAfter(groupId, {
         key,
         delayMs: Math.min(found.willDueAt ?? endsAt(found) ?? 0, endsAt(found) ?? 0) - time,
       });

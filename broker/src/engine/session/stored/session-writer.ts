@@ -8,7 +8,7 @@ import type { SessionState, SessionStore } from "../../../ports/session-store.ts
 import type { EngineLimits } from "../../limits.ts";
 
 /** A session to write; `state` is its current state. */
-export interface Written {
+export interface WritableSession {
   readonly state: SessionState;
   /** Called when the store has the state. */
   written(state: SessionState): void;
@@ -21,14 +21,14 @@ export interface SessionWriterParts {
   readonly limits: EngineLimits;
   readonly slices: TimeSlices;
   /** Called with sessions that the store refused: they have ended, belong to another node, or were rolled back. */
-  readonly onRefused: (sessions: readonly Written[]) => void;
+  readonly onRefused: (sessions: readonly WritableSession[]) => void;
 }
 
 /** Most sessions in one transaction, which must not delay the other writers of the store. */
 const sessionsPerWriteMax = 500;
 
 /** A session to write, with the promise for which callers of `written` wait. */
-type DirtySession = readonly [Written, Deferred<void> | undefined];
+type DirtySession = readonly [WritableSession, Deferred<void> | undefined];
 
 /** Shortest time between two writes, in milliseconds: at most 200 a second, whatever waits for them. */
 const restMs = 5;
@@ -40,9 +40,9 @@ const restMs = 5;
 export class SessionWriter {
   readonly #parts: SessionWriterParts;
   readonly #trouble: ReportedTrouble;
-  #dirty = new Map<Written, Deferred<void> | undefined>();
+  #dirty = new Map<WritableSession, Deferred<void> | undefined>();
   /** Promises for sessions that the store refused. Each resolves with the next write of its session, after the session was read again. */
-  readonly #refused = new WeakMap<Written, Deferred<void>>();
+  readonly #refused = new WeakMap<WritableSession, Deferred<void>>();
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
@@ -50,9 +50,9 @@ export class SessionWriter {
   /** Never rejects. */
   #writing: Promise<void> | undefined;
   /** Sessions of the current page that will be saved. */
-  #encoded = new Set<Written>();
+  #encoded = new Set<WritableSession>();
   /** Sessions that the store is saving now. */
-  #saved = new Set<Written>();
+  #saved = new Set<WritableSession>();
 
   constructor(parts: SessionWriterParts) {
     this.#parts = parts;
@@ -60,7 +60,7 @@ export class SessionWriter {
   }
 
   /** Schedules a write. Call it when the session has changed. */
-  note(session: Written): void {
+  note(session: WritableSession): void {
     if (!this.#dirty.has(session)) this.#dirty.set(session, this.#takeRefused(session));
     this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
@@ -69,7 +69,7 @@ export class SessionWriter {
    * Resolves when the session's current state is on disk; never if the store refuses it and the session is not read again, or if the session is forgotten
    * first.
    */
-  written(session: Written): Promise<void> {
+  written(session: WritableSession): Promise<void> {
     const deferred = this.#dirty.get(session) ?? this.#takeRefused(session) ?? createDeferred<void>();
     this.#dirty.set(session, deferred);
     this.#writeAfter(0);
@@ -77,14 +77,14 @@ export class SessionWriter {
   }
 
   /** Stops writing the session. A save in progress still completes. */
-  forget(session: Written): void {
+  forget(session: WritableSession): void {
     this.#dirty.delete(session);
     this.#refused.delete(session);
     this.#encoded.delete(session);
   }
 
   /** Forgets the session, and writes its current state; no older state follows. @throws what the store throws. */
-  async writeLast(session: Written): Promise<void> {
+  async writeLast(session: WritableSession): Promise<void> {
     const isSaved = this.#saved.has(session);
     this.forget(session);
     if (isSaved) await this.#writing;
@@ -147,7 +147,7 @@ export class SessionWriter {
 
   async #writePage(page: readonly DirtySession[]): Promise<void> {
     const { store, slices, onRefused } = this.#parts;
-    const states = new Map<Written, SessionState>();
+    const states = new Map<WritableSession, SessionState>();
     this.#encoded = new Set(page.map(([session]) => session));
     for (const [session] of page) {
       states.set(session, session.state);
@@ -159,7 +159,7 @@ export class SessionWriter {
     this.#saved = new Set(this.#encoded);
     const saving = store.sessions.saveSessions(rows, { isDurable }).finally(() => this.#saved.clear());
     const refused = new Set(await saving);
-    const gone: Written[] = [];
+    const gone: WritableSession[] = [];
     for (const [session, deferred] of kept) {
       const row = states.get(session);
       if (row !== undefined && !refused.has(row.id)) {
@@ -173,20 +173,20 @@ export class SessionWriter {
     if (gone.length > 0) onRefused(gone);
   }
 
-  #keepRefused(session: Written, deferred: Deferred<void>): void {
+  #keepRefused(session: WritableSession, deferred: Deferred<void>): void {
     const newer = this.#dirty.get(session);
     if (newer !== undefined) void newer.promise.then(() => deferred.resolve());
     else if (this.#dirty.has(session)) this.#dirty.set(session, deferred);
     else this.#refused.set(session, deferred);
   }
 
-  #takeRefused(session: Written): Deferred<void> | undefined {
+  #takeRefused(session: WritableSession): Deferred<void> | undefined {
     const deferred = this.#refused.get(session);
     this.#refused.delete(session);
     return deferred;
   }
 
-  #takeBack(dirty: ReadonlyMap<Written, Deferred<void> | undefined>): void {
+  #takeBack(dirty: ReadonlyMap<WritableSession, Deferred<void> | undefined>): void {
     for (const [session, deferred] of dirty) {
       const newer = this.#dirty.get(session);
       if (newer !== undefined && deferred !== undefined) void newer.promise.then(() => deferred.resolve());

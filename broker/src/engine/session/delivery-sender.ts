@@ -50,7 +50,7 @@ class GivenDelivery implements Delivery {
 }
 
 /** Delivers the events of one session to its peer, and records them in the session's window. */
-export class Giver {
+export class DeliverySender {
   readonly #parts: GiverParts;
 
   constructor(parts: GiverParts) {

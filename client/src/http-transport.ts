@@ -1,6 +1,6 @@
-import { Ending } from "./lib/ending.ts";
+import { AbortScope } from "./lib/abort-scope.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
-import { SteleError, toFailure, toStrangeAnswer } from "./stele-error.ts";
+import { SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
 export interface HttpRequest {
   readonly url: string;
@@ -27,7 +27,7 @@ const unsentCodes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Sends requests of one client. */
-export class HttpDoor {
+export class HttpTransport {
   readonly base: string;
   readonly adminBase: string;
   readonly #options: SteleOptions;
@@ -76,20 +76,20 @@ export class HttpDoor {
 
   /** Sends a request and reads its JSON answer within the time limit. @throws SteleError if none comes; the reason of the signal. */
   async ask(request: HttpRequest, options: CallOptions): Promise<HttpAnswer> {
-    const ending = new Ending(options.signal);
-    ending.abortAfter(
+    const scope = new AbortScope(options.signal);
+    scope.abortAfter(
       this.#options.timeoutMs ?? timeoutDefaultMs,
       () => new DOMException("no answer in time", "TimeoutError"),
     );
     try {
-      const asking = this.open(request, { ...options, signal: ending.signal }).then(readAnswer);
-      return await ending.race(asking);
+      const asking = this.open(request, { ...options, signal: scope.signal }).then(readAnswer);
+      return await scope.race(asking);
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof SteleError) throw error;
       throw toUnanswered(error, { url: request.url, signal: undefined });
     } finally {
-      ending.close();
+      scope.close();
     }
   }
 }
@@ -107,7 +107,7 @@ export async function readAnswer(response: Response): Promise<HttpAnswer> {
     if (isTransient(status)) {
       throw new SteleError(`${response.url} answers with status ${status}`, { ...advice, retry: true });
     }
-    throw toStrangeAnswer(response.url, `status ${status}, no JSON`);
+    throw toProtocolError(response.url, `status ${status}, no JSON`);
   }
 }
 
@@ -117,7 +117,7 @@ export function isTransient(status: number): boolean {
 }
 
 /** The error in an answer with REST's form of a failure; undefined for other answers. Every HTTP interface uses this form when access control refuses a caller. */
-export function findException({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
+export function findRestError({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
   if (!isRecord(value) || typeof value["code"] !== "number" || typeof value["message"] !== "string") return undefined;
   return toFailure(
     { code: value["code"], message: value["message"] },

@@ -4,7 +4,7 @@ import { onAbort } from "./on-abort.ts";
  * A signal that a timer or the caller's signal can abort. It does not use `AbortSignal.any`: Node 20 may garbage-collect the combined signal, and then the
  * caller's signal has no effect.
  */
-export class Ending {
+export class AbortScope {
   readonly #controller = new AbortController();
   readonly #forgetOuter: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,6 +1,6 @@
 import type { OrderTarget } from "@stele/client";
 import { type ReactNode, useState } from "react";
-import { useLock } from "../broker/use-rights.ts";
+import { useLockReason } from "../broker/use-rights.ts";
 import { OrderDialog } from "./order-dialog.tsx";
 import { type ConsoleOrder, orderTitles } from "./orders.ts";
 
@@ -53,7 +53,7 @@ export interface OrderButtonsProps {
 }
 
 export function OrderButtons({ orders, names, target, subject }: OrderButtonsProps): ReactNode {
-  const lock = useLock();
+  const lock = useLockReason();
   return (
     <div className="buttons">
       {names.map((name) => (
