@@ -18,7 +18,7 @@ export interface WorkerSettings {
   readonly needsHeadFile: boolean;
 }
 
-/** Blocks to read, `to` included: the first, and more until they amount to `bytesMax` bytes. */
+/** Blocks to read, from `from` to `to`, both included. The first is always read; reading ends early once the blocks have at least `bytesMax` bytes. */
 export interface BlockRange {
   readonly from: bigint;
   readonly to: bigint;
@@ -48,13 +48,13 @@ export interface CheckedState {
   readonly next: StatePlace | undefined;
   /** Nodes and codes that were read. */
   readonly nodes: number;
-  /** One reason for each damaged node or code. The check did not read below a damaged node. */
+  /** One reason for each damaged node or code that could not be rewritten. The check did not read below such a node. */
   readonly damaged: readonly string[];
   /** Damaged nodes and codes that were rewritten. */
   readonly mended: number;
 }
 
-/** Progress of a comparison of the index of hashes and logs with the blocks. */
+/** Result of one step of comparing the table `places` (the chain file's own index, by hash and by log) with the blocks. */
 export interface CheckedIndexEntries {
   readonly isMore: boolean;
   /** Entries that this step read. */
@@ -63,12 +63,12 @@ export interface CheckedIndexEntries {
   readonly isDamaged: boolean;
 }
 
-/** What the owner knows of a transaction from another source than the chain. */
+/** A transaction as the chain's owner (the thread that started the worker) knows it without the chain's file. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
   /** The transaction's input. */
   readonly data: Uint8Array;
-  /** Parts of the data that its logs repeat. */
+  /** Parts of `data` that the transaction's logs contain again. */
   readonly logged: readonly Uint8Array[];
 }
 
@@ -77,7 +77,7 @@ export interface BlockMending {
   readonly transactions: readonly KnownTransaction[];
 }
 
-/** An error as a message between threads carries it, without its class. */
+/** The form in which one thread sends an error to another: without its class. */
 export interface ErrorMessage {
   readonly code: number;
   readonly message: string;
@@ -103,12 +103,12 @@ export type FromWorker =
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "result"; readonly id: number; readonly result: unknown }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorMessage }
-  /** A block, and the submissions that were accepted since the last message of this kind. */
+  /** A block, and the ids of the submissions accepted since the last `block` or `accepted` message. */
   | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
   | { readonly kind: "accepted"; readonly accepted: readonly number[] }
-  /** A block that was to be read is damaged. Answers the request with this id. */
+  /** Answers the `blocks` message with this id: a block of the range is damaged. */
   | { readonly kind: "damage"; readonly id: number; readonly message: string }
-  /** The state is damaged: a request met the damage, and gets an error too, or the next block did. */
+  /** The state is damaged. Found while answering a message, which also gets an `error`, or while making a block. */
   | { readonly kind: "state-damage"; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined }
@@ -122,7 +122,7 @@ export interface ReaderSettings {
   readonly callTimeMsMax: number;
 }
 
-/** The reader's worker gets one request at a time. */
+/** Messages to the reader's worker. It gets one request at a time, so requests have no id. */
 export type ToReader =
   | { readonly kind: "request"; readonly method: string; readonly params: unknown }
   | { readonly kind: "history"; readonly layers: readonly SharedLayer[] };

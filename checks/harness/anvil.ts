@@ -40,7 +40,7 @@ const mnemonic = "test test test test test test test test test test test junk";
 /** The private key of one of the accounts that anvil funds; public knowledge, for tests only. */
 export function devKey(index: number): Hex {
   const { privateKey } = mnemonicToAccount(mnemonic, { addressIndex: index }).getHdKey();
-  if (privateKey === null) throw new Error("an account of a mnemonic has a private key");
+  if (privateKey === null) throw new Error("the account of the mnemonic has no private key");
   return toHex(privateKey);
 }
 

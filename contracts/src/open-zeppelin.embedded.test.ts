@@ -48,7 +48,7 @@ describe.each(samples)("OpenZeppelin's MerkleProof with the proof of $what", ({ 
   const root = verified.status === "verified" ? verified.event.eventsRoot : "";
   const call = callOf(proof, root);
 
-  test("accepts the event's path", async () => {
+  test("accepts the event with the proof's path and root", async () => {
     expect(checkProof(proof).status).toBe("proof");
     expect(await isInBatch(call)).toBe(true);
   });

@@ -16,7 +16,7 @@ import type { Config } from "../config/settings.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
 
-/** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
+/** The embedded chain gets at least this long, in milliseconds, to finish its block and close its file, even if the deadline of the stop has passed. */
 const chainStopMsMin = 1_000;
 
 export interface ChainDependencies extends FolderOptions {
@@ -49,9 +49,8 @@ export async function startEmbedded(
 }
 
 /**
- * Checks that the embedded chain, if there is one, still has every event. Called before a start empties a damaged index, whose batches may be the only
- * copy of the events of a damaged block.
- * @throws Error that names both files and says what to do; the reason of `signal`.
+ * Checks that the embedded chain, if there is one, still has every event. Call it before a damaged index is emptied at the start: its batches may be the only
+ * copy of the events of a damaged block. @throws Error that names both files and says what to do; the reason of `signal`.
  */
 export async function checkBeforeEmptying(
   chain: Pick<EmbeddedChain, "checkBlocks"> | undefined,

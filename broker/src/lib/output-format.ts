@@ -2,7 +2,10 @@
 export const outputFormats = ["table", "json", "ndjson"] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
-/** Formats a result as JSON. A list has one line for each element, in both formats. Ends with a line break. */
+/**
+ * Formats a result as JSON. Formats a result as JSON. Each element of a list is on a line of its own; in `json`, brackets surround them. The text ends with a
+ * line break, but is empty for an empty list in `ndjson`.
+ */
 export function toJsonText(format: Exclude<OutputFormat, "table">, result: object): string {
   if (!Array.isArray(result))
     return `${format === "json" ? JSON.stringify(result, null, 2) : JSON.stringify(result)}\n`;
@@ -11,17 +14,20 @@ export function toJsonText(format: Exclude<OutputFormat, "table">, result: objec
   return lines.length === 0 ? "[]\n" : `[\n  ${lines.join(",\n  ")}\n]\n`;
 }
 
-/** The command was not understood: exit code 2. */
+/** The value of `-o` is unknown or missing. The commands then exit with code 2. */
 export class WrongFormat extends Error {}
 
-/** The words of a command that parses its flags itself. */
+/** What `takeFormat` finds in the words of a command: the output format, and the other words. */
 export interface FormatWords {
   readonly format: OutputFormat;
-  /** All words but the flag `-o` and its value. */
+  /** All words except `-o` or `--output` and its value. */
   readonly words: readonly string[];
 }
 
-/** Removes `-o FORMAT`, `-oFORMAT`, `--output FORMAT` and `--output=FORMAT` from a command's words. @throws WrongFormat for an unknown or missing format. */
+/**
+ * Takes the output format out of a command's words: `-o FORMAT`, `-oFORMAT`, `-o=FORMAT`, `--output FORMAT` or `--output=FORMAT`. The last one counts; without
+ * one it is `table`. @throws WrongFormat for an unknown or missing format.
+ */
 export function takeFormat(argv: readonly string[]): FormatWords {
   let format: OutputFormat = "table";
   const words: string[] = [];

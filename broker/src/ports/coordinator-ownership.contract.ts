@@ -33,7 +33,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.other.listOwned(b)).toEqual([]);
     });
 
-    it("keeps the first request until the requesting node expires", async () => {
+    it("keeps the first request until the requesting node leaves", async () => {
       await scenario.join(c);
       await scenario.insert([subscriptionOf(1, { owner: a })]);
       await scenario.one.claim(subscriptionOf(1).id, b);
@@ -71,7 +71,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
     });
 
-    it("succeeds for one of two concurrent claims", async () => {
+    it("of two nodes that claim at the same time makes one the owner, and answers the other with `asked`", async () => {
       for (let number = 1; number <= 10; number += 1) {
         const { id } = subscriptionOf(number);
         await scenario.insert([subscriptionOf(number)]);
@@ -150,7 +150,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       await scenario.one.release([]);
     });
 
-    it("also frees subscriptions that an expired node requested", async () => {
+    it("also frees a subscription whose requesting node has left", async () => {
       await scenario.other.claim(subscriptionOf(1).id, b);
       await scenario.one.leave(b);
       await scenario.one.release([keyOf(1, 7)]);
@@ -165,7 +165,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
     });
   });
 
-  it("listOwned returns a node's active subscriptions of every kind, by identifier", async () => {
+  it("listOwned returns a node's active subscriptions of every group and delivery, in the order of their identifiers", async () => {
     await scenario.join(a);
     await scenario.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),

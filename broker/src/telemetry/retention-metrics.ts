@@ -16,7 +16,7 @@ export function createRetentionMetrics(registry: Registry) {
   const block = new Gauge({
     ...common,
     name: "stele_dropped_block",
-    help: "Block up to which this node has dropped events from the store; the chain still has them. 0 until this process drops any.",
+    help: "Block up to which this process has found or made the store's events dropped; the chain still has them. 0 until it first finds or drops any.",
   });
   return {
     beginAtZero(group: string): void {

@@ -6,7 +6,7 @@ import type { PublishRecord } from "./publish-record.ts";
 
 const steadyMs = 3000;
 
-/** All events of the broker in the order of its group, from a new subscription that starts with the first event. */
+/** All events of the default group, as a new subscription to `#` gets them from the first event on. */
 export async function replayAll(client: Client): Promise<readonly EventBody[]> {
   const total = await countEvents(client);
   await using receiver = await startReceiver();
@@ -47,7 +47,7 @@ export async function untilNotified(client: Client, ids: readonly string[]): Pro
       entries.some(({ subscribeId, notifyingEventCount }) => subscribeId === id && notifyingEventCount === "0"),
     );
   };
-  await until("every subscription has caught up", isNotified, { timeoutMs: 90_000 });
+  await until("the given subscriptions have caught up", isNotified, { timeoutMs: 90_000 });
 }
 
 async function countEvents(client: Client): Promise<number> {
@@ -62,7 +62,10 @@ export function placeOf(eventId: string): { readonly sequence: number; readonly 
   return { sequence: sequence ?? Number.NaN, blockNumber: blockNumber ?? Number.NaN };
 }
 
-/** Checks that the sequences of each topic are 1…n in the order of `events`, that n is its sequenceNumber, and that block numbers never go back. */
+/**
+ * Checks that each topic's events in `events` have the sequences 1…n in this order, that n is the `sequenceNumber` that the broker gives for the topic, and
+ * that block numbers never decrease.
+ */
 export async function expectGaplessSequences(client: Client, events: readonly EventBody[]): Promise<void> {
   const counts = new Map<string, number>();
   let block = 0;
@@ -78,7 +81,7 @@ export async function expectGaplessSequences(client: Client, events: readonly Ev
   }
 }
 
-/** Checks that every acknowledged event exists with its content, that every event was sent, and that none exists twice. */
+/** Checks that each of `events` was sent to its topic, that no content occurs twice, and that each acknowledged event is among them under its eventId. */
 export function expectMatchesLoad(events: readonly EventBody[], load: PublishRecord): void {
   const contents = new Map<string, EventBody>();
   for (const event of events) {

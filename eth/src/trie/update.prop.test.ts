@@ -77,7 +77,7 @@ function entry(each: number, fill: number): Change {
 }
 
 describe("updateTrie", () => {
-  it("gives the same update as replaceInTrie where that applies", () => {
+  it("gives the same update as replaceInTrie whenever replaceInTrie gives one", () => {
     let replacements = 0;
     fc.assert(
       fc.property(

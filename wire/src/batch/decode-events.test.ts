@@ -43,12 +43,12 @@ describe("decodeEvents refuses", () => {
     ["a list longer than the input", "c9 c2 80 c0"],
     ["a length of five bytes", "fc 01 00 00 00 00"],
     ["a length near 2^32", "fb ff ff ff ff"],
-    ["a cut length", "f9 01"],
+    ["a length field that the input cuts off", "f9 01"],
   ])("%s", (_, hex) => {
     expect(() => decodeEvents(bytes(hex))).toThrow(MalformedError);
   });
 
-  test("deep nesting, at once", () => {
+  test("a million bytes that each begin a list longer than the input", () => {
     expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedError);
   });
 });

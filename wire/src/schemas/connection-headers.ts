@@ -3,7 +3,7 @@ import * as z from "zod";
 const text = z.string();
 const digits = text.meta({ pattern: "^[0-9]+$" });
 
-/** User properties that MQTT 5 subscribers get with each event, beside those of its publisher. */
+/** User properties that give an MQTT 5 subscriber the place of a committed event, beside those of its publisher. A live event has none. */
 export function mqttPlaceSchema(prefix: string) {
   return z
     .object({
@@ -22,25 +22,25 @@ export const stompMessageHeadersSchema = z
     "message-id": text.describe("Identifier of the event."),
     eventId: text.describe("Identifier of the event."),
     subscription: text.optional().describe("The `id` of the SUBSCRIBE, if it has one."),
-    "subscription-id": text.describe("Identifier of the subscription in the listing."),
-    ack: text.optional().describe("What ACK and NACK name; in 1.2, if the subscription acknowledges."),
+    "subscription-id": text.describe("Identifier of the subscription in `/admin/listSubscription`."),
+    ack: text.optional().describe("The `id` for ACK and NACK of this event. Only in STOMP 1.2, and not with `ack:auto`."),
     "content-type": text.optional().describe("Type that the publisher gave."),
     "content-length": digits.describe("Bytes of the content."),
   })
   .catchall(text);
 
-/** Headers of a SEND. Further ones are extensions and headers that subscribers get back. */
+/** Headers of a SEND. Further ones are extensions and the publisher's own headers; subscribers get both with the event. */
 export function stompSendHeadersSchema(prefix: string) {
   return z
     .object({
       destination: text.describe("Topic to publish to."),
       groupId: text.optional().describe("Chain group; left out for the default group."),
-      receipt: text.optional().describe("Asks for a RECEIPT, which comes once the event is durable."),
-      transaction: text.optional().describe("Transaction that publishes it by COMMIT."),
+      receipt: text.optional().describe("Asks for a RECEIPT, which comes once the event is durable; inside a transaction, once the broker has the SEND."),
+      transaction: text.optional().describe("Transaction that this SEND belongs to; its COMMIT publishes the event."),
       "content-type": text.optional().describe("Type of the content."),
       "content-length": digits.optional().describe("Bytes of the body."),
       traceparent: text.optional().describe("W3C trace of the publish."),
-      [`${prefix}publish-key`]: text.optional().describe("Key that names this publish: repeats publish it once."),
+      [`${prefix}publish-key`]: text.optional().describe("Key that names this publish: however often a SEND with it is repeated, there is one event."),
     })
     .catchall(text);
 }

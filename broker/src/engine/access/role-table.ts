@@ -20,7 +20,7 @@ export interface Role {
   readonly hidesStored: boolean;
 }
 
-/** The rules of each role of the config file and of the store; at most a second behind the store. */
+/** The rules of each role of the config file and of the store; the store's as of the last applied read, which `KeyRing` repeats every 0.4 s. */
 export class RoleTable {
   readonly #options: RoleTableOptions;
   readonly #stored = new Map<string, StoredRole>();

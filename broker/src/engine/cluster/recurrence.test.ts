@@ -23,7 +23,7 @@ it("runs the task at once, then periodically, also after a failure", async () =>
   expect(times).toEqual([0, 1_000, 2_000]);
 });
 
-it("runs the task once, and soon, after several asks", async () => {
+it("runs the task once for several asks: at once, or after the shortest rest if a run has just ended", async () => {
   const { clock, recurrence, times } = setUp();
   await clock.advance(300);
   recurrence.ask();
@@ -46,7 +46,7 @@ it("an ask during a run causes a run after it, never a concurrent one", async ()
   expect(times).toEqual([0, 1_100]);
 });
 
-it("run returns at once when its signal aborts while the task hangs", async () => {
+it("the method run returns as soon as its signal aborts, even if the task hangs", async () => {
   const { clock, ending, ended, times } = setUp(() => new Promise(() => {}));
   await clock.settle();
   ending.abort();

@@ -305,7 +305,7 @@ it("delivers each matching event once and in order, whenever reads of the store 
   );
 });
 
-it("workers that keep up need no store reads, even if a page ends inside a block", async () => {
+it("workers that keep up read nothing from the store, even if the watcher's page is full in the middle of a block", async () => {
   const pages = fc.record({ batchesMax: fc.integer({ min: 5, max: 9 }), bytesMax: fc.constant(1_000) });
   const blocks = steps.map((all) => all.filter(({ what }) => what.kind === "block" || what.kind === "hint"));
   await fc.assert(

@@ -3,7 +3,7 @@ import type { GroupGauge, Metrics } from "../../ports/metrics.ts";
 
 /** Length of an interval, in milliseconds. */
 export const figureIntervalMs = 5_000;
-/** Most intervals in memory: an hour. Each takes about 500 bytes. */
+/** Number of intervals kept in memory: those of one hour. Each takes about 500 bytes. */
 export const figuresKeptMax = 720;
 
 /** What this node did in one interval. */
@@ -22,7 +22,7 @@ export interface Figure {
   readonly attemptMs: Percentiles | undefined;
   /** How many blocks the index of the most delayed group is behind its chain, at the end of the interval. */
   readonly lagBlocks: number;
-  /** Most events that wait for one callback subscription, measured as in `Lag`, at the end of the interval. */
+  /** The largest number of events that wait for any one callback subscription at the end of the interval, measured as in `Lag`. */
   readonly lagEvents: number;
   /** Memory of the process at the end of the interval. */
   readonly memoryBytes: number;

@@ -144,7 +144,7 @@ it("an admin of one group may search that group only", async () => {
 
 const change = (topic: string): OrderCall => ({ order: { kind: "change", change: { topic } }, isDryRun: false });
 
-it("refuses to change a subscription to a pattern with topics that its owner may not receive", async () => {
+it("refuses to change a subscription's filter to a pattern that covers topics to which its owner may not subscribe", async () => {
   const rule = { effect: "allow", actions: ["subscribe"], filter: "a" } as const;
   roles.set("only a", [rule]);
   const { calls, operator } = engine.running;

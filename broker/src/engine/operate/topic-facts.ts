@@ -69,7 +69,7 @@ export class TopicFacts {
     return this.#times.read(`${group.id} ${blockNumber}`, () => group.times.find(blockNumber));
   }
 
-  /** Undefined if the chain does not give the times of its blocks. */
+  /** Undefined if the chain does not give the times of its blocks, or if the store fails. */
   async findRate(group: Group, { name }: Topic): Promise<TopicRate | undefined> {
     try {
       const { time, position } = await this.#since.read(group.id, () => this.#findSince(group));
@@ -80,7 +80,7 @@ export class TopicFacts {
     }
   }
 
-  /** Measures the newest batches. */
+  /** Measures the bytes and the number of a topic's batches; of a topic with more than 50,000, only the newest 50,000 (`isCut`). */
   async measure(
     group: Group,
     { topic: { name }, slices }: { readonly topic: Topic; readonly slices: Pauses },

@@ -13,7 +13,7 @@ interface PublishOptions {
 function publishOf(extensions: Extensions, { payload = "raw", now = 0, isRepeated = false }: PublishOptions = {}) {
   const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 1, blockNumber: 1 };
   const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated, filters: [] };
-  // what the mapping reads of a delivery
+  // `toPublish` reads only these fields of a delivery.
   return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasEventPlace: false, payload });
 }
 
@@ -65,7 +65,7 @@ it.each([
   },
 );
 
-it("hides the marks of the broker from subscribers", () => {
+it("does not pass on the extensions `qos` and `origin`, in which the gateway records how an event was published", () => {
   expect(
     propertiesOf([
       ["svc-origin", "5d"],
@@ -77,7 +77,7 @@ it("hides the marks of the broker from subscribers", () => {
   });
 });
 
-it("sends the event as JSON, without properties that repeat it, if the payload setting is event", () => {
+it("sends the event as JSON, and no user properties, if the payload setting is event", () => {
   const extensions = [
     ["svc-other", "ü"],
     ["svc-content-type", "text/plain"],
@@ -98,10 +98,10 @@ it("sends the event as JSON, without properties that repeat it, if the payload s
   });
 });
 
-it("keeps the W3C trace under its own name, so that callbacks and other protocols carry it", () => {
+it("turns the user property traceparent into the extension svc-traceparent, without user-, and back", () => {
   const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const properties = { userProperties: [["traceparent", trace]] } as const;
-  const packet = { qos: 1, isRetained: false, properties } as unknown as Parameters<typeof toExtensions>[0]; // As it is decoded.
+  const packet = { qos: 1, isRetained: false, properties } as unknown as Parameters<typeof toExtensions>[0]; // `toExtensions` reads only these fields of a packet.
   const extensions = toExtensions(packet, { prefix: "svc-", now: 0 });
   expect(extensions).toEqual([["svc-traceparent", trace]]);
   expect(propertiesOf(extensions)).toEqual({ userProperties: [["traceparent", trace]] });

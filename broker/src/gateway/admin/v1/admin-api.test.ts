@@ -219,7 +219,7 @@ describe("orders", () => {
     }
   });
 
-  it("change a subscription, and send a test event", async () => {
+  it("can change and test a subscription, whose secret no GET shows", async () => {
     const path = `/subscriptions/${ids[0]}`;
     const change = { secret: secretNamed("one"), kind: "JsonRPC" };
     expect((await call("POST", `${path}/change?dryRun=true`, change)).body).toMatchObject({ dryRun: true });

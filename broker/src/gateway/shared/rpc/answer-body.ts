@@ -15,7 +15,7 @@ export interface AnswerOptions {
   /** `traceparent` header of the request. */
   readonly traceParent: string | undefined;
   readonly findHolding: () => Holding;
-  /** Called with each error of an operation in the answer. */
+  /** Called with each error that the answer gives for a call: the operation's own, or that its result does not fit. Not called for an invalid request. */
   readonly onError: (error: RpcError) => void;
 }
 
@@ -53,7 +53,10 @@ function answerOne(member: unknown, context: Context): Promise<string | undefine
 /** Called once with the response; undefined for none. */
 type OnAnswered = (response: string | undefined) => void;
 
-/** Returns a promise only for a call that `submit` did not take. */
+/**
+ * Answers an invalid member or a refused call at once, and lets `endpoint.submit` answer a call that it takes; both return undefined. Otherwise runs the call
+ * and returns its promise, so that the caller sees a rejection.
+ */
 function answerMember(member: unknown, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
   const message = parseMessage(member);
   if (message.kind === "call") return answerCall(message.call, context, onAnswered);

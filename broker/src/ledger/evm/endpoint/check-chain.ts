@@ -2,7 +2,7 @@ import type { Hash } from "../../../domain/topic.ts";
 import type { ChainIdentity } from "./rpc.ts";
 import type { RpcCall } from "./connection.ts";
 
-/** The chain that an endpoint must serve; the genesis block is unknown until the first endpoint answers. */
+/** The chain that an endpoint must serve. Until the first endpoint answers, the genesis hash is unknown, and so is the chain id unless it is configured. */
 export interface ExpectedChain {
   readonly chainId: number | undefined;
   readonly genesisHash: Hash | undefined;

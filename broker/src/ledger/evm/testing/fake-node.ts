@@ -13,10 +13,16 @@ interface FakeBlock {
   readonly marks: readonly number[];
 }
 
-/** A fake chain. Each log closes a topic whose address is a number, the log's mark. The chain answers like several nodes, of which some lag. */
+/**
+ * A fake chain, which answers like several chain nodes, some of them behind. A block has one log for each of its marks (numbers): the log closes the topic
+ * whose address is that number.
+ */
 export class FakeNode implements EvmProvider {
   readonly registry: Address;
-  /** How many blocks the node that answers a request lags. One node answers all requests of a `requestAll`. */
+  /**
+   * By how many blocks the chain node that answers a method is behind the head. One node answers all requests of a `requestAll`: the largest number of its
+   * methods counts.
+   */
   behind: (method: string) => number = () => 0;
   #blocks: FakeBlock[] = [];
   #made = 0;

@@ -26,7 +26,7 @@ export class Outage {
   constructor(failure: StoreError, { probe, waitMsMax }: OutageOptions) {
     this.#failure = failure;
     this.#probe = probe;
-    this.#over.promise.catch(() => {}); // Nobody may be waiting.
+    this.#over.promise.catch(() => {}); // Perhaps nobody waits; then the rejection must not count as unhandled.
     this.#patience = setTimeout(() => {
       this.#isPatient = false;
       this.#over.reject(this.#failure);
@@ -34,7 +34,7 @@ export class Outage {
     this.#probeLater();
   }
 
-  /** Why the last probe failed. */
+  /** Why the server cannot be reached: the failure that began the outage, or that of a later probe which could tell. */
   get failure(): StoreError {
     return this.#failure;
   }

@@ -23,7 +23,7 @@ export function parseHint(text: string): Hint | undefined {
   }
 }
 
-/** @throws BrokerError if an identifier is malformed. */
+/** @throws BrokerError if the identifier of a group or subscription is malformed. */
 function toHint(value: unknown): Hint | undefined {
   if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
   if (value.kind === "nodes") return { kind: "nodes" };
@@ -34,7 +34,7 @@ function toHint(value: unknown): Hint | undefined {
     return { kind: "subscription", id: parseAnySubscriptionId(value.id) };
   }
   if (value.kind === "session" && "id" in value && typeof value.id === "string") {
-    return { kind: "session", id: value.id as SessionId }; // Only compared.
+    return { kind: "session", id: value.id as SessionId }; // Not checked: the identifier is only compared.
   }
   return undefined;
 }
@@ -51,7 +51,7 @@ function toDeparture(value: object): Hint | undefined {
   if (how !== "left" && how !== "expired") return undefined;
   if (typeof nodeId !== "string" || typeof address !== "string") return undefined;
   if (!isCount(subscriptions) || !isCount(groups)) return undefined;
-  return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Only compared and logged.
+  return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Not checked: only compared, logged and shown.
 }
 
 /** @throws BrokerError if the group's identifier is malformed. */
