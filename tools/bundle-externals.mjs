@@ -1,2 +1,2 @@
 /** Packages that are not in the bundle: those with native code, which stay where npm installs them, and an optional dependency of `pg`. */
-export const external = ["@photostructure/sqlite", "keccak", "secp256k1", "pg-native"];
+export const external = ["@photostructure/sqlite", "secp256k1", "pg-native"];

@@ -25,6 +25,16 @@ const ownVersions = {
   },
 };
 
+/** Replaces packages of which the broker uses a small part, or nothing. V8 reads the whole text of the bundle at each start. */
+const replaced = new Map([
+  ["undici", join(root, "tools", "bundled-undici.mjs")],
+  ...["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler", "light-my-request"].map((name) => [
+    name,
+    join(root, "tools", "bundled-never.cjs"),
+  ]),
+]);
+const smallerPackages = { name: "smaller-packages", resolveId: (id) => replaced.get(id) };
+
 // Both bundles have the workers where `chain/src/worker-file.ts` looks for them.
 await bundle(
   { stele, "workers/worker": worker, "workers/reader-worker": readerWorker },
@@ -39,7 +49,7 @@ async function bundle(input, dir) {
     input,
     external,
     platform: "node",
-    plugins: [ownVersions],
+    plugins: [ownVersions, smallerPackages],
     logLevel: "warn",
     // V8 keeps the text of a module in memory, with two bytes for every character if one of them is not in Latin-1. Comments can be left out, because
     // the package contains the licences in a file.

@@ -98,7 +98,7 @@ export async function runOnKeys(
 
 async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<Result>): Promise<Result> {
   if (!isClustered(config) && !existsSync(config.dataDir)) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const keys = createApiKeys(config, { logger: silentLogger });
+  const keys = await createApiKeys(config, { logger: silentLogger });
   await retried(() => keys.start());
   try {
     return await retried(() => task(keys));

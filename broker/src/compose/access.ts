@@ -11,7 +11,6 @@ import type { KeyOptions } from "../engine/access/create-access.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
 import type { Clock } from "../ports/clock.ts";
-import { createPostgresApiKeys } from "../store/sql/postgres/postgres-api-keys.ts";
 import { createSqliteApiKeys } from "../store/sql/sqlite/sqlite-api-keys.ts";
 import { JwtVerifier } from "../tokens/jwt-verifier.ts";
 import { readKeyDocument } from "../tokens/key-source.ts";
@@ -24,7 +23,7 @@ interface AccessParts {
 }
 
 /** How the broker authenticates clients; undefined if access is off. Then it logs a warning if other machines reach the broker. */
-export function createKeyOptions(config: Config, parts: AccessParts): KeyOptions | undefined {
+export async function createKeyOptions(config: Config, parts: AccessParts): Promise<KeyOptions | undefined> {
   const { logger } = parts;
   if (config.access === undefined) {
     warnOfAnonymous(config, logger);
@@ -32,7 +31,7 @@ export function createKeyOptions(config: Config, parts: AccessParts): KeyOptions
   }
   const tokens = createTokenOptions(config, parts);
   const { certificates, quotas } = config.access;
-  const apiKeys = createApiKeys(config, parts);
+  const apiKeys = await createApiKeys(config, parts);
   return { apiKeys, roles: rolesOf(config), certificates, quotas, sha256, tokens };
 }
 
@@ -49,12 +48,13 @@ function createTokenOptions({ access }: Config, parts: AccessParts): KeyOptions[
 }
 
 /** The table of keys: in the database that nodes share, else in a file of the data folder, which must exist. */
-export function createApiKeys(
+export async function createApiKeys(
   config: Config,
   { logger, onFailure: onFault }: Pick<AccessParts, "logger"> & Partial<AccessParts>,
-): ApiKeys {
-  if (isClustered(config)) return createPostgresApiKeys({ url: databaseAddress(config, logger), logger, onFault });
-  return createSqliteApiKeys(join(config.dataDir, "keys.sqlite"), { onFault });
+): Promise<ApiKeys> {
+  if (!isClustered(config)) return createSqliteApiKeys(join(config.dataDir, "keys.sqlite"), { onFault });
+  const { createPostgresApiKeys } = await import("../store/sql/postgres/postgres-api-keys.ts");
+  return createPostgresApiKeys({ url: databaseAddress(config, logger), logger, onFault });
 }
 
 /** The configured roles, and the built-in role. */

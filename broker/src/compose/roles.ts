@@ -9,7 +9,6 @@ import { adminRole, findRuleProblems, isRoleName, rolesMax, type StoredRole } fr
 import type { AccessRule } from "../domain/access-rule.ts";
 import { silentLogger } from "../lib/logger.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
-import { readPostgresRoles } from "../store/sql/postgres/postgres-api-keys.ts";
 import { readSqliteRoles } from "../store/sql/sqlite/sqlite-api-keys.ts";
 import { roleRulesSchema } from "@stele/wire";
 
@@ -61,6 +60,7 @@ export async function describeRoles(config: Config): Promise<string> {
 
 async function readStored(config: Config): Promise<readonly StoredRole[]> {
   if (isClustered(config)) {
+    const { readPostgresRoles } = await import("../store/sql/postgres/postgres-api-keys.ts");
     return readPostgresRoles({ url: databaseAddress(config, silentLogger), logger: silentLogger });
   }
   const file = join(config.dataDir, "keys.sqlite");

@@ -54,8 +54,6 @@ import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createSealedStore } from "../store/sealed/sealed-store.ts";
 import { SecretBox } from "../store/sealed/secret-box.ts";
 import type { IndexFinding } from "../store/sql/index/index-tables.ts";
-import { createPostgresCoordinator } from "../store/sql/postgres/coordination/postgres-coordinator.ts";
-import { createPostgresStore } from "../store/sql/postgres/postgres-store.ts";
 import type { HeldFile } from "../store/sql/schema.ts";
 import { createSqlStore, type SqlStoreOptions } from "../store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "../telemetry/metrics.ts";
@@ -193,7 +191,7 @@ export async function startEngine(
     indexFinding = finding;
     return checkBeforeEmptying(embedded?.chain, finding, { folder, logger, signal });
   };
-  const { store, cluster, storeFile } = createSharedServices(config, { ...parts, beforeEmptying });
+  const { store, cluster, storeFile } = await createSharedServices(config, { ...parts, beforeEmptying });
   const metrics = createMetrics();
   const tracing = await findTracing({ version, logger });
   const sink = createSink(config, { metrics, cleanup, tracing });
@@ -218,7 +216,7 @@ export async function startEngine(
   const processTrouble = await startWatches(config, { folder, clock, logger, metrics, cleanup });
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
   const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing, onFailure: failure.resolve };
-  const broker = createEngine(config, { ledgers, store: sealed, sink, ...shared });
+  const broker = await createEngine(config, { ledgers, store: sealed, sink, ...shared });
   cleanup.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   const file = embedded && chainFile(folder);
@@ -242,10 +240,10 @@ function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }
 
-/** Logs which implementation is in use, as a warning unless it is the native addon: the JavaScript implementation gives the same bytes, at a tenth of the speed. */
+/** Logs which implementation is in use, as a warning if one is in JavaScript: that gives the same bytes, at a tenth of the speed. */
 function reportCrypto(logger: Logger): void {
-  const isNative = cryptoInUse.signing === "native" && cryptoInUse.hashing === "native";
-  logger[isNative ? "info" : "warn"]("cryptography chosen", cryptoInUse);
+  const isFast = cryptoInUse.signing === "native" && cryptoInUse.hashing === "wasm";
+  logger[isFast ? "info" : "warn"]("cryptography chosen", cryptoInUse);
 }
 
 /** Rejects with the reason of `signal` once it aborts; never resolves. */
@@ -269,7 +267,7 @@ interface SharedServices {
 
 type StoreParts = FolderOptions & Required<Pick<SqlStoreOptions, "beforeEmptying">>;
 
-function createSharedServices(config: Config, parts: StoreParts): SharedServices {
+async function createSharedServices(config: Config, parts: StoreParts): Promise<SharedServices> {
   const { folder, logger, onFailure: onFault, hasFailed: keepsLog, beforeEmptying } = parts;
   if (isClustered(config)) return createForCluster(config, parts);
   const [cluster, noFile] = [undefined, () => undefined];
@@ -278,7 +276,13 @@ function createSharedServices(config: Config, parts: StoreParts): SharedServices
   return { store, cluster, storeFile: () => store.file };
 }
 
-function createForCluster(config: Config, { logger, cleanup, onFailure: onFault }: FolderOptions): SharedServices {
+/** Loads the driver of PostgreSQL, which a single node does not need. */
+async function createForCluster(
+  config: Config,
+  { logger, cleanup, onFailure: onFault }: FolderOptions,
+): Promise<SharedServices> {
+  const { createPostgresStore } = await import("../store/sql/postgres/postgres-store.ts");
+  const { createPostgresCoordinator } = await import("../store/sql/postgres/coordination/postgres-coordinator.ts");
   const url = databaseAddress(config, logger);
   const store = createPostgresStore({ url, logger, onFault, connectionsMax: config.databaseConnectionsMax });
   const coordinator = createPostgresCoordinator({ url, logger, onFault });
@@ -333,7 +337,7 @@ interface EngineDependencies {
   readonly onFailure: FolderOptions["onFailure"];
 }
 
-function createEngine(config: Config, parts: EngineDependencies): RunningBroker {
+async function createEngine(config: Config, parts: EngineDependencies): Promise<RunningBroker> {
   const retentions = new Map(groupsOf(config).map(({ id, storeRetentionMs }) => [id, storeRetentionMs]));
   return createBroker({
     ...parts,
@@ -346,7 +350,7 @@ function createEngine(config: Config, parts: EngineDependencies): RunningBroker 
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
     keccak: keccak256,
-    keys: createKeyOptions(config, { ...parts, clock }),
+    keys: await createKeyOptions(config, { ...parts, clock }),
     readMemory: () => process.memoryUsage.rss(),
   });
 }

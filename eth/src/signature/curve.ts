@@ -25,7 +25,7 @@ type Addon = typeof secp256k1;
 
 /** libsecp256k1; undefined if its addon cannot be loaded. */
 export function loadNativeCurve(): Curve | undefined {
-  const addon = loadAddon("secp256k1/bindings.js") as Addon | undefined; // The binding has the interface of the package's main file.
+  const addon = loadAddon() as Addon | undefined; // The binding has the interface of the package's main file.
   return (
     addon && {
       implementation: "native",
