@@ -25,13 +25,14 @@ const ownVersions = {
   },
 };
 
-/** Replaces packages of which the broker uses a small part, or nothing. V8 reads the whole text of the bundle at each start. */
+const never = join(root, "tools", "bundled-never.cjs");
+/** Replaces modules of which the broker uses a small part, or nothing. V8 reads the whole text of the bundle at each start. */
 const replaced = new Map([
   ["undici", join(root, "tools", "bundled-undici.mjs")],
-  ...["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler", "light-my-request"].map((name) => [
-    name,
-    join(root, "tools", "bundled-never.cjs"),
-  ]),
+  ["../web/fetch/body.js", never], // of undici, for bodies that are form data
+  ["@fastify/ajv-compiler", never],
+  ["@fastify/fast-json-stringify-compiler", never],
+  ["light-my-request", never],
 ]);
 const smallerPackages = { name: "smaller-packages", resolveId: (id) => replaced.get(id) };
 

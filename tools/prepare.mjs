@@ -82,9 +82,13 @@ function sources() {
     join(root, name, "tsconfig.json"),
     ...filesBelow(join(root, name, "src")),
   ]);
-  const bundlers = ["bundle.mjs", "bundle-console.mjs", "bundle-externals.mjs", "bundled-never.cjs", "bundled-undici.mjs"].map(
-    (file) => join(root, "tools", file),
-  );
+  const bundlers = [
+    "bundle.mjs",
+    "bundle-console.mjs",
+    "bundle-externals.mjs",
+    "bundled-never.cjs",
+    "bundled-undici.mjs",
+  ].map((file) => join(root, "tools", file));
   return [...configs, ...bundlers, join(root, "console", "index.html"), ...perWorkspace];
 }
 

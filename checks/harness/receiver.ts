@@ -77,15 +77,15 @@ class RecordingReceiver implements Receiver {
   readonly attempts: Attempt[] = [];
   /** Unique, so that a broker that still calls an earlier receiver on the same port gets 404. */
   readonly #path = `/hook/${randomUUID()}`;
-  readonly #callers = new Map<Socket, string | undefined>();
-  readonly #callerOf: SenderOf;
+  readonly #senders = new Map<Socket, string | undefined>();
+  readonly #senderOf: SenderOf;
   #behaviour: Behaviour;
   #server: Server | undefined;
   #port = 0;
 
-  constructor(behaviour: Behaviour, callerOf: SenderOf) {
+  constructor(behaviour: Behaviour, senderOf: SenderOf) {
     this.#behaviour = behaviour;
-    this.#callerOf = callerOf;
+    this.#senderOf = senderOf;
   }
 
   get url(): string {
@@ -126,8 +126,8 @@ class RecordingReceiver implements Receiver {
     });
     server.keepAliveTimeout = 60_000;
     server.on("connection", (socket: Socket) => {
-      this.#callers.set(socket, this.#callerOf({ from: socket.remotePort ?? 0, to: socket.localPort ?? 0 }));
-      socket.on("close", () => this.#callers.delete(socket));
+      this.#senders.set(socket, this.#senderOf({ from: socket.remotePort ?? 0, to: socket.localPort ?? 0 }));
+      socket.on("close", () => this.#senders.delete(socket));
       socket.on("error", () => {});
     });
     this.#port ||= await findFreePort();
@@ -139,7 +139,7 @@ class RecordingReceiver implements Receiver {
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    for (const socket of this.#callers.keys()) socket.destroy();
+    for (const socket of this.#senders.keys()) socket.destroy();
     if (server === undefined) return;
     server.close();
     await once(server, "close");
@@ -150,7 +150,7 @@ class RecordingReceiver implements Receiver {
   }
 
   async #receive(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const caller = this.#callers.get(message.socket);
+    const sender = this.#senders.get(message.socket);
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
@@ -161,7 +161,7 @@ class RecordingReceiver implements Receiver {
       response.writeHead(404).end();
       return;
     }
-    const attempt = toAttempt(message, { body: Buffer.concat(chunks), sender: caller });
+    const attempt = toAttempt(message, { body: Buffer.concat(chunks), sender });
     this.attempts.push(attempt);
     response.once("finish", () => {
       attempt.isAccepted = response.statusCode >= 200 && response.statusCode < 300;
@@ -175,7 +175,7 @@ interface CallbackBody {
   readonly event: EventBody;
 }
 
-function toAttempt(message: IncomingMessage, { body, sender: caller }: Pick<Attempt, "body" | "caller">): Attempt {
+function toAttempt(message: IncomingMessage, { body, sender }: Pick<Attempt, "body" | "sender">): Attempt {
   // Other checks test the shape.
   const parsed = JSON.parse(body.toString()) as CallbackBody | { readonly params: CallbackBody };
   const isRpc = "params" in parsed;
@@ -189,7 +189,7 @@ function toAttempt(message: IncomingMessage, { body, sender: caller }: Pick<Atte
     kind: isRpc ? "JsonRPC" : "RESTful",
     subscriptionId,
     event,
-    sender: caller,
+    sender,
     receivedAt: performance.now(),
     isAccepted: false,
   };

@@ -48,9 +48,7 @@ describe("a native addon that does not load", () => {
     await using broker = await startBroker({ dataDir, env });
     const eventId = await publishOnce(broker);
     expect(broker.stderr()).toMatch(/^ {2}Signing +noble/m);
-    expect(logged(broker, "cryptography chosen")).toMatchObject([
-      { level: "warn", signing: "noble", hashing: "wasm" },
-    ]);
+    expect(logged(broker, "cryptography chosen")).toMatchObject([{ level: "warn", signing: "noble", hashing: "wasm" }]);
     expect((await broker.stop()).code).toBe(0);
     const requests = readFileSync(seen, "utf8");
     expect(requests).toContain("secp256k1"); // The spy sees each loaded module.

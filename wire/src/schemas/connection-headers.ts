@@ -23,7 +23,9 @@ export const stompMessageHeadersSchema = z
     eventId: text.describe("Identifier of the event."),
     subscription: text.optional().describe("The `id` of the SUBSCRIBE, if it has one."),
     "subscription-id": text.describe("Identifier of the subscription in `/admin/listSubscription`."),
-    ack: text.optional().describe("The `id` for ACK and NACK of this event. Only in STOMP 1.2, and not with `ack:auto`."),
+    ack: text
+      .optional()
+      .describe("The `id` for ACK and NACK of this event. Only in STOMP 1.2, and not with `ack:auto`."),
     "content-type": text.optional().describe("Type that the publisher gave."),
     "content-length": digits.describe("Bytes of the content."),
   })
@@ -35,12 +37,18 @@ export function stompSendHeadersSchema(prefix: string) {
     .object({
       destination: text.describe("Topic to publish to."),
       groupId: text.optional().describe("Chain group; left out for the default group."),
-      receipt: text.optional().describe("Asks for a RECEIPT, which comes once the event is durable; inside a transaction, once the broker has the SEND."),
+      receipt: text
+        .optional()
+        .describe(
+          "Asks for a RECEIPT, which comes once the event is durable; inside a transaction, once the broker has the SEND.",
+        ),
       transaction: text.optional().describe("Transaction that this SEND belongs to; its COMMIT publishes the event."),
       "content-type": text.optional().describe("Type of the content."),
       "content-length": digits.optional().describe("Bytes of the body."),
       traceparent: text.optional().describe("W3C trace of the publish."),
-      [`${prefix}publish-key`]: text.optional().describe("Key that names this publish: however often a SEND with it is repeated, there is one event."),
+      [`${prefix}publish-key`]: text
+        .optional()
+        .describe("Key that names this publish: however often a SEND with it is repeated, there is one event."),
     })
     .catchall(text);
 }
