@@ -230,8 +230,16 @@ function refuseSchema(): never {
   throw new Error("the routes of the broker have no schemas");
 }
 
-/** Without these functions, Fastify loads its compilers of schemas, which take a twentieth of the time of a start. */
-const noSchemas = { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } };
+/** Options of Fastify that every server has. */
+const alwaysTheSame = {
+  logger: false,
+  // While closing, the server still serves requests on open connections.
+  return503OnClosing: false,
+  // Handlers read the query from the request target themselves.
+  routerOptions: { querystringParser: () => ({}), maxParamLength: pathParameterCharactersMax },
+  // Without these functions, Fastify loads its compilers of schemas, which take a twentieth of the time of a start.
+  schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
+} as const;
 
 function createApp(options: AppOptions, isClosing: () => boolean): App {
   const { broker, operator, logger, basePath, version, audience } = options;
@@ -245,13 +253,8 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     logger,
   });
   const app = fastify({
-    logger: false,
-    // While closing, the server still serves requests on open connections.
-    return503OnClosing: false,
+    ...alwaysTheSame,
     serverFactory: (handler) => createServer(options.tls, handler, broker),
-    schemaController: noSchemas,
-    // Handlers read the query from the request target themselves.
-    routerOptions: { querystringParser: () => ({}), maxParamLength: pathParameterCharactersMax },
     clientErrorHandler: createClientErrorHandler(basePath),
     // Fastify runs no hook if it cannot read the target, so the guard is called here.
     frameworkErrors: (error, request, reply) => {
