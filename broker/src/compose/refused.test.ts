@@ -31,7 +31,8 @@ let taken: Server;
 let free: string;
 
 function start(dataDir: string, env: Readonly<Record<string, string>> = {}, logger = silentLogger) {
-  const all = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, ...env };
+  const ports = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_STOMP_PORT: "off" };
+  const all = { ...ports, STELE_DATA_DIR: dataDir, ...env };
   const outcome = loadConfig({ env: all, argv: [], readFile: () => "", version: "test" });
   if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
   return startServer(outcome.config, { logger, secrets: outcome.secrets });
