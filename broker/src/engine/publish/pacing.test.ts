@@ -45,7 +45,7 @@ describe("while a transaction is in progress", () => {
   });
 
   it.each([
-    ["fewer callers", { events: 511, waiting: 0, tookMs: 8 }],
+    ["fewer callers", { events: 63, waiting: 0, tookMs: 8 }],
     ["slow transactions", { events: 640, waiting: 0, tookMs: 100 }],
   ])("%s are not split", (_name, transaction) => {
     const pacing = ended(transaction);
@@ -57,15 +57,15 @@ describe("while a transaction is in progress", () => {
 
 describe("after a transaction has ended", () => {
   it("the next transaction lingers for half of the time that it took", () => {
-    const pacing = ended({ events: 60, waiting: 4, tookMs: 8 });
+    const pacing = ended({ events: 56, waiting: 4, tookMs: 8 });
     expect(pacing.waitMs(some(4), 1_008)).toBe(4);
-    expect(pacing.waitMs(some(63), 1_011)).toBe(1);
-    expect(pacing.waitMs(some(63), 1_012)).toBe(0);
+    expect(pacing.waitMs(some(59), 1_011)).toBe(1);
+    expect(pacing.waitMs(some(59), 1_012)).toBe(0);
   });
 
-  it("the next transaction is sent once all callers are back, or half of many callers", () => {
-    expect(ended({ events: 60, waiting: 4, tookMs: 8 }).waitMs(some(64), 1_009)).toBe(0);
-    expect(ended({ events: 596, waiting: 4, tookMs: 8 }).waitMs(some(300), 1_009)).toBe(0);
+  it("the next transaction is sent once all callers are back, or half of 64 or more", () => {
+    expect(ended({ events: 59, waiting: 4, tookMs: 8 }).waitMs(some(63), 1_009)).toBe(0);
+    expect(ended({ events: 60, waiting: 4, tookMs: 8 }).waitMs(some(32), 1_009)).toBe(0);
   });
 
   it("a single caller never waits", () => {

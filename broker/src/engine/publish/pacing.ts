@@ -17,15 +17,15 @@ export interface EndedTransaction {
 
 /** Share of a transaction's duration for which the next one may wait for the same callers to come back. */
 const lingerShare = 0.5;
-/** Fewest events for which two transactions pay: the events cost several times as much as the second transaction itself. */
-const halfMin = 256;
+/** Fewest events of a half: with fewer, the second transaction takes more time than the two threads save by working at once. */
+const halfMin = 32;
 
 /**
  * Decides when to send the next transaction. A transaction costs about a millisecond whatever it carries, and callers that publish one event after another
  * come back together: without care they would stay split in a large and a small convoy forever. Hence two waits. A transaction that is not full waits
  * for the one in progress, unless that one takes long. After a transaction has ended, the next lingers until as many events wait as it had callers, but only
- * for a share of the ended transaction's duration. Very many callers of short transactions are split in halves: while the chain commits one half, the
- * broker answers the other and reads its next requests.
+ * for a share of the ended transaction's duration. Many callers of short transactions are split in halves: while the chain commits one half, the broker
+ * answers the other and reads its next requests.
  */
 export class Pacing {
   readonly #limits: Pick<EngineLimits, "lingerMsMax" | "pipelineAfterMs">;
