@@ -51,7 +51,7 @@ export interface EmbeddedChainOptions {
   readonly checkInterval?: number;
   /** The registry whose `publish` the chain executes without interpreting its instructions. */
   readonly registryCode?: RegistryCode;
-  /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
+  /** Maximum number of pages of 4 KiB in the file; without it, as many as the disk has. */
   readonly filePagesMax?: number;
   /** Bytes of unsaved state nodes and index entries at which the chain writes them into their tables. */
   readonly unsavedBytesMax?: number;

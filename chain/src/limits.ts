@@ -1,7 +1,7 @@
-/** Most gas a block may use, and so the most that one transaction may ask for: 2^30. */
+/** Maximum gas of a block, and so of one transaction: 2^30. */
 export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 
-/** Most gas that a call or an estimate may use, and the gas that it gets when the caller names none. */
+/** Maximum gas that a call or an estimate may use, and the gas that it gets when the caller names none. */
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
 /** Longest time that a call, an estimate or a search for logs over several blocks may run, in milliseconds. Blocks wait while a request of the owner runs. */
@@ -16,34 +16,34 @@ export const BASE_FEE_PER_GAS = 7n;
 /** Balance in wei of each account funded at genesis: 2^200, which a signer cannot spend on gas in the life of a chain. */
 export const GENESIS_BALANCE = 2n ** 200n;
 
-/** Most transactions that wait in the pool, over all senders. */
+/** Maximum number of transactions that wait in the pool, over all senders. */
 export const POOL_TRANSACTIONS_MAX = 4_096;
 
-/** Most bytes of transactions that wait in the pool. */
+/** Maximum number of bytes of transactions that wait in the pool. */
 export const POOL_BYTES_MAX = 134_217_728;
 
-/** Most transactions of one sender that may wait behind a missing nonce. */
+/** Maximum number of transactions of one sender that may wait behind a missing nonce. */
 export const POOL_GAP_TRANSACTIONS_MAX = 64;
 
 /** A replacement of a waiting transaction pays at least this much more, in percent. */
 export const POOL_REPLACEMENT_PERCENT = 10n;
 
-/** Most transactions in one block. */
+/** Maximum number of transactions in one block. */
 export const BLOCK_TRANSACTIONS_MAX = 4_096;
 
 /** Blocks before the newest whose state stays readable. Their states are only in memory, so a new process has none of them. */
 export const STATE_HISTORY_BLOCKS_MAX = 128;
 
-/** Most bytes of overwritten trie nodes kept to read past states; blocks with a thousand topics reach this before 128 blocks. */
+/** Maximum number of bytes of overwritten trie nodes kept to read past states; blocks with a thousand topics reach this before 128 blocks. */
 export const STATE_HISTORY_BYTES_MAX = 16_777_216;
 
-/** Most recently read blocks kept decoded in memory. */
+/** Maximum number of recently read blocks kept decoded in memory. */
 export const BLOCK_CACHE_BLOCKS_MAX = 128;
 
-/** Most bytes of transactions and logs in the recently read blocks kept in memory. */
+/** Maximum number of bytes of transactions and logs in the recently read blocks kept in memory. */
 export const BLOCK_CACHE_BYTES_MAX = 8_388_608;
 
-/** Most bytes of trie nodes kept in memory. */
+/** Maximum number of bytes of trie nodes kept in memory. */
 export const NODE_CACHE_BYTES_MAX = 20_971_520;
 
 /** Values of storage slots kept in memory, some 180 bytes each. */
@@ -61,40 +61,40 @@ export const PROGRAM_CACHE_CONTRACTS_MAX = 32;
 /** EthereumJS repeats one in this many of the transactions that the chain's own interpreter runs, and the chain compares the results. */
 export const CHECK_INTERVAL_DEFAULT = 1_000;
 
-/** Most logs that one `eth_getLogs` answers. */
+/** Maximum number of logs that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_LOGS_MAX = 10_000;
 
-/** Most bytes of log data that one `eth_getLogs` answers. */
+/** Maximum number of bytes of log data that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
 
-/** Most bytes of the blocks that the owner gets in one answer; one block may have more. */
+/** Maximum number of bytes of the blocks that the owner gets in one answer; one block may have more. */
 export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
 
-/** Most addresses, or alternatives of one topic, in a log filter. */
+/** Maximum number of addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 
 /** Bytes of blocks after which one step of the check for damage ends; new blocks wait for that step. */
 export const CHECKED_BYTES_MAX = 262_144;
 
-/** Most blocks that one step of the check for damage reads. */
+/** Maximum number of blocks that one step of the check for damage reads. */
 export const CHECKED_BLOCKS_MAX = 16;
 
-/** Most nodes and codes of the state that one step of the check for damage reads, in about 5 ms; new blocks wait for that step. */
+/** Maximum number of nodes and codes of the state that one step of the check for damage reads, in about 5 ms; new blocks wait for that step. */
 export const CHECKED_NODES_MAX = 256;
 
-/** Most blocks in one `eth_feeHistory`. */
+/** Maximum number of blocks in one `eth_feeHistory`. */
 export const FEE_HISTORY_BLOCKS_MAX = 1_024;
 
-/** Most reward percentiles in one `eth_feeHistory`. */
+/** Maximum number of reward percentiles in one `eth_feeHistory`. */
 export const FEE_HISTORY_PERCENTILES_MAX = 100;
 
-/** Most storage keys in one `eth_getProof`. */
+/** Maximum number of storage keys in one `eth_getProof`. */
 export const PROOF_KEYS_MAX = 1_024;
 
-/** Most polling filters (`eth_newFilter` and its family); a further one replaces the one that nobody has used for longest. */
+/** Maximum number of polling filters (`eth_newFilter` and its family); a further one replaces the one that nobody has used for longest. */
 export const FILTERS_MAX = 1_024;
 
-/** Most subscriptions (`eth_subscribe`). */
+/** Maximum number of subscriptions (`eth_subscribe`). */
 export const SUBSCRIPTIONS_MAX = 1_024;
 
 /** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
@@ -118,13 +118,13 @@ export const BUSY_TIME_MS_MAX = 1_000;
 /** How long a chain that stops waits for the block in progress before its thread is terminated, in milliseconds. */
 export const STOP_TIME_MS_MAX_DEFAULT = 5_000;
 
-/** Most gas of a call or an estimate in the reader, which serves anyone. A caller who asks for more gas gets this much. */
+/** Maximum gas of a call or an estimate in the reader, which serves anyone. A caller who asks for more gas gets this much. */
 export const READER_CALL_GAS_MAX_DEFAULT = 50_000_000n;
 
 /** After its time is up, a request of the reader has this long to end by itself before its thread is terminated, in milliseconds. */
 export const READER_GRACE_MS_MAX = 100;
 
-/** Most requests that wait in the reader; further ones are refused. */
+/** Maximum number of requests that wait in the reader; further ones are refused. */
 export const READER_REQUESTS_MAX = 1_024;
 
 /** Shortest time between two starts of the reader's thread, in milliseconds. */

@@ -31,7 +31,7 @@ class Order implements AsyncDisposable {
   readonly receiver: Receiver;
   /** The newest sequence of each topic. */
   readonly newest = new Map<string, number>();
-  /** Most events in one request. */
+  /** Maximum number of events in one request. */
   largest = 0;
   #read = 0;
 

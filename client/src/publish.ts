@@ -38,9 +38,9 @@ export type PublishOutcome =
   | ({ readonly status: "published" } & Published)
   | { readonly status: "failed"; readonly topic: string; readonly error: SteleError };
 
-/** Most events of one request; a broker accepts no more. */
+/** Maximum number of events of one request; a broker accepts no more. */
 const batchEventsMax = 1_000;
-/** Most bytes of a request with several events. A broker accepts 1 MiB by default. */
+/** Maximum number of bytes of a request with several events. A broker accepts 1 MiB by default. */
 const batchBytesMax = 786_432;
 /** Extension that names the format of the content. */
 const formatKey = "svc-format";

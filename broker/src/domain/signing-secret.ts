@@ -12,7 +12,7 @@ export interface SigningSecrets {
 /** Fewest bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
 export const secretBytesMin = 24;
 
-/** Most bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
+/** Maximum number of bytes of a symmetric secret (Standard Webhooks 1.0, "Signature scheme"). */
 export const secretBytesMax = 64;
 
 /** A caller gives this text instead of a secret to have the broker make one. No secret has this form. */

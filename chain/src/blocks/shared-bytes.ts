@@ -11,7 +11,7 @@ const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
 /** Bytes of one native comparison; the last piece is compared byte by byte. */
 const STEP_BYTES = 4_096;
-/** Most bytes that ABI encoding adds: a run that is shorter than the data by no more than this ends the search. */
+/** Maximum number of bytes that ABI encoding adds: a run that is shorter than the data by no more than this ends the search. */
 const HEAD_BYTES = 192;
 /** Part of the data that a run must cover to be worth a reference. */
 const PART_MIN = 0.5;

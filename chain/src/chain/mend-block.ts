@@ -3,7 +3,7 @@ import type { BlockMending, KnownTransaction } from "../messages.ts";
 import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
-/** Most bytes that precede the data in an encoded transaction: other fields, and lengths. */
+/** Maximum number of bytes that precede the data in an encoded transaction: other fields, and lengths. */
 const FIELDS_BYTES_MAX = 160;
 /** Longest stored receipt that is searched, in bytes. A receipt that repeats more data refers to the transaction instead. */
 const RECEIPT_BYTES_MAX = 65_536;

@@ -4,7 +4,7 @@ import { REMEMBERED_HASHES_MAX } from "../limits.ts";
 /** Longest input, in bytes, whose hash is remembered: a key of a map and the slot of the map. */
 const INPUT_BYTES_MAX = 64;
 const HASH_BYTES = 32;
-/** Most hashes in each of the two generations. */
+/** Maximum number of hashes in each of the two generations. */
 const GENERATION_HASHES_MAX = REMEMBERED_HASHES_MAX / 2;
 
 /** Hashes by their input as latin1, all in one buffer. A buffer for each hash took 400 bytes more, which was 25 MB with 20,000 topics. */

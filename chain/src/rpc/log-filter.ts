@@ -24,7 +24,7 @@ export interface LogQuery extends LogCriteria {
   readonly to: bigint;
 }
 
-/** Most topics of a log, and so of a log filter. */
+/** Maximum number of topics of a log, and so of a log filter. */
 const TOPICS_MAX = 4;
 const ADDRESS_BYTES = 20;
 const TOPIC_BYTES = 32;

@@ -12,7 +12,7 @@ const minutes = Number(process.env["CHECKS_SUBSCRIPTION_MINUTES"] ?? 0);
 const topics = ["load/a", "load/b"];
 /** Events that one call publishes. */
 const publishedAtOnce = 20;
-/** Most events that the test waits for between two disturbances. */
+/** Maximum number of events that the test waits for between two disturbances. */
 const calmEventsMax = 60;
 const timeoutMs = minutes * 60_000 + 240_000;
 

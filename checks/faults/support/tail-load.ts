@@ -3,7 +3,7 @@ import type { Client } from "../../harness/client.ts";
 import type { Random } from "../../harness/random.ts";
 import type { TailClient, TailedEvent } from "../../harness/tail-client.ts";
 
-/** Most frames that one connection reads before the test cuts it. */
+/** Maximum number of frames that one connection reads before the test cuts it. */
 const framesMax = 12;
 /** Pause before the next try at a killed broker, in milliseconds. */
 const awayMs = 20;

@@ -27,7 +27,7 @@ export interface Fault {
   readonly to: number;
 }
 
-/** Most events that one fault repeats: the acknowledgements of 100 events in a write of cursors, and of 100 more collected meanwhile. */
+/** Maximum number of events that one fault repeats: the acknowledgements of 100 events in a write of cursors, and of 100 more collected meanwhile. */
 const repeatedEventsMax = 200;
 /** A broker writes a cursor within 50 ms of the acknowledgement. A busy machine takes longer. */
 const repeatedMsMax = 2000;

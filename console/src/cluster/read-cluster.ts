@@ -14,7 +14,7 @@ export interface Cluster {
   readonly history: readonly MemberChange[];
 }
 
-/** Most rows of a table. */
+/** Maximum number of rows of a table. */
 const rowsMax = 200;
 
 export async function readCluster({ admin }: Stele, signal: AbortSignal): Promise<Cluster> {

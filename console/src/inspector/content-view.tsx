@@ -7,7 +7,7 @@ import { type Content, readContent } from "./read-content.ts";
 
 type Form = "JSON" | "Text" | "Hex";
 
-/** Most tokens of a JSON text that is shown in colour. A longer text is shown plain, because each coloured token is a DOM element. */
+/** Maximum number of tokens of a JSON text that is shown in colour. A longer text is shown plain, because each coloured token is a DOM element. */
 const colouredTokensMax = 4000;
 
 export function ContentView({ bytes }: { readonly bytes: Uint8Array }): ReactNode {

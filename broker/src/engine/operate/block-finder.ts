@@ -8,17 +8,17 @@ import type { EventIds } from "../event-ids.ts";
 import type { Group, Groups } from "../group.ts";
 import type { BlockView, Page, PageCall } from "./calls.ts";
 
-/** Most batches of one read. A block with more shows only its first batches. */
+/** Maximum number of batches of one read. A block with more shows only its first batches. */
 const batchesReadMax = 500;
-/** Most bytes of events of one read. */
+/** Maximum number of bytes of events of one read. */
 const batchBytesReadMax = 2 ** 20;
 
 /** Blocks of the first read: few, because each may be full. */
 const blocksReadFirst = 64;
-/** Most blocks of one read. After an empty read, the next read covers four times as many, up to this number. */
+/** Maximum number of blocks of one read. After an empty read, the next read covers four times as many, up to this number. */
 const blocksReadMax = 2 ** 20;
 
-/** Most reads of one call. The next page continues where they ended. */
+/** Maximum number of reads of one call. The next page continues where they ended. */
 const blockReadsMax = 64;
 
 export interface BlockFinderOptions {

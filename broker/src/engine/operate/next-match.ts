@@ -7,17 +7,17 @@ import type { Pauses } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { type EventPlace, placeIn } from "../batch-events.ts";
 
-/** Most reads of a search for the event that an order skips. One read gives at most 64 batches or 1 MiB. */
+/** Maximum number of reads of a search for the event that an order skips. One read gives at most 64 batches or 1 MiB. */
 const matchReadsMax = 1_000;
 
-/** Most reads of a search for the event whose attempts failed, when an order changes the topic. */
+/** Maximum number of reads of a search for the event whose attempts failed, when an order changes the topic. */
 export const lookReadsMax = 16;
 
 export interface NextMatchParts {
   /** May leave out the content of events: the search needs none. */
   readonly store: Pick<Store, "findHead" | "readBatches">;
   readonly slices: Pauses;
-  /** Most reads of the search. */
+  /** Maximum number of reads of the search. */
   readonly readsMax?: number;
 }
 

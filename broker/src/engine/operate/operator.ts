@@ -95,7 +95,7 @@ export interface GuardedOperatorOptions {
   readonly nodeFinder: NodeFinder;
 }
 
-/** Most orders of one call that run at once. */
+/** Maximum number of orders of one call that run at once. */
 const ordersAtOnceMax = 8;
 
 /** Checks the caller's right to each call before it serves the call. */

@@ -8,7 +8,7 @@ import type { KeyRing } from "../access/key-ring.ts";
 import type { Role } from "../access/role-table.ts";
 import type { Page, PageCall } from "./calls.ts";
 
-/** Most rules in one page of roles. The page ends before the role that would exceed this number. */
+/** Maximum number of rules in one page of roles. The page ends before the role that would exceed this number. */
 const rulesPerPageMax = 1_000;
 
 /** The store of roles, and this node's copy of it. */

@@ -16,7 +16,7 @@ import type { Page, PageCall, SessionsCall, SessionView } from "./calls.ts";
 import { checkText } from "./check-text.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
-/** Most sessions that one call reads in search of matches. The next page continues from there. */
+/** Maximum number of sessions that one call reads in search of matches. The next page continues from there. */
 const rowsSearchedMax = 1_000;
 
 /** Sessions per read of a search: few, since each has up to 1,000 filters. */

@@ -23,10 +23,10 @@ import type { ListedSubscription, Page, PageCall, SearchCall, SubscriptionDetail
 import { checkText } from "./check-text.ts";
 import { findWaitingTimes } from "./waiting-times.ts";
 
-/** Most subscriptions that a call with `lagMin` reads. The next page continues from there. */
+/** Maximum number of subscriptions that a call with `lagMin` reads. The next page continues from there. */
 const rowsSearchedMax = 1_000;
 
-/** Most subscriptions that a call without `lagMin` reads. It counts the events of matching subscriptions only. */
+/** Maximum number of subscriptions that a call without `lagMin` reads. It counts the events of matching subscriptions only. */
 const rowsMatchedMax = 10_000;
 
 /** Subscriptions per read of a search. */

@@ -42,7 +42,7 @@ import { findNextMatch, lookReadsMax } from "./next-match.ts";
 import type { Places } from "./places.ts";
 import { type RunningOrders, stoppingError } from "./running-orders.ts";
 
-/** Most tries of an order while the subscription changes its owner or the index rolls back. */
+/** Maximum number of tries of an order while the subscription changes its owner or the index rolls back. */
 const triesMax = 10;
 
 /** Time for an attempt in progress, in milliseconds, before the order takes effect. */

@@ -12,7 +12,7 @@ import type { TopicBytes, TopicRate } from "./calls.ts";
 /** How long an answer of the chain is cached, in milliseconds. */
 const answerAgeMsMax = 10_000;
 
-/** Most cached answers of the chain, about 200 bytes each. */
+/** Maximum number of cached answers of the chain, about 200 bytes each. */
 const answersMax = 1_000;
 
 /** How long the chain may take to give the writers of a topic, in milliseconds. */
@@ -21,10 +21,10 @@ const writersTimeoutMs = 5_000;
 /** Time over which the rate of a topic is measured, in milliseconds. */
 const rateMs = 300_000;
 
-/** Most batches per read of a topic's size. */
+/** Maximum number of batches per read of a topic's size. */
 const batchesReadMax = 500;
 
-/** Most reads for the size of one topic: 50,000 batches. In a larger topic, only the newest batches count. */
+/** Maximum number of reads for the size of one topic: 50,000 batches. In a larger topic, only the newest batches count. */
 const sizeReadsMax = 100;
 
 export interface TopicFactsOptions {

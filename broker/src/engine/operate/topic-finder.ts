@@ -15,7 +15,7 @@ import { subscriptionsOf } from "../subscriptions-of.ts";
 import { TopicFacts } from "./topic-facts.ts";
 import type { EventsCall, Page, PageCall, TopicDetails, TopicsCall } from "./calls.ts";
 
-/** Most topics that one call reads in search of matches. The next page continues from there. */
+/** Maximum number of topics that one call reads in search of matches. The next page continues from there. */
 const topicsSearchedMax = 10_000;
 
 /** Topics per read. */
@@ -24,7 +24,7 @@ const topicsReadMax = 500;
 /** Content and extensions of the events of one page, in bytes; a page has at least one event. */
 const pageBytesMax = 2 ** 20;
 
-/** Most sequences without an event in the index that one page of events passes. */
+/** Maximum number of sequences without an event in the index that one page of events passes. */
 const gapReadsMax = 64;
 
 /** How long one page of events may take, in milliseconds. If the chain gives old events slowly, the page ends early. */

@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BlockTimes } from "../block-times.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** Most blocks whose times are read for one page. */
+/** Maximum number of blocks whose times are read for one page. */
 const blocksReadMax = 32;
 /** How long a page waits for the times of its blocks, in milliseconds. */
 const blocksWaitMs = 1_000;

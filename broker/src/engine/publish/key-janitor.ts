@@ -8,7 +8,7 @@ import type { EngineLimits } from "../limits.ts";
 
 /** Wait between two rounds, each of which removes old keys and counts the others, in milliseconds. */
 const roundMs = 60_000;
-/** Most keys that one statement removes. */
+/** Maximum number of keys that one statement removes. */
 const expiredPerPageMax = 1_000;
 
 /** How much longer than their lifetime keys are kept, in milliseconds: the stored session time may be a round old, and this node's copy of it another round. */

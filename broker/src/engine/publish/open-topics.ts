@@ -5,7 +5,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
 import { answerAll } from "./answer-all.ts";
 
-/** Most open topics of one group in memory, about 300 bytes each. At the limit, the oldest entry is removed. */
+/** Maximum number of open topics of one group in memory, about 300 bytes each. At the limit, the oldest entry is removed. */
 export const openTopicsMax = 65_536;
 
 /** What a publish needs of its topic. */
@@ -36,7 +36,7 @@ interface WaitingCaller {
 export interface OpenTopicsOptions {
   /** Reads a topic from the index. */
   readonly read: (name: TopicName) => Promise<Topic | undefined>;
-  /** Most callers that may wait for reads, and most bytes that they publish. */
+  /** Maximum number of callers that wait for reads, and of bytes that they publish. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
   readonly logger: Logger;

@@ -12,10 +12,10 @@ import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { toIdentity, toSessionIdentity } from "./publish-identity.ts";
 
-/** Most topics of one group that are searched for tokens at once; other topics wait. */
+/** Maximum number of topics of one group that are searched for tokens at once; other topics wait. */
 const searchesAtOnceMax = 2;
 
-/** Most publishes whose block this node remembers, about 150 bytes each. For others, a repeat reads the topic from the position of the first request. */
+/** Maximum number of publishes whose block is remembered, about 150 bytes each. For others, a repeat reads the topic from the position of the first request. */
 const blocksKnownMax = 20_000;
 
 export interface TokenSearchOptions {

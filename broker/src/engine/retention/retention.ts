@@ -12,7 +12,7 @@ import { reorganisationBlocksMax, type Store } from "../../ports/store.ts";
 import type { BlockTimes } from "../block-times.ts";
 import type { ChainCopies } from "./chain-copies.ts";
 
-/** Most batches of one step. One transaction drops them, and the indexing of new blocks waits for it. */
+/** Maximum number of batches of one step. One transaction drops them, and the indexing of new blocks waits for it. */
 const batchesPerStepMax = 64;
 /** Bytes of events after which a step ends. */
 const bytesPerStepMax = 1024 * 1024;

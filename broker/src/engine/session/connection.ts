@@ -7,7 +7,7 @@ import type { Peer } from "./peer.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
-/** Most deliveries of one connection that wait until the session is written. */
+/** Maximum number of deliveries of one connection that wait until the session is written. */
 const outgoingMax = 1_000;
 
 /** A peer, and the state of its deliveries. */

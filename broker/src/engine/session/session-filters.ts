@@ -21,7 +21,7 @@ export interface SessionFiltersParts {
   readonly keep: (session: Session) => Promise<void>;
 }
 
-/** Most tries of a change while the index rolls back, or other nodes change the session. */
+/** Maximum number of tries of a change while the index rolls back, or other nodes change the session. */
 const triesMax = 10;
 
 /** Adds and removes the filters of sessions: first in the store, if the session is stored. */

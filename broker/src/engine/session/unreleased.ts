@@ -2,7 +2,7 @@ import type { SessionId, StoredSession } from "../../ports/session-store.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { ConnectedSession } from "../broker.ts";
 
-/** Most packet identifiers in memory, about 200 bytes each. */
+/** Maximum number of packet identifiers in memory, about 200 bytes each. */
 const identifiersMax = 100_000;
 
 /** The unreleased publishes of QoS 2 of a session at this node. They are valid until another node gets the session. */

@@ -86,7 +86,7 @@ interface Order {
   readonly owner: NodeId | undefined;
 }
 
-/** Most tries of a call. A try fails if the subscription changes its owner or the index rolls back during it. */
+/** Maximum number of tries of a call. A try fails if the subscription changes its owner or the index rolls back during it. */
 const triesMax = 10;
 
 /** Hexadecimal digits at the end of a random UUID that are all random: 40 bits. */

@@ -6,7 +6,7 @@ export interface StompSettings {
   readonly opensTopics: boolean;
   /** Longest body of a SEND, in bytes. */
   readonly bodyBytesMax: number;
-  /** Most subscriptions of one connection. */
+  /** Maximum number of subscriptions of one connection. */
   readonly subscriptionsMax: number;
   /** How long a durable subscription outlasts its connection, in seconds. */
   readonly subscriptionExpirySeconds: number;

@@ -15,7 +15,7 @@ export interface Block {
   readonly gas: number;
   /** Words that must be on the stack before the block runs. */
   readonly needs: number;
-  /** Most words that the block adds to the stack at any time. */
+  /** Maximum number of words that the block adds to the stack at any time. */
   readonly grows: number;
   /** Where execution continues unless the block jumps. */
   readonly next: number;

@@ -1,6 +1,6 @@
 import type { Ending, Machine } from "./machine.ts";
 
-/** Most words on the stack (Yellow Paper, section 9.1). */
+/** Maximum number of words on the stack (Yellow Paper, section 9.1). */
 const STACK_WORDS_MAX = 1_024;
 
 /** Runs the machine's code until it succeeds or must be left to the EVM, for example because gas or stack do not suffice for the next block. */

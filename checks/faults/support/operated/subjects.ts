@@ -128,7 +128,7 @@ export class Skipped extends Subject {
   protected readonly parameters = {};
   /** Sequences that a skip to a place may have skipped. Earlier ones had already arrived or been skipped at the time of the order. */
   readonly #permitted = new Set<number>();
-  /** Most events that skips of one event can have skipped. */
+  /** Maximum number of events that skips of one event can have skipped. */
   #singleSkips = 0;
   readonly turns = [
     () => this.#skipOne(),

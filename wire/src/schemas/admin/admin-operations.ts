@@ -32,7 +32,7 @@ import {
 
 /** Items of a page, if the call does not say how many. */
 export const pageLimitDefault = 50;
-/** Most items of a page. */
+/** Maximum number of items of a page. */
 export const pageLimitMax = 500;
 
 /** A call of the admin API. A path has its parameters in braces. */

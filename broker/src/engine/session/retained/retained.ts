@@ -10,7 +10,7 @@ import type { RetainedEvent } from "../../../ports/store.ts";
 import type { IndexProgress } from "../../index-progress.ts";
 import type { RetainedReads } from "./retained-reads.ts";
 
-/** Most places of retained events per read of the store, about 200 bytes each. */
+/** Maximum number of places of retained events per read of the store, about 200 bytes each. */
 const placesReadMax = 64;
 
 export interface RetainedParts {

@@ -5,7 +5,7 @@ import type { ShareId } from "../../../ports/session-store.ts";
 import type { Feed } from "../../dispatch/feed.ts";
 import type { Reservation, ShareMember } from "./share-member.ts";
 
-/** Most events that one transaction takes from a share. */
+/** Maximum number of events that one transaction takes from a share. */
 const takenMax = 256;
 
 export interface SharePlanParts {

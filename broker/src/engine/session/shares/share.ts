@@ -18,10 +18,10 @@ export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingPa
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
-/** Most characters of a share's name that health and the log show. */
+/** Maximum number of characters of a share's name that health and the log show. */
 const namedCharactersMax = 100;
 
-/** Most returned events per read of the store. */
+/** Maximum number of returned events per read of the store. */
 const returnedReadMax = 64;
 
 /**

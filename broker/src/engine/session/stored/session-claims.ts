@@ -14,7 +14,7 @@ import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
 import type { Streams } from "../streams.ts";
 
-/** Most tries of a claim while the index rolls back. */
+/** Maximum number of tries of a claim while the index rolls back. */
 const claimsMax = 10;
 
 /** Bound of the random first epochs, so that a stale node cannot match a recreated session. */

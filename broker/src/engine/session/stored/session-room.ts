@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
 import type { EngineLimits } from "../../limits.ts";
 
-/** Most sessions that one sweep ends to make room. If this many sessions are above the limit, no new one begins. */
+/** Maximum number of sessions that one sweep ends to make room. If this many sessions are above the limit, no new one begins. */
 const endedPerSweepMax = 100;
 
 /** Wait between two counts in the store, in milliseconds. Counting reads an index entry of each session. */

@@ -18,7 +18,7 @@ export interface SessionTimesParts {
   readonly hasKeys: (groupId: GroupId) => boolean;
 }
 
-/** Most due sessions per read. */
+/** Maximum number of due sessions per read. */
 const pageMax = 100;
 
 /**

@@ -24,7 +24,7 @@ export interface SessionWriterParts {
   readonly onRefused: (sessions: readonly WritableSession[]) => void;
 }
 
-/** Most sessions in one transaction, which must not delay the other writers of the store. */
+/** Maximum number of sessions in one transaction, which must not delay the other writers of the store. */
 const sessionsPerWriteMax = 500;
 
 /** A session to write, with the promise for which callers of `written` wait. */

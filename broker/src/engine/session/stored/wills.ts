@@ -27,7 +27,7 @@ export interface WillsParts {
 /** Names the publish of a will, so that a repeat after a timeout publishes nothing twice. */
 export type WillName = Required<Pick<PublishCall, "key" | "session">>;
 
-/** Most characters of a client's topic in a log line. */
+/** Maximum number of characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
 /** Publishes wills, with the rights of their clients. Failures go to the log, because the clients are gone. */

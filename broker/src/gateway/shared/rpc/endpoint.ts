@@ -2,7 +2,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import type { Caller, Protocol } from "../../../engine/access/caller.ts";
 import type { RpcError, RpcErrorName, RpcOutcome, RpcParams, RpcText } from "./message.ts";
 
-/** Most bytes of one answer, and the error in place of each result that would exceed it. */
+/** Maximum number of bytes of one answer, and the error in place of each result that would exceed it. */
 export interface AnswerLimit {
   readonly bytesMax: number;
   readonly error: RpcError;
