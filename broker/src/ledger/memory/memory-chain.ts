@@ -30,7 +30,7 @@ export interface Cut {
   readonly from: number;
 }
 
-/** Bytes of the shortest event, by which the registry bounds `count`: empty content and no extensions. */
+/** Bytes of the shortest event: empty content and no extensions. The registry bounds `count` by it. */
 const eventBytesMin = 3;
 
 interface TopicRecord {
@@ -39,11 +39,11 @@ interface TopicRecord {
 }
 
 /**
- * A chain in memory, which outlives the ledgers on it as a real one does. Every call seals one block at once, so that the result depends only on
- * the order of the calls.
+ * A chain in memory, which outlives the ledgers on it as a real one does. A call that changes the chain seals its block at once, so that the
+ * outcome depends only on the order of the calls.
  */
 export class MemoryChain {
-  /** Woken after every block. */
+  /** Woken after every block and every reorg. */
   readonly sealed = new Wakeup();
   readonly #blocks: LedgerBlock[] = [];
   readonly #cuts: Cut[] = [];
@@ -59,7 +59,7 @@ export class MemoryChain {
     return this.#blocks.length - 1;
   }
 
-  /** The blocks with entries among `blocksMax` blocks from `first` on, and always block 0 and the last one of the range. */
+  /** Of the `blocksMax` blocks from `first` on: those with entries, block 0 if it is among them, and the last one. */
   read(first: number, blocksMax: number): readonly LedgerBlock[] {
     const blocks = this.#blocks.slice(first, first + Math.max(0, blocksMax));
     return blocks.filter(
@@ -114,7 +114,7 @@ export class MemoryChain {
     return this.#topics.has(topicAddress(name));
   }
 
-  /** Closes a topic; undefined if it was never opened. */
+  /** Closes a topic and returns the newest block; undefined if the topic was never opened. */
   close(name: string): number | undefined {
     const address = topicAddress(name);
     const topic = this.#topics.get(address);

@@ -34,7 +34,7 @@ export interface MemoryLedgerOptions {
   readonly groupId: GroupId;
   readonly chain: MemoryChain;
   readonly limits?: LedgerLimits;
-  /** The account that opens topics and publishes; no two nodes may share it. If omitted, the ledger reserves no address. */
+  /** The account that opens topics and publishes; no two nodes may share it. If omitted, the ledger uses a default account and has no `sender`. */
   readonly sender?: Address;
   /** Whether the chain never has reorgs; true if omitted. */
   readonly isFinal?: boolean;
@@ -139,14 +139,14 @@ class MemoryLedger implements Ledger {
     return this.#chain.head - this.#confirmations;
   }
 
-  /** Whether another block replaced `at`, or a reorg since the first `cutsBefore` ones removed a final block. */
+  /** Whether another block replaced `at`, or a reorg after the first `cutsBefore` removed a final block. */
   #hasLost(at: BlockRef | undefined, cutsBefore: number): boolean {
     const hash = at && this.#chain.hashOf(at.number);
     if (hash !== undefined && hash !== at?.hash) return true;
     return this.#chain.cuts.slice(cutsBefore).some(({ to, from }) => to < from - this.#confirmations);
   }
 
-  /** `at` if it is still on the chain, else the newest block that no reorg since then removed; undefined if that is unknown. */
+  /** `at` if it is still on the chain, else the newest block that no reorg after the first `cutsBefore` removed; undefined if that is unknown. */
   #commonWith(at: BlockRef | undefined, cutsBefore: number): BlockRef | undefined {
     if (at === undefined || this.#chain.hashOf(at.number) === at.hash) return at;
     const number = Math.min(at.number, ...this.#chain.cuts.slice(cutsBefore).map(({ to }) => to));

@@ -8,7 +8,7 @@ export interface ExpectedChain {
   readonly genesisHash: Hash | undefined;
 }
 
-/** Asks an endpoint which chain it serves. */
+/** Asks an endpoint which chain it serves. @throws TypeError if the endpoint returns no first block. */
 export async function readIdentity(request: (call: RpcCall) => Promise<unknown>): Promise<ChainIdentity> {
   const chainId = Number(await request({ method: "eth_chainId" }));
   const block = await request({ method: "eth_getBlockByNumber", params: ["0x0", false] });

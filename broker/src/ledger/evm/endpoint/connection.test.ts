@@ -200,18 +200,21 @@ describe("http", () => {
     ["HTTP 400 and -32600", 400, errorBody(-32600)],
     ["HTTP 500 and -32600", 500, errorBody(-32600)],
     ["-32700", 200, errorBody(-32700)],
-  ])("sends single requests after %s refused a batch, and sends no further batch", async (_, status, body) => {
-    await using node = await FakeNode.start();
-    const connection = connect(node.url());
-    node.exchange = (_request, response) => {
-      node.exchange = undefined;
-      response.writeHead(status).end(body);
-    };
-    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
-    expect(node.requests).toHaveLength(3);
-    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
-    expect(node.requests).toHaveLength(5);
-  });
+  ])(
+    "sends single requests after the endpoint refused a batch with %s, and sends no further batch",
+    async (_, status, body) => {
+      await using node = await FakeNode.start();
+      const connection = connect(node.url());
+      node.exchange = (_request, response) => {
+        node.exchange = undefined;
+        response.writeHead(status).end(body);
+      };
+      expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+      expect(node.requests).toHaveLength(3);
+      expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+      expect(node.requests).toHaveLength(5);
+    },
+  );
 
   it("sends batches again ten minutes after a refusal", async () => {
     await using node = await FakeNode.start();

@@ -21,7 +21,7 @@ export interface ConnectionEvents {
 export interface Connection {
   /** The endpoint's address without secrets. */
   readonly name: string;
-  /** Whether the endpoint supports `eth_subscribe`. */
+  /** Whether the connection can carry the notifications of `eth_subscribe`. */
   readonly canNotify: boolean;
   /** @throws RpcAnswerError if the endpoint refuses; EndpointError if it does not answer. */
   request(call: RpcCall): Promise<unknown>;

@@ -13,7 +13,7 @@ export interface EndpointErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An endpoint did not answer. The message names the endpoint without the secrets of its address. */
+/** A request got no usable answer. The message names the endpoint without the secrets of its address. */
 export class EndpointError extends Error {
   override readonly name = "EndpointError";
   readonly reach: Reach;

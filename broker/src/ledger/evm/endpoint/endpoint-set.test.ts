@@ -90,7 +90,7 @@ describe("fail-over", () => {
   });
 
   it.each(["nonce too low", "insufficient funds for gas * price + value"])(
-    "reports a transaction as unknown if the first endpoint may have it and the next one answers: %s",
+    "reports a transaction as unknown only if the first endpoint may have it and the next one refuses it: %s",
     async (message) => {
       const [first, second] = await startNodes(2);
       const set = createSet([first.url(), second.url()]);
@@ -260,7 +260,7 @@ describe("the calls of one requestAll", () => {
     expect(first.count("a")).toBe(0);
   });
 
-  it("wait until the chain is checked again if the endpoint's head has fallen", async () => {
+  it("check the chain again if the endpoint's head has fallen, and fail while the head is too low", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);
@@ -368,10 +368,10 @@ describe("subscriptions", () => {
     const subscription = await subscribe(set);
     expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(true);
     expect(node.count("eth_unsubscribe")).toBe(1);
-    const told = heads.length; // 0, unless a health check reported a head meanwhile.
+    const before = heads.length; // 0, unless a health check reported a head meanwhile.
     node.notifyHead();
     await ask(set);
-    expect(heads).toHaveLength(told);
+    expect(heads).toHaveLength(before);
     expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(false);
   });
 });

@@ -28,8 +28,8 @@ export interface EndpointSetOptions {
 
 /**
  * The endpoints of one chain as one provider. Requests go to one endpoint until it fails, then to the next, and return to an earlier one once it
- * recovers. Endpoints that lag behind or serve another chain are not used. A request without an answer goes to the next endpoint: all requests are
- * idempotent, a signed transaction too.
+ * recovers. Endpoints that serve another chain are not used; an endpoint that lags is used only if no other is better. A request without an answer
+ * goes to the next endpoint: all requests are idempotent, a signed transaction too.
  */
 export class EndpointSet implements EvmProvider {
   /** Adds a listener for notifications; undefined if no endpoint can notify. */
@@ -135,7 +135,7 @@ export class EndpointSet implements EvmProvider {
     return this.#attempt(member, async () => member.connection.request(call));
   }
 
-  /** @throws EndpointError if the endpoint lacks block `height`; the next one is asked, and this one does not count as down. */
+  /** @throws EndpointError if the endpoint lacks block `height`, so that the caller asks the next one. The endpoint does not count as down for that. */
   async #expectHeight(member: Member, height: number): Promise<void> {
     if (member.isChecked && (member.head ?? -1) >= height) return;
     const head = await this.#readHead(member);
@@ -204,7 +204,7 @@ export class EndpointSet implements EvmProvider {
     this.#choose();
   }
 
-  /** Keeps the endpoint in use while it is healthy; otherwise uses the first healthy one. */
+  /** Keeps the endpoint in use while it is healthy; otherwise uses the first healthy one, else the first that is not down. */
   #choose(): void {
     const isWell = (member: Member): boolean => member.failures === 0 && !this.#isBehind(member);
     if (isWell(this.#current)) return;
@@ -275,7 +275,10 @@ export class EndpointSet implements EvmProvider {
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }
 
-  /** Reads each endpoint's newest block and switches to the first healthy endpoint of the list. Never rejects. */
+  /**
+   * Reads the newest block of each endpoint that is not on hold, and switches to the first healthy endpoint of the list. Until the chain is known,
+   * only one endpoint is asked. Never rejects.
+   */
   async #patrol(): Promise<void> {
     const known = this.#expected.genesisHash !== undefined;
     const open = this.#members.filter((member) => !member.isHeld);
@@ -313,7 +316,7 @@ function isForNext(error: unknown): error is EndpointError {
   return error instanceof EndpointError && (error.reach === "unreached" || error.reach === "unknown");
 }
 
-/** The failure that puts an endpoint on hold; undefined for an answer. */
+/** The failure that counts against an endpoint; undefined if the endpoint answered, or if a size was the cause. */
 function toEndpointError(error: unknown, member: Member): EndpointError | undefined {
   if (error instanceof EndpointError) return isForNext(error) ? error : undefined;
   if (error instanceof RpcAnswerError && toRpcFailure(error).kind === "unreached") {

@@ -15,13 +15,13 @@ interface Subscription {
   readonly params: readonly unknown[];
   /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while it is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
-  /** The newest block that the endpoint has announced. */
+  /** The newest block that was reported for the subscription; -1 before the first. */
   head: number;
   isMoving: boolean;
 }
 
 /**
- * Subscriptions that outlast their connections. Each keeps one identifier, and is renewed when the endpoint in use changes or its connection
+ * Subscriptions that outlast their connections. Each keeps one identifier, and is renewed when the endpoint in use changes or the connection
  * is lost. While a subscription is detached, the subscriber polls. A head may be notified twice.
  */
 export class HeadSubscriptions {
@@ -74,7 +74,7 @@ export class HeadSubscriptions {
     void this.refresh(member);
   }
 
-  /** Attaches all subscriptions to this endpoint, and reports the newest block to those that missed it. Never rejects. */
+  /** Moves all subscriptions to this endpoint, detaches them if it cannot notify, and reports a newest block that they missed. Never rejects. */
   async refresh(member: Member): Promise<void> {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.place?.member !== member) await this.#reattach(subscription, member);

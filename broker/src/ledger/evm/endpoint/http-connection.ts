@@ -21,7 +21,7 @@ import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 const connectionsMax = 32;
 /** Geth's error code for the calls of a batch whose answers together exceed geth's size limit. */
 const batchTooLongCode = -32003;
-/** How long requests go one by one after the endpoint refused a batch, in milliseconds. Then a batch is tried again. */
+/** How long `requestAll` sends single requests after the endpoint refused a batch, in milliseconds. Then it tries a batch again. */
 const singlesMs = 600_000;
 /** Statuses with which endpoints refuse batches. 500 is not one of them, since it may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
@@ -34,7 +34,7 @@ export interface HttpConnectionOptions {
   readonly events: Pick<ConnectionEvents, "onLost">;
 }
 
-/** JSON-RPC over HTTP: one POST per request on persistent connections, no redirects, no retries. */
+/** JSON-RPC over HTTP: one POST per request or batch on persistent connections, no redirects, no retries. */
 export class HttpConnection implements Connection {
   readonly canNotify = false;
   readonly #address: EndpointAddress;
@@ -44,7 +44,7 @@ export class HttpConnection implements Connection {
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   #id = 0;
-  /** Until when requests go one by one, on the monotonic clock. */
+  /** Until when `requestAll` sends single requests, on the monotonic clock. */
   #singlesUntil = Number.NEGATIVE_INFINITY;
 
   constructor(address: EndpointAddress, options: HttpConnectionOptions) {

@@ -11,7 +11,7 @@ export class JsonFrames {
     this.#bytesMax = bytesMax;
   }
 
-  /** The texts that this chunk completes. @throws RangeError if one exceeds `bytesMax`. */
+  /** The texts that this chunk completes. @throws RangeError if a text exceeds `bytesMax` and is still incomplete. */
   push(chunk: Buffer): readonly string[] {
     const frames: string[] = [];
     let start = 0;

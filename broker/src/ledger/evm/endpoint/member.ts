@@ -3,11 +3,11 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Connection } from "./connection.ts";
 import type { EndpointError } from "./endpoint-error.ts";
 
-/** Pause after a failure, in milliseconds; it doubles with each further failure. */
+/** Bounds of the pause after a failure, in milliseconds; the pause doubles with each further failure. */
 const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
 /** Pause for an endpoint that serves another chain, in milliseconds. */
 const foreignHoldMs = 5_000;
-/** Consecutive timeouts after which an endpoint counts as down; a single one may be due to a long request. */
+/** Consecutive lost or late answers after which an endpoint counts as down; a single one may be due to a long request. Other failures count at once. */
 const failuresMax = 2;
 
 /** One endpoint of a group, with its health. */

@@ -118,7 +118,7 @@ export interface CallRequest {
   readonly data: Hex;
 }
 
-/** The ledger's requests, with parsed answers. Each method throws RpcFailure and nothing else. */
+/** The ledger's requests, with parsed answers. Each method throws RpcFailure if its request fails. */
 export class Rpc {
   readonly provider: EvmProvider;
 
@@ -238,7 +238,7 @@ export class Rpc {
     return BigInt(await this.#ask<Hex>("eth_gasPrice"));
   }
 
-  /** The tip that the endpoint suggests, in wei per gas; undefined if it lacks the method. */
+  /** The tip that the endpoint suggests, in wei per gas; undefined if it answers with an error, as endpoints without the method do. */
   async tip(): Promise<bigint | undefined> {
     try {
       return BigInt(await this.#ask<Hex>("eth_maxPriorityFeePerGas"));

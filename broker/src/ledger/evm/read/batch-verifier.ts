@@ -22,7 +22,7 @@ interface OwnBatches {
   awaited: number;
 }
 
-/** Verifies every batch against its count, its root and the event rules. */
+/** Verifies batches against their count, their root and the event rules, except those that this process wrote. */
 export class BatchVerifier {
   readonly #own = new Map<Hex, OwnBatches>();
   readonly #rules: EventRules;
@@ -39,7 +39,7 @@ export class BatchVerifier {
     return root;
   }
 
-  /** Why the batch is malformed; undefined if it is valid. */
+  /** Why the batch is malformed; undefined if it is valid or if this process wrote it. */
   fault(batch: ClaimedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
     if (this.#takeOwn(batch)) return undefined;
     try {
@@ -60,7 +60,7 @@ export class BatchVerifier {
     }
   }
 
-  /** Whether this process wrote the batch. It usually returns once; when it returns again, it is verified like any other. */
+  /** Whether this process wrote the batch and has not read it back yet. A batch that returns again, as after a reorg, is verified like any other. */
   #takeOwn(batch: ClaimedBatch): boolean {
     const own = this.#own.get(batch.eventsRoot);
     if (own === undefined || own.count !== batch.count || Buffer.compare(own.events, batch.events) !== 0) return false;

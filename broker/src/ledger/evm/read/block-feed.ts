@@ -32,7 +32,10 @@ export interface BlockFeedOptions {
 export interface FeedListener {
   /** Called with every round of new blocks, once, ascending, without a gap. */
   readonly onRound: (round: Round) => void;
-  /** Called when blocks after `blockNumber` are no longer on the chain. New rounds continue after it. */
+  /**
+   * Called when blocks after `blockNumber` are no longer on the chain. New rounds continue after it. If no common block is known, it is -1, and
+   * new rounds continue after the newest final block.
+   */
   readonly onReorganised: (blockNumber: number) => void;
 }
 
@@ -154,7 +157,7 @@ export class BlockFeed {
     }
   }
 
-  /** Whether the block after which a follower begins is on this branch; `none` while the chain is not that high. */
+  /** `held` if the block after which a follower begins is on this branch, else `gone`; `none` while the feed has not read that far. */
   async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
     const name = this.#recent.findName(at.number);
@@ -188,13 +191,14 @@ export class BlockFeed {
         this.#reading.stall.done();
       } catch (error) {
         failures += 1;
+        // Retry from the newest head: the blocks of the failed attempt may be gone.
         this.#news ??= this.#head;
         await this.#recover(error, { ...this.#reading, from: this.tail + 1, attempt: failures });
       }
     }
   }
 
-  /** A retry starts from the newest head: the blocks of the failed attempt may be gone. */
+  /** Processes the newest head, and reads one round of blocks. */
   async #advance(): Promise<void> {
     const news = this.#news;
     this.#news = undefined;
@@ -205,7 +209,7 @@ export class BlockFeed {
     else this.#take(round);
   }
 
-  /** Updates the final block. Returns `fork` if a block that was final is no longer on the chain. */
+  /** Updates the final block. Returns `fork` if a block that was final is no longer on the chain; a shorter chain must show that in several polls. */
   async #consider(head: Header): Promise<"fork" | undefined> {
     const { finality, isFinal, rpc } = this.#options;
     const final = await finality.finalAt(head);
@@ -278,7 +282,7 @@ export class BlockFeed {
     this.#changed.wake();
   }
 
-  /** Reads as many blocks from the start of the range as the endpoint returns. */
+  /** Reads blocks from the start of the range, as many as one request may ask for; `gone` if `after` is no longer on the chain. */
   async #read(
     after: BlockRef | undefined,
     { to, size }: { readonly to: number; readonly size: RangeSize },
@@ -317,7 +321,10 @@ export class BlockFeed {
     return undefined;
   }
 
-  /** Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint. Pauses, unless the endpoint refused the range. */
+  /**
+   * Shrinks the range for the next attempt, since another account's logs may be too many for the endpoint. Pauses, unless the endpoint refused a
+   * range of several blocks.
+   */
   async #recover(
     error: unknown,
     { from, stall, size, ended, attempt }: ReadingAt & { readonly attempt: number },

@@ -14,6 +14,7 @@ export interface BlockLogsOptions {
 
 /**
  * Reads the registry's logs of one block by its hash: an endpoint without the block then fails, while a request by number would return nothing.
+ * If the endpoint lacks requests by hash, reads them by number and compares the block's hash.
  * Anyone can make the registry log a rejection for 3,500 gas. If the endpoint does not return all logs of the block, the rejections of other
  * accounts are skipped.
  */
@@ -25,7 +26,7 @@ export class BlockLogs {
     this.#options = options;
   }
 
-  /** In block order; complete except for rejections of other accounts. @throws RpcFailure. */
+  /** The registry's logs of the block, in order; rejections of other accounts may be missing. @throws RpcFailure. */
   async read(block: BlockRef): Promise<readonly RpcLog[]> {
     try {
       return await this.#ask(block, { signatures: logSignatures });

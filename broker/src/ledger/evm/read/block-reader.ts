@@ -20,9 +20,9 @@ const blocksOfLogsAtOnce = 4;
 export interface Round {
   /** The first block that was read. */
   readonly from: number;
-  /** Blocks with entries, and the last one that was read. */
+  /** At least the blocks with entries, and the last one that was read. */
   readonly blocks: readonly LedgerBlock[];
-  /** All logs of the registry in the blocks that were read. */
+  /** Logs of the registry in the blocks that were read; rejections of other accounts may be missing. */
   readonly logs: readonly ContractLog[];
   /** Approximate memory of the logs, in bytes. */
   readonly bytes: number;
@@ -38,7 +38,7 @@ export interface BlockReaderOptions {
   readonly pushed?: PushedBlocks;
 }
 
-/** The range to read: blocks after `after` up to `to`, at most `blocksMax`. */
+/** The range to read: blocks after `after` up to `to`. A request by range asks for at most `blocksMax`. */
 export interface ReadRange {
   /** Undefined before the first block. */
   readonly after: BlockRef | undefined;
@@ -103,12 +103,12 @@ export class BlockReader {
     return from === 0 ? this.#withFirst(round) : round;
   }
 
-  /** @throws RpcFailure, also if the endpoint lacks that block. */
+  /** Whether the chain has this block. @throws RpcFailure, also if the endpoint has no block of that number. */
   async isOnChain(block: BlockRef): Promise<boolean> {
     return (await this.#options.rpc.header(block.number)).hash === block.hash;
   }
 
-  /** Reads one block after a failure, so that an unreliable endpoint suffices. Each success doubles the number. */
+  /** Reads a single block after a failure, so that an unreliable endpoint suffices. Each success doubles the number of blocks, up to a maximum. */
   async #readLinked(range: ReadRange): Promise<Round | undefined> {
     const atOnce = this.#atOnce;
     this.#atOnce = 1;

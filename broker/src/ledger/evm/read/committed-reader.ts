@@ -26,7 +26,7 @@ export interface CommittedReaderOptions {
   readonly blockLogs: BlockLogs;
 }
 
-/** Reads batches of known places again, without the headers of their blocks. */
+/** Reads batches of known places again, with at most one header per request. */
 export class CommittedReader {
   readonly #options: CommittedReaderOptions;
   /** Lets other work run between the verifications of two batches. */
@@ -36,7 +36,7 @@ export class CommittedReader {
     this.#options = options;
   }
 
-  /** See the port's readCommitted. @throws RpcFailure. */
+  /** See the port's readCommitted. @throws RpcFailure if reading fails before the first batch. */
   async read(places: readonly BatchPlace[], signal: AbortSignal): Promise<readonly CommittedBatch[]> {
     const wanted = new Set(places.map(keyOf));
     const found: CommittedBatch[] = [];

@@ -4,7 +4,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
-/** Attempts to find a block that must exist. Together they take 2.25 s. */
+/** Attempts to find a block that must exist. The pauses between them add up to 2.25 s. */
 const looksMax = 8;
 const pauses = { delayMsMin: 50, delayMsMax: 500 };
 
@@ -17,8 +17,8 @@ export interface FindBlockOptions {
 }
 
 /**
- * The header of a block; undefined if the chain is not that high. Several nodes may share one address: a node that lacks a block which another
- * node announced gets time to catch up. @throws RpcFailure, also if aborted.
+ * The header of a block; undefined if the chain is not that high, or if the endpoint lacks the block at all attempts. Several nodes may share one
+ * address: a node that lacks a block which another node announced gets time to catch up. @throws RpcFailure, also if aborted.
  */
 export async function findBlock(blockNumber: number, options: FindBlockOptions): Promise<Header | undefined> {
   const { rpc, clock, latest, signal } = options;

@@ -72,7 +72,7 @@ describe("HeadWatcher", () => {
     expect(endpoint.polls).toBe(0);
   });
 
-  it("polls while no endpoint serves its subscription, and stops once one does", async () => {
+  it("polls while no endpoint serves the subscription, and stops once one does", async () => {
     await start();
     endpoint.isAttached = false;
     endpoint.head = 3;

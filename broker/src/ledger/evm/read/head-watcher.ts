@@ -13,7 +13,7 @@ export interface HeadWatcherOptions {
   readonly pollMs: number;
 }
 
-/** The one source of heads: a subscription while the endpoint in use notifies, otherwise polling. */
+/** The one source of heads: blocks that the embedded chain pushes, a subscription while the endpoint in use notifies, otherwise polling. */
 export class HeadWatcher {
   readonly #options: HeadWatcherOptions;
   #latest: Header | undefined;

@@ -48,9 +48,9 @@ const rejected = signatureOf("BatchRejected");
 /** First topic of a batch's log. */
 export const publishedSignature = signatureOf("EventsPublished");
 
-/** Logs that change a topic. */
+/** First topics of the logs that change a topic. */
 export const changeSignatures: readonly Hex[] = [opened, reopened, closed, publishedSignature];
-/** Logs of rejected calls. */
+/** First topics of the logs of rejected calls. */
 export const refusalSignatures: readonly Hex[] = [refused, rejected];
 /** First topics of all logs that the ledger reads. */
 export const logSignatures: readonly Hex[] = [...changeSignatures, ...refusalSignatures];

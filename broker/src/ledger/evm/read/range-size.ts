@@ -1,9 +1,9 @@
 const blocksAtFirst = 16;
 /** Upper bound on the blocks of one request for logs. */
 const blocksMax = 8192;
-/** Upper bound on the memory of the logs of one answer, in bytes; a range with more is halved. */
+/** Wanted memory of the logs of one answer, in bytes. After an answer with more, the range is halved. */
 const bytesWanted = 4_194_304;
-/** Answers at the endpoint's limit before a larger range is tried. */
+/** Answers after which the limit that a refusal set is doubled. */
 const answersBeforeMore = 16;
 
 /** The number of blocks per request: as many as the endpoint answers and memory allows. */
@@ -24,7 +24,7 @@ export class RangeSize {
     else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
   }
 
-  /** Call it after a lost or late answer: it may have been too long, or the endpoint may be down. */
+  /** Call it after any other failure: the answer may have been too long, or the endpoint may be down. */
   onLost(): void {
     this.#blocks = Math.max(1, this.#blocks >> 1);
   }

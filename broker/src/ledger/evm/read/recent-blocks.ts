@@ -3,7 +3,7 @@ import type { Round } from "./block-reader.ts";
 
 /** Upper bound on the rounds of blocks kept for followers that keep up; slower followers read the chain themselves. */
 const roundsMax = 256;
-/** Upper bound on the memory of the rounds of blocks kept for followers, in bytes. */
+/** Upper bound on the memory of the rounds of blocks kept for followers, in bytes; the newest round is always kept. */
 const bytesMax = 4_194_304;
 /** How many names (number and hash) of read blocks to keep, to find where a reorg began. Older names are dropped when there are twice as many. */
 const namesMax = 4096;
@@ -28,7 +28,7 @@ export class RecentBlocks {
     }
   }
 
-  /** Blocks from `next` on; undefined if `next` is no longer kept. */
+  /** Of the blocks from `next` on: those with entries, and the last one; undefined if `next` is not kept. */
   read(next: number): readonly LedgerBlock[] | undefined {
     if ((this.from ?? Number.POSITIVE_INFINITY) > next) return undefined;
     const start = this.#rounds.findLastIndex(({ from }) => from <= next);
