@@ -66,7 +66,7 @@ export class Claims implements Ownership {
     throw new BrokerError("storeUnreachable", { details: member.failure ?? "this node has not joined the others" });
   }
 
-  /** Undefined if the membership ended meanwhile. */
+  /** Undefined if the call failed and the membership has ended meanwhile. */
   async #tryToClaim(id: SubscriptionId, membership: Membership): Promise<Claim | undefined> {
     try {
       return await this.#options.coordinator.claim(id, membership.nodeId);

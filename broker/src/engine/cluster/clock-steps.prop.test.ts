@@ -10,7 +10,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const year = 8_760 * hour;
 
-/** A history of steps: set the clock of a node forward or back by `ms`, then let time pass for `forMs`. */
+/** A history of steps: set the clock of a node forward or back by `ms`, publish there under a new key, and let time pass for `forMs`. */
 const steps = fc.array(
   fc.record({
     node: fc.nat({ max: 2 }),
@@ -30,7 +30,7 @@ const attemptsNeeded = 3;
 const giveUpAfterMs = 60 * second;
 
 it.each([1, 3])(
-  "loses no event, suspends nothing and keeps every membership while the clocks of %i nodes jump under load",
+  "loses no event and no publish key, suspends nothing and keeps every membership while the clocks of %i nodes jump",
   async (nodes) => {
     await fc.assert(
       fc.asyncProperty(steps, async (history) => {

@@ -128,7 +128,7 @@ it("joins again at once after renewals that took effect without an answer; a lat
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
 
-it("joins again at once after a join that took effect without an answer", async () => {
+it("replaces a join that took effect without an answer, although the row of that join has not expired", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   const answered = createDeferred<void>();
@@ -249,7 +249,7 @@ it("logs once that another live node has the same address", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual(["warn node not joined, trying again"]);
 });
 
-it("leaves again if its first join is answered only after it joined a second time", async () => {
+it("undoes its first join if that is answered only after the second one", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   let calls = 0;

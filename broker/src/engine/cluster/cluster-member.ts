@@ -54,7 +54,7 @@ export class ClusterMember implements Member {
   #isRetrying = false;
   #unlisten: (() => Promise<void>) | undefined;
   #running: Promise<void> = Promise.resolve();
-  /** Settles when a join that was answered too late is undone. Never rejects. */
+  /** Settles when the last join that this node gave up is undone. Never rejects. */
   #abandoned: Promise<void> = Promise.resolve();
 
   constructor(options: ClusterMemberOptions) {
@@ -71,7 +71,7 @@ export class ClusterMember implements Member {
     this.#running = this.#run();
   }
 
-  /** Tells the coordinator to give this node no further subscriptions; resolves when it knows. Never rejects. */
+  /** Asks the coordinator to give this node no further subscriptions. Waits for it like {@link renew}, and never rejects. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.renew();
@@ -124,7 +124,7 @@ export class ClusterMember implements Member {
     return this.#hints.add(listener);
   }
 
-  /** Reports the ready groups to the coordinator; resolves when it has them, and never rejects. */
+  /** Reports the ready groups to the coordinator, if this node is a member. Resolves when the coordinator has them or the call failed; never rejects. */
   async renew(): Promise<void> {
     if (this.#current?.isLive() === true) await this.#renew(this.#current);
   }
@@ -238,7 +238,7 @@ export class ClusterMember implements Member {
     }
   }
 
-  /** Retries once soon, so that a short outage of the coordinator does not cost the membership. */
+  /** Retries soon, one retry at a time, so that a short outage of the coordinator does not cost the membership. */
   async #renewAgain(membership: LiveMembership, error: unknown): Promise<void> {
     this.#renewing.failed(error);
     if (this.#isRetrying) return;

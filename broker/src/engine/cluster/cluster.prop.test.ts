@@ -118,7 +118,7 @@ class World {
     await cluster.clock.settle();
   }
 
-  /** Ends all faults, starts all nodes, and waits until everything is delivered. */
+  /** Ends all faults, starts all nodes, and waits `settledMs`, in which everything can be delivered. */
   async heal(): Promise<void> {
     this.isHealed = true;
     for (const { gate } of this.cluster.nodes) {
@@ -287,7 +287,7 @@ async function checkCursors(world: World): Promise<void> {
   }
 }
 
-/** Every event was accepted, and the last attempts of the events are in the order of the chain. */
+/** A receiver accepted every matching event, and the last attempts of these events are in the order of the chain. */
 async function checkDeliveries(world: World): Promise<void> {
   const events = await world.events();
   for (const row of await world.cluster.shared.store.listSubscriptions()) {

@@ -60,7 +60,7 @@ const attemptsOf = (id: string): readonly string[] =>
     notification.subscription.id === id ? [`${node.address} ${notification.event.sequence}`] : [],
   );
 
-it("a node that stops during a take-over delivers none of the subscriptions", async () => {
+it("a node that stops during a take-over delivers none of the subscriptions that it takes over", async () => {
   await start(2);
   cluster.sink.receive("http://slow/", answersAfter(900));
   for (let count = 0; count < 2; count += 1) await cluster.run(cluster.subscribe(0, "b", { url: "http://slow/" }));

@@ -41,7 +41,8 @@ export interface DeliveriesOptions {
 
 /**
  * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn (`turns`),
- * and never while the index rolls back. Outside such a turn, workers stop only when a membership ends, and for a rollback.
+ * and never while the index rolls back. Outside such a turn, workers stop when a membership ends, when the store refuses their progress, when the node stops,
+ * and for a rollback.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;
@@ -107,7 +108,7 @@ export class Deliveries {
     this.#recurrence.ask();
   }
 
-  /** Starts delivery. The caller must hold the group's `changes` since it read or inserted the subscription's row. */
+  /** Starts delivery if this node owns the subscription. The caller must hold the group's `changes` since it read or inserted the subscription's row. */
   begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void {
     if (this.#mayBegin(subscription)) this.#options.workers.add(subscription, ahead);
     else this.lookSoon();
@@ -141,7 +142,7 @@ export class Deliveries {
     await stopped;
   }
 
-  /** Drops acknowledgements that are not written: another node may deliver these subscriptions already. */
+  /** Ends all workers, and drops acknowledgements that are not written: another node may deliver these subscriptions already. */
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#options;
     progressWriter.forgetAll();

@@ -87,7 +87,9 @@ export class HandOver {
       await this.#options.progressWriter.flush();
       await this.#options.coordinator.release(keys);
     } catch (error) {
-      this.#options.logger.warn("subscriptions not handed over before leaving, others take them over then", { error });
+      this.#options.logger.warn("subscriptions not handed over; other nodes take them over when this node has left", {
+        error,
+      });
     }
   }
 

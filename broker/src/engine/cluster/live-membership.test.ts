@@ -11,7 +11,7 @@ function setUp() {
   return { clock, membership };
 }
 
-it("gives the reason of its end in whole milliseconds", async () => {
+it("ends with a reason that names whole milliseconds", async () => {
   const { clock } = setUp();
   const membership = new LiveMembership(nodeId, { clock, membershipMs: 4_000, sentAt: clock.monotonic() });
   await clock.advance(4_000);

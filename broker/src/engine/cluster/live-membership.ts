@@ -11,8 +11,8 @@ export interface LiveMembershipOptions {
 }
 
 /**
- * A membership that ends by this node's own clock before it ends at the coordinator: 5/6 of `membershipMs` after the last answered renewal was sent.
- * The coordinator counts the whole `membershipMs`, from when it receives the renewal.
+ * A membership that ends by this node's own clock before it ends at the coordinator: 5/6 of `membershipMs` after this node sent the join or
+ * the last answered renewal. The coordinator counts the whole `membershipMs`, from when it receives the message.
  */
 export class LiveMembership implements Membership {
   readonly nodeId: NodeId;

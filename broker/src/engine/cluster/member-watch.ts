@@ -25,7 +25,10 @@ export class MemberWatch {
   readonly #stopping = new AbortController();
   /** The newest holder of each lease. */
   readonly #holders = new Map<GroupId, NodeId>();
-  /** The nodes in the last listing. Undefined before the first one, which notes only this node as joined: the others joined earlier. */
+  /**
+   * The nodes in the last listing, without those that have ended since. Undefined before the first listing, which notes only this node as joined: the others
+   * joined earlier.
+   */
   #members: Set<NodeId> | undefined;
   #unlisten = (): void => {};
 
@@ -83,7 +86,7 @@ export class MemberWatch {
     if (hint.kind === "taken") this.#onTaken(hint);
   }
 
-  /** Does nothing if a listing has already noted that the node is gone. */
+  /** Notes nothing if the last listing does not have the node: the watch has already noted that it is gone, or never saw it. */
   #onGone({ how, nodeId, address }: Departure): void {
     this.history.name(nodeId, address);
     if (this.#members?.delete(nodeId) !== true) return;

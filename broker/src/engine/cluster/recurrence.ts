@@ -27,7 +27,7 @@ export class Recurrence {
     this.#trouble = new ReportedTrouble(options.logger, options.failed);
   }
 
-  /** Runs the task soon, even if a run is in progress: that run may have missed the change. */
+  /** Runs the task soon. If a run is in progress, runs the task once more after it: the run in progress may have missed the change. */
   ask(): void {
     this.#isAskedFor = true;
     this.#wake();

@@ -1,7 +1,7 @@
 import type { NodeId } from "../../domain/node.ts";
 import type { Member } from "./member.ts";
 
-/** Calls `run` for each membership, with a signal that aborts when the membership ends. Returns once `signal` has aborted. */
+/** Calls `run` for each membership, with a signal that aborts when the membership ends or `signal` aborts. Returns once `signal` has aborted. */
 export async function whileMember(
   member: Member,
   signal: AbortSignal,

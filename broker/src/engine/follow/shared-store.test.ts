@@ -37,7 +37,7 @@ describe("a committed call whose read of the index fails", () => {
   });
 });
 
-it("subscriptions that start behind at the same position share one read of the store", async () => {
+it("subscriptions that start behind at the same position share one read of the store at each node", async () => {
   for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(0, "a", text));
   const { store } = cluster.shared;
   const readBatches = store.readBatches.bind(store);

@@ -48,7 +48,7 @@ class Endpoint {
     this.#newestGiven = blockNumber;
   }
 
-  /** Stops answering: calls neither succeed nor fail. */
+  /** From now on `finalBlockNumber` neither succeeds nor fails, and `follow` returns no block. */
   fallSilent(): void {
     this.#isSilent = true;
     this.#newestGiven = -1;
@@ -90,7 +90,7 @@ function followers(): readonly number[] {
 /** The index of the only node that follows. @throws Error if not exactly one node follows. */
 function follower(): number {
   const [index, ...others] = followers();
-  if (index === undefined || others.length > 0) throw new Error("not one node follows");
+  if (index === undefined || others.length > 0) throw new Error("no node follows, or several do");
   return index;
 }
 
@@ -166,7 +166,7 @@ describe("a follower whose endpoint answers without new blocks", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("is reported in the health of the other nodes if it gets no hint", async () => {
+  it("is reported in the health of another node if it gets no hint, until its endpoint returns new blocks", async () => {
     for (const { gate } of cluster.nodes) gate.notify = () => {};
     const stuck = follower();
     endpoints[stuck]?.stopAt(cluster.chain.head);

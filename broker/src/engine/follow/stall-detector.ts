@@ -90,7 +90,7 @@ export class StallDetector {
   }
 }
 
-/** The newest final block of this node's chain; -1 if the chain does not answer in time. */
+/** The newest final block of this node's chain; -1 if the call fails, the chain does not answer in time, or `signal` aborts. */
 export async function findFinal(
   { ledger, clock, limits }: Pick<StallDetectorOptions, "ledger" | "clock" | "limits">,
   signal: AbortSignal,

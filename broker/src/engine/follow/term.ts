@@ -15,7 +15,7 @@ import type { IndexProgress } from "../index-progress.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** Failures in a row, without an indexed block between them, after which this node gives the lease away. */
+/** Failures in a row, without a step of the chain between them, after which this node gives the lease away, unless the store is unreachable. */
 const failuresMax = 6;
 /** Longest wait between two attempts of a node that shares the store, in milliseconds. */
 const retryDelayMsMax = 1_000;
@@ -34,7 +34,10 @@ export interface TermOptions {
   readonly logger: Logger;
 }
 
-/** `lost`: this node has lost the lease. `away`: its chain does not answer, fails or is behind; another node should follow. `ended`: `until` aborted. */
+/**
+ * `lost`: this node has lost the lease. `away`: another node should follow, because this node's chain does not answer or is behind, or following failed
+ * repeatedly. `ended`: `until` aborted.
+ */
 export type TermOutcome = "lost" | "away" | "ended";
 
 /** Follows a group while this node holds the lease. */
@@ -87,8 +90,8 @@ export class Term {
   }
 
   /**
-   * First offers the readers the blocks that an earlier follower indexed, or this node before a failure. Then the progress equals the head of the store, and
-   * no other node writes the index while this node has the lease.
+   * First offers the readers the blocks that an earlier follower indexed, or that this node indexed before a failure. Then the progress equals the head of
+   * the store, and no other node writes the index while this node has the lease.
    */
   async #follow(signal: AbortSignal): Promise<void> {
     const { watcher, createFollower, ledger, progress, health } = this.#options;

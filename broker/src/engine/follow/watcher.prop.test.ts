@@ -46,7 +46,7 @@ const neverStopped: Readers = {
   restart: () => expect.unreachable("the index never rolls back"),
 };
 
-/** A history: in each step, `answers` reads of the store return, and then `what` happens. */
+/** A history: in each step, up to `answers` reads of the store return, and then `what` happens. */
 const steps = fc.array(
   fc.record({
     answers: fc.nat({ max: 4 }),

@@ -28,7 +28,7 @@ export interface WatcherOptions {
 }
 
 /**
- * Offers batches that another node indexes to this node's readers, and advances the progress. So that feeds get no gap and no repeat, each page begins after
+ * Offers this node's readers the batches that another node indexes, and advances the progress. So that feeds get no gap and no repeat, each page begins after
  * the progress and ends at the end of a block, and the progress advances to this block in the same turn. If a page does not reach the head, the next one
  * continues.
  */
@@ -42,8 +42,8 @@ export class Watcher {
   }
 
   /**
-   * Offers everything up to the newest indexed block, and returns that block; undefined for an empty index. Make one call at a time, and none
-   * while this node follows. @throws what the store throws; call it again then.
+   * Brings the progress to the newest indexed block, and returns that block; undefined for an empty index. If `signal` aborts, returns early. Readers get the
+   * batches, or read the store themselves. Make one call at a time, and none while this node follows. @throws what the store throws; call it again then.
    */
   async catchUp(signal: AbortSignal): Promise<IndexHead | undefined> {
     let head = await this.#findHead();
@@ -62,7 +62,7 @@ export class Watcher {
     return !restarter.isDue && blockNumber === numberOf(head) && generation === generationOf(head);
   }
 
-  /** Catches up towards `head`. Returns the head that the index has now. */
+  /** Catches up towards `head`. Returns the newest head that it knows. */
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { progress, hub, groupId } = this.#options;
     const isFirst = progress.generation === -1;
@@ -85,7 +85,10 @@ export class Watcher {
     return now;
   }
 
-  /** Whether the stored index has rolled back. Also true if the database was restored from a backup, or lost confirmed writes. */
+  /**
+   * Whether the readers must restart: the stored index has rolled back, the database was restored from a backup or lost confirmed writes, or an earlier
+   * restart failed.
+   */
   #hasRolledBack(head: IndexHead | undefined): boolean {
     const { progress, restarter } = this.#options;
     if (restarter.isDue || generationOf(head) !== progress.generation) return true;
