@@ -45,6 +45,6 @@ export interface AuditLine {
 export interface AuditLog {
   /** Never throws and never waits. Counts and drops lines that cannot be written soon. */
   write(line: AuditLine): void;
-  /** Why lines are missing or late; undefined while all are written. */
+  /** Why lines are missing or late; undefined while all are written, or late for a few seconds only. */
   findTrouble(): string | undefined;
 }

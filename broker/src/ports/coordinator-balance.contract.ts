@@ -5,7 +5,7 @@ import { group, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store
 /** Balancing of subscriptions. */
 export function testBalance(scenario: CoordinatorScenario): void {
   describe("balance", () => {
-    it("assigns callback subscriptions without an owner, in any state, to members that deliver their group", async () => {
+    it("assigns callback subscriptions without a live owner, in any state, to members that deliver their group", async () => {
       await scenario.join(a, [group]);
       await scenario.join(b, both);
       await scenario.join(c, []);

@@ -112,7 +112,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.one.listOwned(a)).toMatchObject([{ wantedBy: b }, { wantedBy: undefined }]);
     });
 
-    it("changes nothing if the requesting node has expired", async () => {
+    it("changes nothing if the requesting node has left or expired", async () => {
       await scenario.other.claim(subscriptionOf(1).id, b);
       await scenario.other.claim(subscriptionOf(2).id, b);
       await scenario.one.leave(b);

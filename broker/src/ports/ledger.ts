@@ -89,7 +89,7 @@ export type LedgerEntry =
       /** The encoded list; already checked against `count` and the root. */
       readonly events: Uint8Array;
     })
-  /** A batch that does not match its count and root, or exceeds the limits. It takes `count` sequences; readers skip it. */
+  /** A batch with a {@link BatchFault}. It takes `count` sequences; readers skip it. */
   | (EntryPlace & {
       readonly kind: "events-malformed";
       /** The publishing account. */
@@ -163,8 +163,8 @@ export interface LedgerStartOptions {
  * entries exactly once, in ascending order, and never goes beyond a block that it could not read. The group's finality setting defines what is final.
  * Unless the chain `isFinal`, a reorg may still remove final blocks, and `follow` reports that.
  *
- * Errors, all BrokerError: 200202 the transaction was reverted; 200201 its outcome is not known in time; 200205 the chain is unreachable; 100101
- * closing a topic that never existed.
+ * Errors, all BrokerError: 200202 the transaction was reverted, or was not sent; 200201 its outcome is not known in time; 200205 the chain is
+ * unreachable. The methods name their further errors.
  */
 export interface Ledger {
   readonly groupId: GroupId;
@@ -181,13 +181,13 @@ export interface Ledger {
   start(options?: LedgerStartOptions): Promise<void>;
   /** Waits for calls in progress, at most until `signal` aborts, then disconnects from the chain. Ends `follow`. */
   stop(signal?: AbortSignal): Promise<void>;
-  /** Opens or reopens; idempotent. Returns the block since which the topic is open. */
+  /** Opens or reopens; idempotent. Returns the block since which the topic is open. @throws 100113 if this account may not open it. */
   openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /** Prepares an `append` that opens the topic with its first batch. @throws 100113 if this account may not open topics for the group. */
   prepareOpening(name: TopicName): Promise<TopicOpening>;
   /** Who may publish to a topic; undefined if it was never opened. @throws 200205. */
   findWriters(name: TopicName, signal: AbortSignal): Promise<TopicWriters | undefined>;
-  /** Closes; idempotent. @throws 100101 if the topic never existed. */
+  /** Closes; idempotent. @throws 100101 if the topic never existed; 100113 if this account may not close it. */
   closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /**
    * Commits the batches in order, in one transaction that first opens the topics of batches with an `opening`. Commits successive calls in their

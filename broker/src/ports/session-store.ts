@@ -19,7 +19,10 @@ export interface SessionName {
 /** The parts of a session that decide who may write it. */
 export interface SessionKey {
   readonly id: SessionId;
-  /** Fencing token: grows with each connection, with each end of a connection, and with each rollback that must stop the owner's writes. */
+  /**
+   * Fencing token: grows with each connection, each end of a connection, each rollback that must stop the owner's writes, each call of `takeDueSession`,
+   * and each call of `removeSessionFilter`.
+   */
   readonly epoch: number;
 }
 
@@ -101,7 +104,7 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly quotas?: readonly StoredQuota[];
 }
 
-/** `former`: the session before the claim. Unless it is resumed, it no longer exists. */
+/** `former`: the session before the claim. Unless it is resumed, it no longer exists. `current`: undefined if the session is not stored. */
 export type SessionClaimed =
   | { readonly status: "resumed"; readonly former: StoredSession; readonly current: SessionWithFilters }
   | {
@@ -129,7 +132,7 @@ export interface FilterChange {
 
 /**
  * Sessions that outlast their connections. Each call is one transaction, and durable when it returns, except {@link saveSessions} by request.
- * A rollback of a group's index moves later positions of its sessions back; with a lease, it gives the sessions of other nodes a new epoch.
+ * A rollback of a group's index moves later positions of its sessions back. With a lease, each session that the lease's node does not own gets a new epoch.
  */
 export interface SessionStore {
   /** Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Notifies the earlier owner. */

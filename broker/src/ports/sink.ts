@@ -29,8 +29,8 @@ export interface Notification extends NotifiedEvent {
 }
 
 /**
- * Result of an attempt. `gone`: the receiver never wants another event. `withheld`: nothing was sent, because `mayStart` refused. Reasons are for
- * people; they contain no secret.
+ * Result of an attempt. `gone`: the receiver never wants another event. `withheld`: nothing was sent, because `mayStart` refused, or a signal aborted
+ * while the attempt waited. Reasons are for people; they contain no secret.
  */
 export type AttemptOutcome =
   | { readonly status: "accepted" }

@@ -112,7 +112,7 @@ export function testRollBack(store: () => Store): void {
     await store().rollBack(group, ref(4));
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([4, 2, 1].map(ref));
   });
-  it("rolling back to the head changes nothing", async () => {
+  it("rolling back to the head removes nothing", async () => {
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
     expect(await store().rollBack(group, ref(6))).toEqual({ vanished: [], eventCount: 0, topicCount: 0 });

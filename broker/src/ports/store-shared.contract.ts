@@ -155,7 +155,7 @@ async function expectRefused(store: Store, lease: GroupLease): Promise<void> {
 
 function testRollBack(fixture: () => SharedStoreFixture): void {
   const beyond = { filter: all, cursor: toPosition(6, 0), notifiedCount: 9 };
-  it("subscriptions of other nodes get a new epoch, so that late writes of their owners are refused", async () => {
+  it("a rollback gives each subscription that its node does not own a new epoch, so that the store refuses late writes of their owners", async () => {
     const { coordinator, stores } = fixture();
     const [store, stale] = stores;
     const lease = await takeLease(coordinator, oneNode);

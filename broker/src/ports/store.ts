@@ -34,7 +34,7 @@ export interface SkippedEntry {
   readonly reason: string;
   /** The topic contract. */
   readonly address: Address;
-  /** The account that wrote the entry; undefined for a closing, which names no account, and for entries that earlier versions stored. */
+  /** The account that wrote the entry; undefined for a closing or reopening, which names no account, and for entries that earlier versions stored. */
   readonly sender?: Address | undefined;
   readonly blockNumber: number;
   readonly transactionHash: Hash;
@@ -75,7 +75,7 @@ export interface IndexedBlock {
   /** Topics closed (true) or reopened (false), in order. */
   readonly closed: readonly { readonly name: TopicName; readonly closed: boolean }[];
   readonly batches: readonly EventBatch[];
-  /** Sequences of malformed batches: the topic's sequence moves past them without stored events. */
+  /** Sequences of malformed batches, and of batches without room in the block: the topic's sequence moves past them without stored events. */
   readonly skippedSequences: readonly {
     readonly name: TopicName;
     readonly firstSequence: number;
@@ -262,7 +262,8 @@ export interface OwnedCount {
 export const damagedBlocksMax = 64;
 
 /**
- * What the broker stores beside the chain: an index, which it can rebuild from the chain, and subscriptions and publish keys, which it cannot.
+ * What the broker stores beside the chain: an index, which it can rebuild from the chain; and subscriptions, sessions, dead letters and publish keys,
+ * which it cannot.
  *
  * Guarantees: each call is one transaction. A change of a subscription's existence, address or state is durable when the call returns. The index and
  * the progress may lose their latest writes in a power cut (but not when the process is killed): the chain has the index, and repeated deliveries
@@ -286,8 +287,8 @@ export interface Store extends PublishKeys {
    */
   applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void>;
   /**
-   * Blocks to which the group's index can roll back, newest first: the head, the applied blocks of the newest {@link reorganisationBlocksMax}
-   * numbers, and the one before them. Lists only numbers lower than `below`.
+   * Blocks to which the group's index can roll back, newest first: the head, the applied blocks of the {@link reorganisationBlocksMax} numbers below it,
+   * and the newest applied block before those. Lists only numbers lower than `below`.
    */
   listBlocks(
     groupId: GroupId,
@@ -296,7 +297,7 @@ export interface Store extends PublishKeys {
   /**
    * Rolls back to one of {@link listBlocks}, or to the empty index. Undoes the changes of later blocks, moves later cursors back to the end of the
    * block, and subtracts acknowledgements beyond it from the counts. {@link findVanished} remembers the removed batches. With a `lease`,
-   * subscriptions of other nodes get a new epoch, so that their late writes cannot restore a cursor.
+   * each subscription that the lease's node does not own gets a new epoch, so that a late write of its owner cannot restore the cursor.
    * @throws LeaseLostError
    */
   rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack>;

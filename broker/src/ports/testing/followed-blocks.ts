@@ -45,7 +45,7 @@ export const contents = (entries: readonly LedgerEntry[]): string[] =>
       : [],
   );
 
-/** Sequences of each topic run 1, 2, 3 …; blocks and log indexes ascend. */
+/** Expects that the sequences of each topic run 1, 2, 3 …, and that block numbers and log indexes ascend. */
 export function expectOrdered(blocks: readonly LedgerBlock[]): void {
   const sequences = new Map<Address, number>();
   for (const [index, block] of blocks.entries()) {

@@ -15,7 +15,7 @@ export class VirtualClock implements Clock {
   #wallClockAheadMs = 0;
   readonly #timers = new Set<Timer>();
 
-  /** Number of timers that have not fired. */
+  /** Number of timers that have neither fired nor been cancelled. */
   get timers(): number {
     return this.#timers.size;
   }
