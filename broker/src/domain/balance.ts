@@ -17,7 +17,7 @@ export interface SubscriptionCount {
   readonly count: number;
 }
 
-/** Subscriptions without an owner that the plan assigns to a node. */
+/** Subscriptions without a live owner that the plan assigns to a node. */
 export interface Gift {
   readonly groupId: GroupId;
   readonly state: SubscriptionState;

@@ -15,10 +15,10 @@ export const batchMsMax = 60_000;
 export const failureRules = ["suspend", "skip"] as const;
 /** Maximum number of failed attempts before an event is skipped. */
 export const skipAfterMax = 100;
-/** Failed attempts before an event is skipped, unless the call names a number: about 9 minutes with the default pauses. */
+/** Failed attempts before an event is skipped, unless the call names a number: 9 to 14 minutes with the default pauses. */
 const skipAfterDefault = 10;
 
-/** How a subscription differs from the default delivery: one event in each request, in the form `interface`, one request at a time. */
+/** How a subscription differs from the default delivery: one event in each request, in the form `interface`, one request at a time, no event skipped. */
 export interface DeliveryOptions {
   readonly form?: EventForm | undefined;
   /** Topics that are delivered at the same time; the events of each topic stay in order. */
@@ -35,7 +35,7 @@ export interface DeliveryOptions {
 export interface DeliveryOptionsCall {
   readonly form?: string | undefined;
   readonly concurrency?: number | undefined;
-  /** 0 turns batches off. */
+  /** 0 turns batches off, and drops `batchMs` too. */
   readonly batchEvents?: number | undefined;
   readonly batchMs?: number | undefined;
   /** One of {@link failureRules}. */

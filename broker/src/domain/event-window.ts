@@ -28,7 +28,7 @@ export class EventWindow<Entry extends WindowEntry = WindowEntry> {
   /** Index of the oldest entry that is still in the window. */
   #start = 0;
 
-  /** Events in the window: those that have not ended, and later ones that have. */
+  /** Number of events in the window. After {@link takePrefix}: those that have not ended, and later ones that have. */
   get size(): number {
     return this.#entries.length - this.#start;
   }

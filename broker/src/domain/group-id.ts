@@ -14,7 +14,7 @@ export function orDefaultGroup(text: string | undefined, defaultId: GroupId): st
   return text === undefined || text.trim() === "" ? defaultId : text;
 }
 
-/** Checks a groupId: 1 to 64 printable ASCII characters. @throws BrokerError 100306. */
+/** Checks a groupId: 1 to 64 printable ASCII characters without spaces. @throws BrokerError 100306. */
 export function parseGroupId(text: string): GroupId {
   if (!/^[\x21-\x7e]+$/.test(text) || text.length > groupIdCharactersMax) {
     throw new BrokerError("groupInvalid", {

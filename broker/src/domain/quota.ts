@@ -1,12 +1,12 @@
 /** Limits for a tenant or a principal; a limit that is left out does not apply. Each node counts rates and connections for itself. */
 export interface Quota {
-  /** Events published in any second; all of them may come at once. */
+  /** Events published per second; those of one second may come at once. */
   readonly publishesPerSecond?: number | undefined;
-  /** Bytes of contents and extensions published in any second. */
+  /** Bytes of contents and extensions published per second; those of one second may come at once. */
   readonly bytesPerSecond?: number | undefined;
   /** Connections of MQTT and STOMP that are open at the same time. */
   readonly connections?: number | undefined;
-  /** Callback attempts in any second; all of them may be made at once. */
+  /** Callback attempts per second; those of one second may be made at once. */
   readonly callbacksPerSecond?: number | undefined;
   /** Hosts that callbacks go to. */
   readonly callbackHosts?: number | undefined;

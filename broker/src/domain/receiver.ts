@@ -1,7 +1,7 @@
 /** The text that replaces a value that may be secret. */
 const hidden = "hidden";
 
-/** A callback address without the parts that may be secret: user name, password, fragment, and the values of its query. */
+/** A callback address without parts that may be secret: user name, password, fragment, values of its query. Empty for a text that is not an address. */
 export function withoutSecrets(url: string): string {
   if (!URL.canParse(url)) return "";
   const { origin, pathname, searchParams } = new URL(url);

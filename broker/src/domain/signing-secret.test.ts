@@ -33,11 +33,11 @@ it("without a rotation, the stored text is the only valid secret", () => {
   expect(validSecrets("plain", 0)).toEqual(["plain"]);
 });
 
-describe("checkSecret and findPrivateKey", () => {
+describe("a secret", () => {
   const whole = `whsk_${Buffer.concat([seed, Buffer.alloc(32, 9)]).toString("base64")}`;
 
   it.each([symmetric(24), symmetric(25), symmetric(64), toSecret(new Uint8Array(madeSecretBytes)), privateKey, whole])(
-    "accept %s",
+    "is accepted by checkSecret: %s",
     (secret) => {
       checkSecret(secret);
     },
@@ -66,21 +66,24 @@ describe("checkSecret and findPrivateKey", () => {
     "whsk_AAAA",
     "whsk_no base64",
     `${privateKey}AAAA`,
-  ])("refuse %j with an error that tells how to make a secret and does not repeat it", (secret) => {
-    const refusal = ((): unknown => {
-      try {
-        return checkSecret(secret);
-      } catch (error) {
-        return error;
-      }
-    })();
-    expect(isBrokerError(refusal, "parameterInvalid")).toBe(true);
-    const details = String(refusal);
-    expect(details).toContain('echo "whsec_$(openssl rand -base64 32)"');
-    if (secret.length > 8) expect(details).not.toContain(secret);
-  });
+  ])(
+    "is refused by checkSecret, with an error that tells how to make a secret and does not repeat it: %j",
+    (secret) => {
+      const refusal = ((): unknown => {
+        try {
+          return checkSecret(secret);
+        } catch (error) {
+          return error;
+        }
+      })();
+      expect(isBrokerError(refusal, "parameterInvalid")).toBe(true);
+      const details = String(refusal);
+      expect(details).toContain('echo "whsec_$(openssl rand -base64 32)"');
+      if (secret.length > 8) expect(details).not.toContain(secret);
+    },
+  );
 
-  it("return the 32 bytes of an asymmetric key, with or without its public key", () => {
+  it("gives findPrivateKey the 32 bytes of an asymmetric key, with or without its public key", () => {
     for (const key of [privateKey, whole]) expect(findPrivateKey(key)).toEqual(seed);
     expect(findPrivateKey("whsec_AAAA")).toBeUndefined();
   });

@@ -72,7 +72,7 @@ export class TenantNames {
     return real === this.#prefix || this.isOwn(real);
   }
 
-  /** Whether a text names the tenant's prefix. */
+  /** Whether a text contains the tenant's prefix. */
   isNamedIn(text: string): boolean {
     return text.includes(this.#prefix);
   }

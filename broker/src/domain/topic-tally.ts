@@ -24,7 +24,10 @@ interface TallyNode {
 
 const createNode = (): TallyNode => ({ own: new Sum(), total: new Sum(), children: new Map() });
 
-/** Counts events by topic, and sums the counts for a filter. A `#` costs one step; a `+` visits every child of its node. Matches like `matchesFilter`. */
+/**
+ * Counts events by topic, and sums the counts for a filter. A `+`, and a `#` on the first level, visit every child of their node; any other `#` costs one
+ * step. Matches like `matchesFilter`.
+ */
 export class TopicTally {
   readonly #root = createNode();
 

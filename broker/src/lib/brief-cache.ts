@@ -12,7 +12,7 @@ interface Entry<Value> {
   readonly answer: Promise<Value>;
 }
 
-/** Keeps answers for a short time: however many callers ask, the source is asked once in that time. A failure is kept as well. */
+/** Keeps answers, and failures, for a short time. While the cache keeps the answer for a key, it does not ask the source for that key again. */
 export class BriefCache<Value> {
   readonly #options: BriefCacheOptions;
   readonly #entries = new Map<string, Entry<Value>>();

@@ -3,7 +3,7 @@ export const outputFormats = ["table", "json", "ndjson"] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /**
- * Formats a result as JSON. Formats a result as JSON. Each element of a list is on a line of its own; in `json`, brackets surround them. The text ends with a
+ * Formats a result as JSON. Each element of a list is on a line of its own; in `json`, brackets surround them. The text ends with a
  * line break, but is empty for an empty list in `ndjson`.
  */
 export function toJsonText(format: Exclude<OutputFormat, "table">, result: object): string {

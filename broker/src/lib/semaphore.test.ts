@@ -29,7 +29,7 @@ describe("Semaphore", () => {
     await turn();
   }
 
-  it("runs `limit` tasks at once, and the others in order", async () => {
+  it("runs two tasks at once, and starts the others in order", async () => {
     const all = ["a", "b", "c", "d", "e"].map((name) => enter(name));
     expect(begun).toEqual(["a", "b"]);
     await end("b");

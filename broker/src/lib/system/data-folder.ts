@@ -35,7 +35,8 @@ const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
 /**
  * Creates the folder if it is missing and locks it for this process. SQLite holds a lock of the operating system, which ends with the process, even
  * if that is killed. Logs a warning if another user owns the folder or can open it.
- * @throws DataFolderError if the folder cannot be created, read or written, one of its databases is a link, or another process uses it.
+ * @throws DataFolderError if the folder cannot be created, read, written or locked, one of its files cannot be used, one of its databases is a link,
+ * or another process uses it.
  */
 export function openDataFolder(folder: string, logger: Logger = silentLogger): DataFolder {
   const root = resolve(folder);

@@ -43,12 +43,12 @@ export class DiskWatch {
     this.#cancel?.();
   }
 
-  /** Free bytes at the last reading; undefined if the system did not tell. */
+  /** Free bytes at the last reading; undefined if the system did not tell, and before the first reading. */
   get freeBytes(): number | undefined {
     return this.#freeBytes;
   }
 
-  /** The warning that health shows; undefined while there is enough space. */
+  /** The warning that health shows; undefined while there is enough space, or nobody knows how much. */
   get warning(): string | undefined {
     if (!this.#isShort || this.#freeBytes === undefined) return undefined;
     return `the disk of ${this.#options.folder} has ${Math.floor(this.#freeBytes / mebibyte)} MiB left: ${remedy}`;

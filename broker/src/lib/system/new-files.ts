@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** Files that a broker creates, except its lock. Other files in the folder come from an operator who restores a backup. */
+/** Files that only a broker creates, except its lock. `stele key` also creates keys.sqlite. An operator who restores a backup creates the other files. */
 const madeByBroker = /^(?:chain|store)\.sqlite|^(?:signer|secrets)\.key/;
 
 /** Removes the files that a broker has created in its data folder since the constructor ran. */

@@ -47,7 +47,7 @@ export class StandardOutput {
     return isTaken;
   }
 
-  /** Why lines are late or lost; undefined while all are written. */
+  /** Why lines are late or lost; undefined while all are written, and for a pipe that was full for less than {@link stalledMsMax} and lost none. */
   findTrouble(): string | undefined {
     if (this.#failure === undefined) return undefined;
     const { reason, since } = this.#failure;

@@ -20,7 +20,7 @@ export function isHeader(header: Buffer): boolean {
 }
 
 /**
- * Computes the header of a log that has lost it from the log's first frame. The frame's checksum continues the header's, and each step of the sum
+ * Computes the lost header of a log from the log's first frame. The frame's checksum continues the header's, and each step of the sum
  * can be undone, which gives the 64 bits of the header's checksum. Half of them determine the only field that is not known from elsewhere, the number
  * of the checkpoint; the other half verify the frame. Returns undefined if no header fits the frame.
  */
