@@ -2,7 +2,7 @@ import type { NodeId } from "../domain/node.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Hint } from "../ports/coordinator.ts";
 
-/** Maximum number of moved subscriptions that get a hint each; for more, one hint covers all. */
+/** Maximum number of moved subscriptions that get a hint each; for more, or if one has no owner, one hint covers all. */
 const namedMax = 100;
 
 /** A subscription whose owner changed. If it has no owner, it waits for assignment. */

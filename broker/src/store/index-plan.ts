@@ -74,7 +74,7 @@ export interface RollBackPlan extends Pick<BlockUndo, "topicsTotal" | "images"> 
 /** The changes to write: each changed topic once, in its final state. */
 export interface IndexPlan {
   readonly head: PlannedHead;
-  /** One for each block in the rollback window; see {@link reorganisationBlocksMax}. */
+  /** One for each block in the rollback window, or none if the blocks are final; see {@link reorganisationBlocksMax}. */
   readonly undo: readonly BlockUndo[];
   readonly opened: readonly TopicRecord[];
   readonly changed: readonly TopicRecord[];
@@ -114,8 +114,8 @@ export function topicsRetainedIn(blocks: readonly IndexedBlock[]): ReadonlySet<T
 
 /**
  * Computes the changes that blocks make, so that all adapters follow one rule.
- * @throws UnfitBlockError for a topic that was never opened or is opened twice, and for a gap in a topic's sequences.
- * @throws Error for impossible input: blocks that do not follow the head, positions that do not ascend.
+ * @throws UnfitBlockError for a topic that was never opened or is opened twice, and for sequences that do not continue those of their topic.
+ * @throws Error for impossible input: a head that is not `after`, blocks that do not follow the head, batches of another block, positions that do not ascend.
  */
 export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): IndexPlan {
   const plan = new PlanUnderWay(state);

@@ -1,4 +1,4 @@
-/** Maximum number of rows that one statement inserts: a database accepts at least 32,766 values, and a row has fewer than 30. */
+/** Maximum number of rows that one statement inserts or names: a database accepts at least 32,766 values, and a row has fewer than 30. */
 export const rowsInsertedMax = 512;
 
 /** Splits rows into pages, one statement each. Page lengths are powers of two, so that few different statements fill a database's cache. */

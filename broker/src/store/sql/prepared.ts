@@ -14,7 +14,7 @@ const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(na
 export interface Prepared<Values, Row> {
   readonly sql: string;
   bind(values: Values): CompiledQuery<Row>;
-  /** Names of the values to bind, in the order of the query. */
+  /** The values to bind, in the order of the query. */
   parametersOf(values: Values): readonly unknown[];
 }
 

@@ -33,7 +33,7 @@ type Unchecked<Row> = Omit<Row, "checksum">;
 
 /**
  * The columns that each table's `checksum` covers. It does not cover keys that the database assigns, a subscription's owner and claim, which nodes
- * rewrite, and its progress, which has its own check (see progressCheck). `events_checksum` covers a batch's events.
+ * rewrite, or a subscription's epoch and progress, which have their own check (see progressCheck). `events_checksum` covers a batch's events.
  */
 const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
   groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],
@@ -168,7 +168,7 @@ export function isIntactSubscription(row: SubscriptionTable): boolean {
   return progressCheck(row) === row.progress_check && checksumOfRow("subscriptions", row) === row.checksum;
 }
 
-/** Returns the row if it is intact. @throws StoreError `corrupt`, which is logged. */
+/** Returns the row if it is intact. @throws StoreError `corrupt`, which `damaged` reports. */
 export function checkRow<Table extends Exclude<IndexTable, "batches">, Row extends CheckedTables[Table]>(
   { damaged }: Pick<SqlDatabase, "damaged">,
   table: Table,

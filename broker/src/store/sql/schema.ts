@@ -11,7 +11,7 @@ export interface GroupTable {
   readonly group_id: string;
   readonly block_number: number;
   readonly block_hash: string;
-  /** Number of rollbacks of the index. */
+  /** Number of times that the index was rolled back or emptied. */
   readonly generation: number;
   /** Number of stored batches, equal to the `ordinal` of the newest. */
   readonly batch_count: number;
@@ -68,7 +68,7 @@ export interface BatchTable {
   readonly publisher: string;
   /** Checksum of `events`. */
   readonly events_checksum: number;
-  /** Checksum of all other columns and the topic's name, so that a check need not read the events. `dropEvents` makes it negative. */
+  /** Checksum of the topic's name and all columns except `topic_id` and `events`: a check need not read the events. `dropEvents` makes it negative. */
   readonly checksum: number;
   /** The last column, so that reading the others does not load it. `dropEvents` empties it and keeps `byte_count`. */
   readonly events: Uint8Array;
@@ -98,7 +98,7 @@ export interface RetainedTable {
   readonly checksum: number;
 }
 
-/** One row for each batch that a reorg removed; the key counts up. */
+/** One row for each of the newest batches that reorgs removed; the key counts up. */
 export interface VanishedTable {
   readonly vanished_id: Generated<number>;
   readonly group_id: string;
@@ -153,7 +153,7 @@ export interface SubscriptionTable {
   readonly principal: string | null;
   /** The domain's DeliveryOptions as JSON; null if there are none. */
   readonly delivery_options: string | null;
-  /** Check of the columns that are written with the cursor; see progressCheck. */
+  /** Check of the epoch and of the columns that are written with the cursor; see progressCheck. */
   readonly progress_check: number;
   readonly checksum: number;
 }
@@ -331,7 +331,8 @@ export interface RowWriter {
 export interface HeldFile {
   /**
    * Copies all commits into the file and keeps it unchanged until {@link release}, so that it can be copied: later commits stay in its log.
-   * Nothing is committed while `meanwhile` runs. If `meanwhile` returns false or throws, the file may change again.
+   * Nothing is committed while `meanwhile` runs. If `meanwhile` returns false or throws, the file may change again. Returns whether the file is held; if
+   * it cannot copy all commits, it does not call `meanwhile`.
    */
   hold(meanwhile: () => Promise<boolean>): Promise<boolean>;
   release(): Promise<void>;
@@ -353,7 +354,7 @@ export interface SqlDatabase {
   readonly locking: <Table extends keyof Schema, Row>(
     query: SelectQueryBuilder<Schema, Table, Row>,
   ) => SelectQueryBuilder<Schema, Table, Row>;
-  /** Prevents others from taking the lease until the transaction ends. Returns false if a newer lease exists. */
+  /** Prevents others from taking the lease until the transaction ends. Returns false if the lease was released or a newer one exists. */
   readonly holdLease: (transaction: Transaction<Schema>, lease: GroupLease) => Promise<boolean>;
   /** Sends a hint to all listening processes once the transaction is committed. */
   readonly notify: (transaction: Transaction<Schema>, hint: Hint) => Promise<void>;
@@ -372,15 +373,18 @@ export interface SqlDatabase {
     rows: readonly ProgressRow[],
     letters: readonly DeadLetterTable[],
   ) => Promise<readonly string[]>;
-  /** Compares each small table with its database indexes, and returns damage of the store's index. @throws StoreError `corrupt` for other tables. */
+  /**
+   * In SQLite, compares every table except `batches` with its database indexes, and returns damage of the store's index.
+   * @throws StoreError `corrupt` for other tables.
+   */
   readonly checkTables: (transaction: Transaction<Schema>) => Promise<IndexFinding | undefined>;
-  /** Checks the whole file after the index was emptied, since other tables may be damaged too. @throws StoreError `corrupt`. */
+  /** In SQLite, checks the whole file after the index was emptied, since other tables may be damaged too. @throws StoreError `corrupt`. */
   readonly checkEmptied: (transaction: Transaction<Schema>) => Promise<void>;
   /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
   /** The database's file; undefined for a database server. */
   readonly file?: HeldFile;
-  /** Creates and reports the error for damage of the index; `found` says what is wrong with which rows. */
+  /** Creates and reports the error for damaged rows; `found` says what is wrong with which rows. */
   readonly damaged: (found: string) => StoreError;
   close(): Promise<void>;
 }

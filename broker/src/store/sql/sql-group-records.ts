@@ -3,7 +3,7 @@ import type { Address, Hash } from "../../domain/topic.ts";
 import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
 import type { GroupChainTable, SqlDatabase } from "./schema.ts";
 
-/** Which chain each group is on. */
+/** Which chain each group is on, and the writer set of its own signers. */
 export class SqlGroupRecords implements GroupRecords {
   readonly #database: SqlDatabase;
 

@@ -115,8 +115,8 @@ export class SqlPublishKeys implements PublishKeys {
   }
 
   /**
-   * Separates the keys whose session still has the epoch of their fence from the others, and locks these sessions until the transaction ends. Like
-   * every change of several sessions, it waits for a rollback of their groups, and locks in the order of identifiers.
+   * Separates the keys that a fence excludes, since its session has another epoch or is gone, from the others. Locks the sessions of the fences until the
+   * transaction ends. Like every change of several sessions, it waits for a rollback of their groups, and locks in the order of identifiers.
    */
   async #fence<Key extends PublishKey & Fenced>(
     transaction: Transaction<Schema>,

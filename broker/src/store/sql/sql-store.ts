@@ -71,11 +71,11 @@ export interface SqlStoreOptions {
   /** The database's file; its folder exists. */
   readonly file: string;
   readonly logger?: Logger;
-  /** Called for each failure that lasts until the operator repairs the disk or the file: full, damaged, not writable. */
+  /** Called for each failure that lasts until the operator repairs the disk or the file: full, damaged, not readable or not writable. */
   readonly onFault?: (error: StoreError) => void;
   /** Whether closing must leave the file and its log unchanged, and the file locked until the process ends. */
   readonly keepsLog?: () => boolean;
-  /** Called before a start empties a damaged index. If it throws, the start fails and the file stays unchanged. */
+  /** Called before a start empties a damaged index. If it throws, the start fails and the index stays unchanged. */
   readonly beforeEmptying?: (finding: IndexFinding) => Promise<void>;
 }
 

@@ -56,7 +56,7 @@ function createEndQueries(database: Kysely<Schema>) {
   };
 }
 
-/** Queries for the batch before or after a place, one for each database index. */
+/** Queries for the batch before or after a place, in the group or in the topic. */
 function createNeighbourQueries(database: Kysely<Schema>) {
   const inGroup = ({ groupId }: { readonly groupId: string }) =>
     database

@@ -5,12 +5,14 @@ import { checksumOfRow, withChecksum } from "../row-checksums.ts";
 import { indexLock } from "./sql-index.ts";
 import type { GroupTable, Schema, SqlDatabase } from "../schema.ts";
 
-/** Maximum number of rows that one statement reads. */
+/** Maximum number of topics, or of retained events, that one statement reads. */
 const rowsReadMax = 1_000;
 
 /**
  * Verifies the rows on which the rest of the index depends, and that its tables fit each other. If they are damaged, it empties the index, which the
- * follower then rebuilds from the chain; subscriptions keep their cursors. Returns why it emptied the index. If `beforeEmptying` throws, nothing changes.
+ * follower then rebuilds from the chain; subscriptions keep their cursors. Returns why it emptied the index; undefined if it did not. If `beforeEmptying`
+ * throws, nothing changes.
+ * @throws StoreError `corrupt` if SQLite finds damage that emptying the index does not remove.
  */
 export async function emptyDamagedIndex(
   { migrating, lock, checkTables, checkEmptied }: SqlDatabase,

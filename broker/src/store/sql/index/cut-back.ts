@@ -15,12 +15,12 @@ export interface Cut {
   readonly lease: GroupLease | undefined;
 }
 
-/** Rows processed between two statements: the server ends a transaction that is idle for too long. */
+/** Maximum number of rows processed between two statements: the server ends a transaction that is idle for too long. */
 const rowsAtOnce = 1_000;
 
 type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
 
-/** Moves cursors beyond the end back to it, and gives the subscriptions of nodes other than the lease holder a new epoch. */
+/** Moves cursors beyond the end back to it. If there is a lease, gives every subscription that the lease holder does not own a new epoch. */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
   const { lease, groupId } = cut;
@@ -41,8 +41,8 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 }
 
 /**
- * Sorts by id, so that all transactions lock rows in the same order. If nodes share the database, it locks all of the group's rows before it reads any:
- * another node could take over an unlocked subscription and move it beyond the end while this transaction waits for other locks.
+ * Sorts by id, so that all transactions lock rows in the same order. If nodes share the database, the query locks all intact rows of the group, not only
+ * those beyond the end: another node could take over an unlocked subscription and move it beyond the end while this transaction waits for other locks.
  */
 function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
   const rows = transaction

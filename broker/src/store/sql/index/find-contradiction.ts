@@ -14,8 +14,8 @@ interface IndexCheck {
 const beyondHead = sql`(groups.block_number + 1) * ${sql.lit(eventsPerBlockMax)}`;
 
 /**
- * Each check compares tables that one transaction writes together. They disagree if the disk lost a write of one of them; the checksums of its rows
- * still match then. The checks read a few entries of database indexes for each group and topic, not for each batch.
+ * Each check compares rows that one transaction writes together. They disagree if the disk lost the write of some of them; the checksums of the rows
+ * still match then. For each group and topic, the checks read a few entries of database indexes; they do not read every batch.
  */
 export const indexChecks: readonly IndexCheck[] = [
   {

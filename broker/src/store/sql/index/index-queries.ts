@@ -34,7 +34,7 @@ export const placeColumns = [
   "transaction_hash",
   "log_index",
 ] as const;
-/** Columns of a batch's row without its events, with the table's name, since other tables have columns of the same names. */
+/** All columns of a batch's row except `events`, with the table's name, since other tables have columns of the same names. */
 export const batchPlaceColumns = [
   "batches.group_id",
   "batches.ordinal",
@@ -52,7 +52,7 @@ export const batchPlaceColumns = [
 ] as const;
 const batchColumns = [...batchPlaceColumns, "batches.events"] as const;
 
-/** Every query on groups, topics and batches. */
+/** Prepared queries on groups, topics and batches. */
 export function createIndexQueries(database: Kysely<Schema>) {
   return {
     ...createGroupQueries(database),

@@ -1,4 +1,4 @@
-/** The tables of the index. The chain has all their content, so the broker can empty and rebuild them. */
+/** The tables of the index. The broker can empty them and rebuild their content from the chain, except the vanished events of earlier reorgs. */
 export const indexTables = [
   "batches",
   "topics",

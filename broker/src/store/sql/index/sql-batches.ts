@@ -152,7 +152,10 @@ export class SqlBatches {
     return isWhole ? undefined : { after, before: endOfBlock(blockOf(range.upTo)) };
   }
 
-  /** Repeats a read that lacks batches, the last time with rebuilt indexes: they may be damaged while the rows are intact. */
+  /**
+   * Repeats a read that lacks batches, the last time with rebuilt indexes: they may be damaged while the rows are intact.
+   * @throws IndexDamagedError if the last read also lacks batches.
+   */
   async #look<Value>(groupId: GroupId, look: () => Promise<Look<Value>>): Promise<Value> {
     for (let looks = 1; ; looks += 1) {
       const { value, missing } = await look();

@@ -116,7 +116,7 @@ export class SqlIndex {
   async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     await this.#applying.acquire();
     try {
-      // Clear it before the transaction: after the commit, cached topics may no longer exist.
+      // Clear the cache before the transaction: after the commit, cached topics may no longer exist.
       this.#cache.clear();
       return await this.#change(this.#shared.migrating, { groupId, lease }, async (transaction) =>
         this.#rollBack.rollBack(transaction, groupId, { to, lease }),
@@ -154,7 +154,6 @@ export class SqlIndex {
     return this.#topicsOf(await this.#read(this.#queries.findTopicsByDigest.bind({ groupId, digest })));
   }
 
-  /** Rollbacks delete the newest topics, so the newest ordinal is the number of topics. */
   async listTopics(groupId: GroupId, { ranges, ...page }: TopicQuery): Promise<TopicPage> {
     if (ranges !== undefined) return this.#listTopicsIn(groupId, { ...page, ranges });
     const rows = await this.#read(this.#queries.listTopics.bind({ groupId, ...page }));
@@ -240,7 +239,7 @@ export class SqlIndex {
       : measureTopic(this.#shared, topic, range);
   }
 
-  /** Runs one change of a group's index at a time, only for the follower, and sends a hint to readers. */
+  /** Runs one change of a group's index at a time, and sends a hint to readers. @throws LeaseLostError if `lease` is given but is not held. */
   async #change<Result>(
     database: Kysely<Schema>,
     { groupId, lease }: { readonly groupId: GroupId; readonly lease: GroupLease | undefined },
@@ -274,7 +273,7 @@ export class SqlIndex {
     return { plan, topicIds, batchesTotal: batchesTotal + plan.batches.length, generation };
   }
 
-  /** Returns the topics after the change. */
+  /** Returns the new and changed topics as they are after the change. */
   async #write(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -347,12 +346,13 @@ export class SqlIndex {
     return this.#toPage(rows, { offset, limit }, Number(counted.total));
   }
 
-  /** A page that is not full ends the list: topics that were opened between its query and the count do not count. */
+  /** A page that is not full ends the list: the total leaves out topics that were opened between the page's query and the count. */
   #toPage(rows: readonly TopicRow[], { offset, limit }: Omit<TopicQuery, "ranges">, counted: number): TopicPage {
     const total = rows.length < limit ? Math.min(counted, offset + rows.length) : counted;
     return { total, topics: this.#topicsOf(rows) };
   }
 
+  /** Rollbacks delete the newest topics, so the newest ordinal is the number of topics. */
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
     const { rows } = await database.executeQuery(this.#queries.findNewestTopic.bind({ groupId }));
     return rows[0]?.ordinal ?? 0;
@@ -371,7 +371,7 @@ export class SqlIndex {
   }
 }
 
-/** The hash is unchanged since applyBlocks stored it. */
+/** The hash is unchanged since it was stored. */
 function toHead(row: GroupTable): IndexHead {
   return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
 }

@@ -7,7 +7,7 @@ import { type KeyedTopic, toBatchRow } from "../rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "../schema.ts";
 import { checkPlace, countOf, toBatch, writtenChecksum } from "./sql-batches.ts";
 
-/** Rewrites batches with damaged rows. Every method runs in the given transaction. */
+/** Rewrites batches whose rows are damaged or missing. Every method runs in the given transaction. */
 export class SqlMending {
   readonly #database: SqlDatabase;
   readonly #queries;
@@ -17,7 +17,10 @@ export class SqlMending {
     this.#queries = createBatchQueries(database.relaxed);
   }
 
-  /** See `Store.mendBatches`. Batches ascend, so the batches before each one are already repaired. */
+  /**
+   * See `Store.mendBatches`. Batches ascend, so the given batches before each one are already repaired.
+   * @throws IndexDamagedError if another batch, just before one that this repairs, is damaged.
+   */
   async mend(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -61,7 +64,7 @@ export class SqlMending {
 
   /**
    * A change of a row removes the row's old keys from each index. If the keys are damaged, that would remove another batch's entry. So the
-   * indexes are rebuilt first; then one key or the other finds the row.
+   * indexes are rebuilt first if a key is damaged or does not find the row. Then one key or the other finds the row, unless it is missing.
    */
   async #write(transaction: Transaction<Schema>, row: BatchTable): Promise<void> {
     const found = await this.#find(transaction, row);

@@ -24,7 +24,7 @@ import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 /** The content of a block's column `undo`, which is JSON. */
 type StoredUndo = Omit<BlockUndo, "number" | "hash" | "topicsTotal"> & { readonly topicsTotal?: number | undefined };
 
-/** Stores undo records of blocks, and rolls blocks back. Every method runs in the given transaction. */
+/** Stores undo records of blocks, and rolls blocks back. Every change runs in the given transaction. */
 export class SqlRollBack {
   readonly #database: SqlDatabase;
   readonly #insertBlock;

@@ -15,7 +15,7 @@ const keyed = (name: TopicName, eventCount = 0): KeyedTopic => ({
   eventCount,
 });
 
-it("keeps the last written topics of each group", () => {
+it("keeps the topics that were written last, and finds them by name and address only in their group", () => {
   const cache = new TopicCache(2);
   cache.set(group, keyed(a));
   cache.set(group, keyed(b));

@@ -4,13 +4,13 @@ import type { TopicName } from "../../../domain/topic-name.ts";
 import type { KeyedTopic } from "../rows.ts";
 
 interface CachedGroup {
-  /** Topics in the order in which they were written. */
+  /** Topics in the order of their last writes. */
   readonly byName: Map<TopicName, KeyedTopic>;
   readonly byAddress: Map<Address, KeyedTopic>;
 }
 
 /**
- * The last written topics, at most `topicsMax`. Only a committed change of the index adds a topic, never a read, so that no stale topic
+ * Recently written topics, at most `topicsMax`. Only a committed change of the index adds a topic, never a read, so that no stale topic
  * gets in. The cache needs this process to be the only writer of the index: with a shared database it is off (`topicsMax` 0).
  */
 export class TopicCache {
@@ -30,7 +30,7 @@ export class TopicCache {
     return this.#groups.get(groupId)?.byAddress.get(address);
   }
 
-  /** Adds or replaces a topic. Above the limit, evicts the topic of this group that was written longest ago. */
+  /** Adds or replaces a topic. Above the limit, evicts the topic of this group that was written longest ago: the new one, if the group has no other. */
   set(groupId: GroupId, record: KeyedTopic): void {
     if (this.#topicsMax === 0) return;
     const group = this.#groupOf(groupId);

@@ -22,7 +22,7 @@ const sslModes: ReadonlySet<string> = new Set(["disable", "prefer", "require", "
 
 /**
  * Parses the usual address of a PostgreSQL database. `sslmode` has the same meaning as in PostgreSQL's own programs.
- * @throws StoreError without any part of the text, since it may contain a password.
+ * @throws StoreError without the user and the password. If the address is malformed, the error has no part of the text, since any may be the password.
  */
 export function parsePostgresAddress(text: string): PostgresAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -18,8 +18,9 @@ const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, Er
 ]);
 
 /**
- * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction. A failed
- * call throws a BrokerError with a StoreError as its cause; the call named `except` throws the StoreError itself.
+ * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction. For a fault in
+ * `answerByFault`, a call throws a BrokerError with the StoreError as its cause; it throws other errors unchanged. The call named `except` is not
+ * repeated and throws every error unchanged.
  */
 export function answering<Target extends object>(
   target: Target,

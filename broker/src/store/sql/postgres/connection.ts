@@ -10,7 +10,7 @@ export interface ConnectionOptions {
   readonly answerMsMax: number;
   /** Called after each answer of the server. */
   readonly onHeard: () => void;
-  /** Called when a connection breaks. */
+  /** Called when the connection breaks during a call. */
   readonly onLost: (error: StoreError) => void;
   /** Called when the server says that its data is damaged. */
   readonly onDamage: (error: StoreError) => void;

@@ -19,7 +19,7 @@ import { holdLease, lockByName, notify } from "./sharing.ts";
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
   readonly logger: Logger;
-  /** Maximum number of connections of this process. */
+  /** Maximum number of connections of this backend. */
   readonly connectionsMax: number;
   /** Overrides of the usual limits of sessions. */
   readonly session?: Partial<SessionLimits>;
@@ -39,7 +39,7 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
   const limits = { ...usualLimits, ...session };
-  // Only this pool reports clear text, for the whole process: other connections use the same server and options.
+  // The connections of the coordinator do not report clear text: they use the same server and options as this pool.
   const clearText = new ClearTextReport(options.logger, options.address.description);
   const onSession = (stream: Duplex): void => clearText.saw(stream);
   const pool = new ConnectionPool({ name: "store", ...options, session: limits, onSession });

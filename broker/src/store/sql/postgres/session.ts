@@ -23,7 +23,7 @@ export interface SessionOptions {
   readonly session: SessionLimits;
 }
 
-/** Configures a new session. Turns `synchronous_commit` on if the database has it off; stronger settings stay. */
+/** Configures a new session. Turns `synchronous_commit` on if the database has it off; other settings stay. */
 const setUp = `select
   current_setting('server_version_num')::int as version,
   current_setting('server_encoding') as encoding,

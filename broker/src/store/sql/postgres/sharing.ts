@@ -16,7 +16,7 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
-/** Locks the lease's row, so that a node that takes the lease waits for this transaction. Returns false if the lease is not the newest. */
+/** Locks the lease's row, so that a node that takes the lease waits for this transaction. Returns false if the lease was released or is not the newest. */
 export async function holdLease(transaction: Transaction<Schema>, lease: GroupLease): Promise<boolean> {
   const row = await transaction
     .selectFrom("group_leases")

@@ -6,7 +6,7 @@ const oid = { bytea: 17, int8: 20 } as const;
 const parseBytes: (text: string) => Buffer = types.getTypeParser(oid.bytea, "text");
 
 /**
- * Converts values of the database, only on the store's own connections. Integers of eight bytes become numbers, which hold every count and
+ * Converts values of the database, only on the connections of the broker's pools. Integers of eight bytes become numbers, which hold every count and
  * position up to 2^53 - 1. Bytes become plain arrays, as SQLite returns them.
  */
 export const valueTypes: { readonly getTypeParser: typeof types.getTypeParser } = {

@@ -8,7 +8,7 @@ const sessionsReadMax = 500;
 
 export interface DroppedRows {
   readonly sessions: readonly SessionId[];
-  /** Filters without a session. */
+  /** Identifiers of the filters that had no session. */
   readonly filters: readonly string[];
 }
 

@@ -7,7 +7,7 @@ import type { Schema } from "../schema.ts";
 import { detachedCheckSql, nextEpochCheckSql, positionsCheckSql, startCheck, startCheckSql } from "./session-rows.ts";
 import { keepShared } from "./sql-shares.ts";
 
-/** The session time of a group. If its row is damaged or missing, the newest `detached_at`, so that no session ends early. */
+/** The session time of a group. If its row is damaged or missing, the newest `detached_at`, or 0, so that no session ends early. */
 export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
   return sql<number>`coalesce(
     (select ms from session_times as times where times.group_id = ${groupId} and times.ms_check = 3 * times.ms),
@@ -77,7 +77,7 @@ export function countDetached(database: Kysely<Schema>, groupId: GroupId) {
     .where("detached_at", "is not", null);
 }
 
-/** Moves positions beyond `end` back to it. If `keeper` is given, gives the sessions of other nodes a new epoch and returns them. */
+/** Moves positions beyond `end` back to it. If `keeper` is given, gives every session that this node does not own a new epoch, and returns those sessions. */
 export async function cutBackSessions(
   transaction: Transaction<Schema>,
   { groupId, end, keeper }: { readonly groupId: GroupId; readonly end: Position; readonly keeper: NodeId | undefined },

@@ -18,7 +18,7 @@ export interface NamedShare {
 
 /**
  * Begins a share for its stored members: a new share with its first member, or a share whose row is missing or damaged. The latter continues after the
- * newest event that is recorded as given: members lose no event, but may receive acknowledged events again. Undefined if the share has no member.
+ * newest event that is recorded as given: members lose no event, but may receive acknowledged events again. Undefined if it finds no intact member.
  * The caller holds the share's lock and the lock against rollbacks. `damaged` is the row under the share's name, if there is one.
  */
 export async function beginShare(

@@ -16,7 +16,7 @@ const flipped = (column: string, bit: number) =>
 const shared = parseTopicFilter("$share/s/a");
 const changed = (column: string) => sql.raw(`${column} = ${column} || 'x'`);
 
-/** Tests that a store returns no session, filter or publish key whose row was changed. */
+/** Tests that a store detects changed rows of sessions, filters, shares, publish keys and batches. */
 export function testSqlSessionDamage(name: string, create: () => Promise<SqlBackend>): void {
   describe(`${name} with damaged sessions, shares, publish keys and batches`, () => {
     let store: SqlStore;

@@ -48,7 +48,7 @@ import { keepShared, settle, SqlShares } from "./sql-shares.ts";
 import { findExceededSession } from "../access/stored-quotas.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
-/** The sessions' part of the store. */
+/** The store's part for sessions and their shares. */
 export class SqlSessions implements SessionStore, ShareStore {
   readonly #database: SqlDatabase;
   readonly #shares: SqlShares;
@@ -348,7 +348,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     return { status: "begun", former, current };
   }
 
-  /** Undefined if the row of the session or of a filter is damaged. */
+  /** Undefined if the row of the session or of a filter is damaged, or a filter is missing. */
   async #read(
     database: Pick<Transaction<Schema>, "selectFrom">,
     row: SessionTable,
@@ -369,7 +369,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     return (await finding.executeTakeFirst())?.generation ?? 0;
   }
 
-  /** Locks a session's row, and its group against rollbacks, until the transaction ends. Undefined if the session has another epoch. */
+  /** Locks a session's row, and its group against rollbacks, until the transaction ends. Undefined if the session is gone or has another epoch. */
   async #lockRow(transaction: Transaction<Schema>, { id, epoch }: SessionKey): Promise<SessionTable | undefined> {
     const groups = transaction.selectFrom("sessions").select("group_id").where("session_id", "=", id);
     const groupId = (await groups.executeTakeFirst())?.group_id;

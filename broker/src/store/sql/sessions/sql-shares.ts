@@ -171,7 +171,7 @@ export class SqlShares implements ShareStore {
     return this.#database.lock(transaction, `share ${JSON.stringify([groupId, filter])}`);
   }
 
-  /** Returns the share; begins it if its row is missing or damaged. Undefined if no session is a member. */
+  /** Returns the share; begins it if its row is missing or damaged. Undefined if it has no intact member. */
   async #begin(transaction: Transaction<Schema>, { groupId, filter }: NamedShare): Promise<StoredShare | undefined> {
     await this.#lock(transaction, groupId, filter);
     const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
@@ -259,7 +259,7 @@ export function findPlaces({ relaxed, column }: SqlDatabase, groupId: GroupId, f
     .where("filter", "in", column(filters));
 }
 
-/** Ignores a damaged event; `listReturned` reports it. */
+/** Omits a damaged share. Ignores a damaged event, which `listReturned` reports once the event is returned. */
 function toPlace(row: PlaceRow): readonly (readonly [TopicFilter, Position])[] {
   const share = fromShareRow(row);
   if (share === undefined) return [];

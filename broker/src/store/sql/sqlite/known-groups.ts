@@ -10,11 +10,11 @@ export interface KnownGroups {
   readonly signed: ReadonlySet<string>;
 }
 
-/** Files that SQLite keeps beside a database. Reading creates them if a killed process left a log. */
+/** Files that SQLite keeps beside a database. A read may create them. */
 const sidecars = ["-wal", "-shm"];
 
 /**
- * Reads the groups of a store's file and leaves the folder unchanged. The file may be of another version. Call it only while no other
+ * Reads the groups of a store's file and leaves the folder unchanged. A broker of another version may have written the file. Call it only while no other
  * process can use the folder.
  * @throws StoreError if the file is not a database, or cannot be read.
  */

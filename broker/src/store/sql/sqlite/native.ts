@@ -25,7 +25,7 @@ interface NativeModule {
 /** Lowest major version of Node whose own SQLite we use: the first that has `node:sqlite` without a flag in every release. */
 const nodeMajorMin = 24;
 
-/** Opens a database with Node's own SQLite, or with a package of the same interface if Node's is missing or too old. */
+/** Opens a database with Node's own SQLite, or with a package that has the same interface if Node's is missing or too old. */
 export async function openNative(file: string, { readOnly = false } = {}): Promise<NativeDatabase> {
   const module: unknown = isNodeFit()
     ? process.getBuiltinModule("node:sqlite")

@@ -31,7 +31,7 @@ export class ProgressWriter {
     });
   }
 
-  /** Inserts those dead letters whose position is after the stored cursor of their subscription. */
+  /** Inserts those dead letters whose subscription is stored with the row's epoch and a cursor before their position. */
   async #insertPassed(
     transaction: Transaction<Schema>,
     rows: readonly ProgressRow[],

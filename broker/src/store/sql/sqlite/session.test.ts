@@ -44,7 +44,7 @@ describe("the SQLite session", () => {
     expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
-  it("a failed transaction leaves no trace, and the next one works", async () => {
+  it("a failed transaction leaves no row, and the next statement works", async () => {
     await sql`create table t (a bigint primary key)`.execute(database.durable);
     const failing = database.durable.transaction().execute(async (transaction) => {
       await sql`insert into t values (1)`.execute(transaction);

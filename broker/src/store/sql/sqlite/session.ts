@@ -16,7 +16,7 @@ export const statementsCachedMax = 100;
 /** Size of the write-ahead log, in pages, at which SQLite copies it into the database: 4 MiB, so that one copy takes a few milliseconds. */
 export const logPagesMax = 1024;
 
-/** Maximum number of rows written before other work gets a turn of the event loop. */
+/** Maximum number of rows written before the session checks whether other work is due for a turn of the event loop. */
 const rowsPerPauseMax = 32;
 
 interface CachedStatement {
@@ -42,7 +42,7 @@ export function leaveOpen(database: NativeDatabase): void {
 
 const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt", "read-only"]);
 
-/** The only connection to the database, which callers use in turn. */
+/** A connection to a database, which callers use in turn. */
 export class SqliteSession implements DatabaseConnection {
   readonly #database: NativeDatabase; // Keeps it from garbage collection, which its statements do not.
   readonly #options: SqliteSessionOptions;

@@ -35,7 +35,7 @@ it.each(["roles = '[\"admin\"]'", "roles = 'no list'", "roles = x'00'", "created
   },
 );
 
-it("refuses to list keys after another file replaced their file", async () => {
+it("refuses to list keys after another file replaced their file, and after the file was removed", async () => {
   const [file, backup] = [temporaryFile(), temporaryFile()];
   const keys = createSqliteApiKeys(file);
   await keys.start();
@@ -101,7 +101,7 @@ it.each([
   ["an invalid filter, with its checksum", planted('[{"effect":"allow","actions":["read"],"filter":"a/#/b"}]')],
   ["no list, with its checksum", planted("{}")],
 ])(
-  "reads a role without rules after another program changed its row to %s, and other roles as before",
+  "reads no rules of a role after another program changed its row (%s), reads other roles as before, and putRole repairs it",
   async (_, damage) => {
     const file = temporaryFile();
     const keys = createSqliteApiKeys(file);
@@ -133,7 +133,7 @@ it.each(["name = x'01'", "name = 'no role'"])(
   },
 );
 
-it("reads roles without changing the file, and no roles from a file without their tables", async () => {
+it("reads roles without changing the file, reads none from a file without their tables, and refuses a missing file", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();

@@ -96,7 +96,7 @@ async function repeatWhileBusy<Result>(work: () => Promise<Result>): Promise<Res
   }
 }
 
-/** Rejects if another file has the name: the command line changes that file, and the broker would miss a revoked key. */
+/** Rejects if the name has another file now, or none: the command line changes that file, and the broker would miss a revoked key. */
 async function checkSame(file: string, opened: Pick<Stats, "dev" | "ino">): Promise<void> {
   const { dev, ino } = await stat(file);
   if (dev !== opened.dev || ino !== opened.ino) throw new Error(`${file} was replaced: restart the broker`);

@@ -75,7 +75,10 @@ function placesTable(places: readonly TopicPosition[]): RawBuilder<unknown> {
   )`;
 }
 
-/** Only the owner may read the file: it holds events and encrypted secrets. SQLite gives the write-ahead log the same permissions. */
+/**
+ * Creates the file, if it is missing, so that only its owner may read it: it holds events and encrypted secrets. SQLite gives the write-ahead log the
+ * same permissions. @throws StoreError `cannot-open`.
+ */
 function createPrivately(file: string, description: string): void {
   try {
     closeSync(openSync(file, "a", 0o600));

@@ -14,7 +14,11 @@ export async function dropDamagedLetters(database: SqlDatabase, logger: Logger):
   const dropped = [...(await dropDamaged(database)), ...(await dropOrphans(database))];
   for (const { subscription_id: subscriptionId, event_id: eventId } of dropped) {
     const remedy = "replay the subscription from that event";
-    logger.error("dead letter dropped: its row in the store is damaged", { subscriptionId, eventId, remedy });
+    logger.error("dead letter dropped: its row in the store is damaged, or its subscription is missing", {
+      subscriptionId,
+      eventId,
+      remedy,
+    });
   }
   return dropped;
 }

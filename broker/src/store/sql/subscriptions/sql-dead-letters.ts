@@ -9,7 +9,7 @@ import { fromLetterRow, isIntactLetter, toLetterRow } from "./dead-letter-rows.t
 import type { DeadLetterTable } from "./dead-letter-table.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
 
-/** Reads and removes dead letters. `SqlDatabase.saveProgress` inserts them. */
+/** Reads, replaces and removes dead letters. `SqlDatabase.saveProgress` inserts them. */
 export class SqlDeadLetters implements DeadLetters {
   readonly #database: SqlDatabase;
 
@@ -79,7 +79,7 @@ export class SqlDeadLetters implements DeadLetters {
   }
 }
 
-/** Deletes a subscription's letters after a cursor that moved back. */
+/** Deletes a subscription's letters after its new cursor. */
 export async function dropLettersAfter(
   transaction: Transaction<Schema>,
   id: SubscriptionId,

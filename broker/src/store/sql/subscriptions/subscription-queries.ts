@@ -20,7 +20,7 @@ type Key = Pick<SubscriptionTable, "id" | "epoch">;
 export const isHeld = sql<boolean>`state <> 'active'`;
 export const isFailing = sql<boolean>`failing_since > 0`;
 
-/** Every query on subscriptions. */
+/** Prepared queries on subscriptions. */
 export function createSubscriptionQueries(database: Kysely<Schema>) {
   return {
     find: prepare(({ id }: Identified) => database.selectFrom("subscriptions").selectAll().where("id", "=", id)),
@@ -122,7 +122,7 @@ export function searchSubscriptions(
   return query.orderBy(key).limit(limit);
 }
 
-/** Whether the receiver is at a host, at any port. */
+/** Whether the receiver is at a host, at any port or without one. */
 function isAtHost(host: string) {
   const start = `${host}:`;
   return sql<boolean>`(receiver = ${host} or substr(receiver, 1, ${start.length}) = ${start})`;

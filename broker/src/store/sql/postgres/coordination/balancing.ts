@@ -33,7 +33,7 @@ type Deliverers = Awaited<ReturnType<typeof listDeliverers>>;
  */
 const looksSkippedMax = 4;
 
-/** Assigns subscriptions to nodes; one node at a time does this. */
+/** Assigns subscriptions with a callback to nodes; one node at a time does this. */
 export class Balancing {
   readonly #queries: Kysely<Schema>;
   /** The members and their groups at the last check, as text; undefined unless that check found nothing to do. */
@@ -193,7 +193,7 @@ function assign(
   });
 }
 
-/** Skips subscriptions whose owner changed since, as their epoch shows. Returns the moves that it made. */
+/** Makes moves, except of subscriptions whose epoch has changed since the plan read them. Returns the moves that it made. */
 async function change(
   transaction: Transaction<Schema>,
   moves: readonly Move[],

@@ -61,7 +61,7 @@ export class Members {
 }
 
 /**
- * Removes expired members; returns whether there were any. Run it before a transaction that calls {@link findPresent}, not within it: that
+ * Removes expired members; returns whether it removed any. Run it before a transaction that calls {@link findPresent}, not within it: that
  * transaction then need not wait for renewals in progress. A node without a row never becomes a member again under the same identifier.
  */
 export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
@@ -103,8 +103,8 @@ async function remove(
 }
 
 /**
- * The given nodes that are members. Call it in a transaction that has locked the rows that name the nodes: then it also finds a node that has
- * just become an owner.
+ * The given nodes that have a row, which may have expired since {@link removeExpired}. Call it in a transaction that has locked the rows that name the
+ * nodes: then it also finds a node that has just become an owner.
  */
 export async function findPresent(
   transaction: Kysely<Schema>,
@@ -114,10 +114,10 @@ export async function findPresent(
   return new Map(rows.rows.map((row) => [row.node_id, toNode(row)]));
 }
 
-/** All members, and the groups that each delivers. */
+/** All nodes that have a row, and the groups that each delivers. */
 export async function listDeliverers(transaction: Kysely<Schema>): Promise<readonly Deliverer[]> {
   const rows = await transaction.selectFrom("nodes").select(["node_id", "groups"]).execute();
-  // Written only by `renew`.
+  // Written only by `join` and `renew`.
   return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
 }
 

@@ -39,7 +39,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   afterAll(async () => server.remove());
 
   it.each(["fast", "kill"] as const)(
-    "reconnects after a restart (%s) with members, leases and hints unchanged",
+    "reconnects after a restart (%s), with the same member and lease, and receives hints again",
     async (way) => {
       const coordinator = await joined();
       const lease = await coordinator.takeLease(group, a);
@@ -117,7 +117,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.takeLease(group, b)).toMatchObject({ nodeId: b });
   });
 
-  it("nodes that query a lease do not block its holder", async () => {
+  it("a node that asks for a held lease does not wait while the lease's row is locked", async () => {
     const coordinator = await joined();
     await coordinator.takeLease(group, a);
     await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);

@@ -28,7 +28,7 @@ export interface PostgresCoordinatorOptions {
   /** Address of the store's database; see createPostgresStore. */
   readonly url: string;
   readonly logger?: Logger;
-  /** Connections for all calls except membership renewal and hints, which have one each. */
+  /** Connections for all calls except hints and `join`, `renew` and `leave`: hints have one connection, and these three calls share one. */
   readonly connectionsMax?: number;
   /** See createPostgresStore. */
   readonly onFault?: ((error: StoreError) => void) | undefined;
