@@ -166,7 +166,7 @@ function describe({ files, madeAt }: Manifest): string {
   return `backup of ${madeAt}: ${files.map(({ name }) => name).join(", ")}, ${bytes} bytes`;
 }
 
-/** Files of a broker outside its data folder, which its backup lacks. */
+/** Files with keys of signers and subscriptions outside the data folder, which the backup lacks. */
 function listMissing(config: Config): readonly string[] {
   const keys = groupsOf(config).flatMap(({ signer }) => fileOf(signer) ?? []);
   return [...(config.secretKeyFile === "" ? [] : [config.secretKeyFile]), ...keys];
@@ -189,7 +189,7 @@ export interface BackupParts {
   readonly logger: Logger;
   readonly cleanup: CleanupStack;
   readonly chain: EmbeddedChain | undefined;
-  /** Returns undefined if the store is not a file in the folder. */
+  /** Returns the open store's file; undefined if the store is not a file in the folder. */
   readonly storeFile: () => HeldFile | undefined;
 }
 

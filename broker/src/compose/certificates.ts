@@ -14,7 +14,7 @@ export function certificateFilesOf(config: Config, served: TlsServed): Certifica
   };
 }
 
-/** @throws Error that says why a certificate that the settings name cannot be used. */
+/** Reads each certificate that the settings name. @throws Error that says why one cannot be used. */
 export function checkCertificates(config: Config): void {
   for (const served of tlsServed) {
     if (isSecured(config, served)) readCertificate(certificateFilesOf(config, served), names[served]);

@@ -52,15 +52,18 @@ test("warns of an sslkey file that others can read", () => {
   expect(warnings).toEqual(["secret file is open to other users"]);
 });
 
-test.each(["sslkey", "sslcert", "sslrootcert"])("refuses %s that names a missing file before it connects", (name) => {
-  const file = join(folder, "none");
-  const databaseUrl = `postgres://stele:hunter2@db/stele?sslmode=verify-full&${name}=${file}`;
-  expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
-    expect.stringContaining(`STELE_DATABASE_URL: ${file} does not exist`),
-  ]);
-});
+test.each(["sslkey", "sslcert", "sslrootcert"])(
+  "before it connects, refuses an address whose %s names a missing file",
+  (name) => {
+    const file = join(folder, "none");
+    const databaseUrl = `postgres://stele:hunter2@db/stele?sslmode=verify-full&${name}=${file}`;
+    expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
+      expect.stringContaining(`STELE_DATABASE_URL: ${file} does not exist`),
+    ]);
+  },
+);
 
-test("reports an unknown sslmode, without user and password", () => {
+test("reports an unknown sslmode, and shows neither user nor password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
     "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is not one of disable, prefer, require, verify-ca, verify-full",

@@ -9,7 +9,7 @@ import { parsePostgresAddress } from "../store/sql/postgres/address.ts";
 
 type DatabaseSettings = Pick<Config, "databaseUrl" | "databasePasswordFile">;
 
-/** The database's address with its password. @throws Error that shows no secret if a file that the settings or the address name cannot be read. */
+/** The database's address with its password. @throws Error that shows no secret if the password file or a file for TLS cannot be used. */
 export function databaseAddress(config: DatabaseSettings, logger: Logger): string {
   const { databaseUrl } = config;
   checkTlsFiles(databaseUrl, logger);

@@ -19,7 +19,7 @@ const nothingKnown: KnownGroups = { indexed: new Map(), signed: new Set() };
 /** Ends the messages about a folder that a start or a command refuses. */
 export const nothingChanged = "Nothing was changed.";
 
-/** What parts need that keep files in the data folder. */
+/** Dependencies of the parts that keep files in the data folder. */
 export interface FolderOptions {
   readonly folder: DataFolder;
   readonly logger: Logger;
@@ -38,7 +38,7 @@ export interface FolderCheckOptions {
 
 /** What a start must know about the folder. */
 export interface FolderFacts {
-  /** Whether only the head file shows how long the embedded chain was, because there is no store. */
+  /** Whether the settings use a store in the folder and the folder has none: then only the head file shows how long the embedded chain was. */
   readonly needsHeadFile: boolean;
 }
 

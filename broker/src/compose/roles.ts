@@ -47,7 +47,7 @@ export async function runRoles(argv: readonly string[], context: CommandContext)
   );
 }
 
-/** A line for each role of the settings and of the store. Does not change the store. Never throws. */
+/** A line for each role of the settings and of the store; empty if access is off. Does not change the store. Never throws. */
 export async function describeRoles(config: Config): Promise<string> {
   if (config.access === undefined) return "";
   try {

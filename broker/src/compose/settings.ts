@@ -15,7 +15,7 @@ import { version } from "../version.ts";
 /** The port of PostgreSQL if the address names none. */
 const postgresPort = 5432;
 
-/** Problems of the files, keys and addresses that valid settings name: a start would refuse them. */
+/** Problems of the database's address, and of the keys and secrets that valid settings name: a start would refuse them. Does not read certificates. */
 export async function findProblems(config: Config, secrets: Secrets): Promise<readonly string[]> {
   return [
     ...findDatabaseProblems(config),

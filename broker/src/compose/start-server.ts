@@ -62,7 +62,7 @@ import { version } from "../version.ts";
 
 /** A broker that serves. */
 export interface RunningServer {
-  /** Base URL, context segment included. */
+  /** Base URL, with the base path of the settings. */
   readonly url: string;
   /** Every listener; the first one serves HTTP. */
   readonly listeners: readonly ListenerAddress[];

@@ -43,7 +43,7 @@ export interface BrokerOptions {
   readonly group: string | undefined;
 }
 
-/** Calls the broker under test as any client does, and checks each answer's form. @throws Unverifiable if the broker does not answer. */
+/** Calls the broker under test as any client does, and checks each answer's form. @throws Unverifiable if the broker refuses, or gives no valid answer. */
 export class BrokerClient {
   readonly #options: BrokerOptions;
   readonly #name: string;
@@ -81,7 +81,7 @@ export class BrokerClient {
     return group === undefined || chain === undefined ? undefined : { groupId: group, ...chain };
   }
 
-  /** The page that names the default group; undefined if the broker has no such page. */
+  /** The page that names the default group; undefined if the broker does not return it. */
   async #getIndex(): Promise<unknown> {
     try {
       return await askJson({ url: `${this.#options.broker}/`, name: this.#name, key: this.#options.key });

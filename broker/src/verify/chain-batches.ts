@@ -10,7 +10,7 @@ import { Unverifiable } from "./unverifiable.ts";
 
 /**
  * One batch of a topic on the chain. `events` is undefined if the batch is malformed; `fault` gives the reason. If both are set, the batch is
- * well-formed but exceeds the limits up to which every broker reads batches.
+ * well-formed but breaks a rule by which every broker reads batches.
  */
 export interface ChainBatch {
   readonly firstSequence: number;

@@ -60,7 +60,7 @@ export class ChainClient {
     throw new Unverifiable(`${this.name} does not have block ${number}${this.#advice}`);
   }
 
-  /** The topic contract's state; undefined if there is no contract. */
+  /** The topic contract's state; undefined if there is no such contract, or the node refuses the call. */
   async findTopic(address: Address): Promise<{ readonly registry: Address; readonly sequence: number } | undefined> {
     try {
       const [registry, sequence] = await Promise.all([

@@ -4,7 +4,7 @@ import type { BrokerClient } from "./broker-client.ts";
 import type { ChainBatch } from "./chain-batches.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** A batch on the chain that is malformed or exceeds the broker's limits: it contains no events, but uses up sequence numbers. */
+/** A batch on the chain that is malformed, or that the broker left out by its rules: it contains no events, but uses up sequence numbers. */
 export interface MalformedBatch {
   readonly firstSequence: number;
   readonly count: number;
@@ -31,7 +31,7 @@ interface ComparedRange {
   readonly publishers: readonly string[] | undefined;
 }
 
-/** Maximum number of differences and malformed batches that a report names; it counts the others. */
+/** Maximum number of differences that a report names, and of malformed batches; it only counts the others. */
 const namedMax = 20;
 /** Number of concurrent event requests to the broker. */
 const eventsUnderWayMax = 16;

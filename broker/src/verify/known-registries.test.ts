@@ -41,7 +41,7 @@ test.each(["", "{", "[]", "{}", '{"version":2,"chains":[]}', '{"version":1,"chai
   },
 );
 
-test("add throws with the file's name if the file cannot be written", () => {
+test("add throws with the file's name if its folder is a file", () => {
   writeFileSync(join(folder, "deeper"), "");
   expect(() => open().add(chain, one)).toThrow("known.json");
 });

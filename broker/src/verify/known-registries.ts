@@ -21,7 +21,7 @@ export function knownRegistriesFile(env: Readonly<Record<string, string | undefi
   return userFile("known-registries.json", env, home);
 }
 
-/** The registries that a user trusts, by chain, like known_hosts of ssh. @throws Unverifiable for a file that cannot be read or written. */
+/** The registries that a user trusts, by chain, like known_hosts of ssh. @throws Unverifiable for a file that is malformed, or cannot be read or written. */
 export class KnownRegistries {
   readonly file: string;
 

@@ -14,7 +14,7 @@ export interface PinOptions {
 /** Decides whether a registry is trusted: on a shared chain, anybody can deploy a registry that claims anything. */
 export class RegistryPin {
   readonly #options: PinOptions;
-  /** The chain at the time of `check`. `keep` remembers the registry for it, whatever the node says later. */
+  /** The chain at the time of `check`; undefined if the user named the registry. `keep` remembers the registry for this chain, whatever the node says later. */
   #checked: ChainIdentity | undefined;
 
   constructor(options: PinOptions) {
@@ -37,7 +37,7 @@ export class RegistryPin {
     );
   }
 
-  /** Remembers a registry after a successful verification. Returns a warning if nobody has confirmed the registry, else "". */
+  /** If asked to, remembers a registry after a successful verification. Returns a warning if it does and nobody has confirmed the registry, else "". */
   async keep(
     found: string,
     { chain, pinnedBy }: { readonly chain: ChainClient; readonly pinnedBy: PinnedBy },

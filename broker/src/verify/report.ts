@@ -5,7 +5,7 @@ import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
 import type { TopicReport } from "./verify-topic.ts";
 
-/** The source that was trusted for the chain. */
+/** The format of a report, and the source that was trusted for the chain. */
 interface Trust {
   readonly format: OutputFormat;
   /** Whether the user named a node. */

@@ -1,4 +1,4 @@
-/** Why nothing could be verified: wrong usage, or a server that does not answer. Exit code 2. */
+/** Why nothing could be verified: wrong usage, no trusted registry, the wrong chain, or a server that does not answer. Exit code 2. */
 export class Unverifiable extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -23,7 +23,7 @@ export type EventReport =
 
 const eventIdPattern = /^[0-9a-f]{8}-\d+-\d+$/;
 
-/** Verifies the proof of one event, from the broker or a file. @throws Unverifiable. */
+/** Verifies the proof of one event, from the broker or a file. @throws Unverifiable, RpcFailure. */
 export async function verifyEvent(options: EventArguments, pin: RegistryPin): Promise<EventReport> {
   const isFile = !eventIdPattern.test(options.eventIdOrFile);
   const read = isFile ? await readProof(options.eventIdOrFile) : await askForProof(options);
@@ -66,7 +66,7 @@ async function toReport(result: ProofResult, of: Verified): Promise<EventReport>
   return { ...result, blockHash, blockHashFrom, pinnedBy: await pin.check(result.event.registry, chain) };
 }
 
-/** The hash of the proof's own block; undefined if its header is malformed. */
+/** The hash of the proof's own block header; undefined if the header is not in hexadecimal. */
 function headerHash({ header }: Proof): string | undefined {
   const bytes = findBytes(header);
   return bytes === undefined ? undefined : toHexText(keccak256(bytes));
@@ -103,7 +103,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** The number of the block that the proof names; undefined if it names none. */
+/** The number of the block in the proof's eventId; undefined if the eventId is malformed. */
 function findBlockNumber({ event }: Proof): number | undefined {
   try {
     return parseEventId(event.eventId).blockNumber;

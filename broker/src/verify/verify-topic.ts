@@ -28,11 +28,11 @@ export interface TopicReport {
   readonly malformedBatches: number;
   readonly differences: readonly Difference[];
   readonly counts: Readonly<Record<Difference["kind"], number>>;
-  /** The node that was asked. */
+  /** URL of the node that was asked. */
   readonly chain: string;
 }
 
-/** Compares a topic's events on the chain with the broker's. @throws Unverifiable. */
+/** Compares a topic's events on the chain with the broker's. @throws Unverifiable, RpcFailure. */
 export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Promise<TopicReport> {
   const broker = new BrokerClient(options);
   const chain = new ChainClient(options);

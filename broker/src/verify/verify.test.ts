@@ -101,7 +101,7 @@ describe("stele verify <eventId>", () => {
     });
   });
 
-  test("refutes an event that the broker invented", async () => {
+  test("refutes an event whose content the broker has changed", async () => {
     const claims = honestClaims({ chain, topic, batches });
     const event = claims.get(idAt(1));
     if (event === undefined) throw new Error("no event");
