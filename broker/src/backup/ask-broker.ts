@@ -4,12 +4,15 @@ import { FolderInUseError, openDataFolder } from "../lib/system/data-folder.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { type BackupAnswer, RequestFiles } from "./request-files.ts";
 
-/** Time between two polls for the answer. */
+/** Time between two polls for the answer, in milliseconds. */
 const pollMs = 200;
 /** Polls between two checks that the broker still runs. */
 const pollsPerCheck = 50;
 
-/** Asks the broker that uses the folder for a backup, and waits for the answer. @throws Error with the broker's reason, or if the broker has ended. */
+/**
+ * Asks the broker that uses the folder for a backup, and waits for the answer.
+ * @throws Error with the broker's reason, or if another request waits, or if the broker has ended.
+ */
 export async function askBroker(folder: string, target: string): Promise<Manifest> {
   const files = new RequestFiles(folder);
   const id = randomUUID();

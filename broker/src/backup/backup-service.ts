@@ -4,7 +4,7 @@ import { ReportedTrouble } from "../lib/reported-trouble.ts";
 import { formatManifest, type Manifest } from "./manifest.ts";
 import { type BackupRequest, RequestFiles } from "./request-files.ts";
 
-/** Time between two polls for a request file. */
+/** Time between two polls for a request file, in milliseconds. */
 const pollMs = 500;
 
 export interface BackupServiceOptions {

@@ -33,7 +33,7 @@ const spareBytes = 2 ** 20;
 
 /**
  * Copies the chain, the store and the keys of a data folder into a new folder, syncs each file to disk, and writes the manifest last.
- * @throws Error that says what to do, after removing the copy.
+ * @throws Error that says why it failed, after removing the copy; the reason of `signal`.
  */
 export async function makeBackup(target: string, options: BackupOptions): Promise<Manifest> {
   const path = resolve(target);
@@ -52,7 +52,7 @@ export async function makeBackup(target: string, options: BackupOptions): Promis
   }
 }
 
-/** @throws Error if the target is not an empty or new folder, or is inside the data folder. */
+/** @throws Error if the target is not an empty or new folder, or is the data folder or inside it. */
 function checkTarget(path: string, folder: string): void {
   if (path === folder || path.startsWith(folder + sep)) {
     throw new Error(`${path} is in the data folder: name a folder elsewhere, best on another disk.`);

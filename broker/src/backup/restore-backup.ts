@@ -7,8 +7,9 @@ import { type BackupFile, type Manifest, readManifest } from "./manifest.ts";
 import { markRestored, markUnfinished } from "./restored.ts";
 
 /**
- * Copies a backup to a new data folder, and compares each file with the manifest. A broker that starts on this folder makes no deliveries.
- * If it fails, it removes the copied files, and the folder if it made it. @throws Error that says what to do.
+ * Copies a backup to a new data folder, and compares each file with the manifest. A broker that starts on this folder makes no
+ * deliveries until an operator activates it. A restore that fails removes the copied files, and the folder if it created the folder.
+ * @throws Error that says why.
  */
 export async function restoreBackup(from: string, to: string, now: () => number): Promise<Manifest> {
   const source = resolve(from);

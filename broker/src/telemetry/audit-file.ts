@@ -2,7 +2,7 @@ import { type FileHandle, lstat, open } from "node:fs/promises";
 import { constants } from "node:fs";
 import { describeOwner } from "../lib/system/file-owner.ts";
 
-/** Follows no link: somebody who may write to the folder could lead the lines elsewhere. Does not wait for the reader of a named pipe. */
+/** These flags follow no link: somebody who may write to the folder could lead the lines elsewhere. With them, opening a named pipe waits for no reader. */
 export const auditFileFlags =
   constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 /** Only the owner may read and write the file. */
@@ -22,7 +22,7 @@ export class AuditFile {
     await this.#find();
   }
 
-  /** Returns how many bytes were written: 0 if the pipe is full. */
+  /** Returns how many bytes were written: 0 if the file is a pipe that is full. */
   async append(bytes: Buffer): Promise<number> {
     const handle = await this.#find();
     try {

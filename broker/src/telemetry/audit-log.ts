@@ -11,12 +11,12 @@ import { redactCredentials } from "./redact.ts";
 const waitingBytesMax = 2 ** 20;
 /** One write of the audit log takes no further line once it has this many bytes. */
 const writeBytesMax = 64 * 1024;
-/** Pause before a failed write is repeated. */
+/** Pause before a failed write is repeated, in milliseconds. */
 const tryAgainMs = 1_000;
 
 /** An audit log with a lifecycle. */
 export interface OpenAuditLog extends AuditLog {
-  /** @throws Error that says why the log cannot be written. */
+  /** @throws Error that says why the log cannot be opened. */
   start(): Promise<void>;
   /** Writes the waiting lines, for at most `graceMs`. */
   stop(graceMs: number): Promise<void>;
@@ -130,7 +130,7 @@ export class FileAuditLog implements OpenAuditLog {
   }
 }
 
-/** Writes audit lines to the standard output, among the lines of the broker's log. */
+/** Writes audit lines to the standard output, among the lines of the broker's log. `stop` does not wait for lines that the output still holds. */
 export class OutputAuditLog implements OpenAuditLog {
   readonly #output: Pick<StandardOutput, "write" | "findTrouble">;
   #lost = 0;

@@ -22,7 +22,7 @@ test("a line is one JSON object with level, time, message and fields", () => {
   });
 });
 
-test("removes secrets from every line, of a logger and of its child", () => {
+test("removes secrets from the fields of a line, and from those that a child logger adds", () => {
   const { lines, logger } = record({ level: "info", format: "json" });
   logger.child({ secret: "hunter2", url: "https://u:hunter2@h/" }).warn("delivery failed", {
     subscription: { secret: "hunter2", url: "https://h/?t=hunter2" },

@@ -17,7 +17,7 @@ export interface LoggerOptions {
   readonly destination?: LogDestination;
 }
 
-/** A log with one line per entry and no secrets; each line is written before the call returns, unless nobody reads the output. */
+/** A log with one line per entry (text puts an error's stack below it) and no secrets. Writes before the call returns, unless nobody reads the output. */
 export function createLogger(options: LoggerOptions): Logger {
   const output = options.destination ?? standardOutput;
   const isText = options.format === "text" || (options.format === "auto" && process.stdout.isTTY);

@@ -15,7 +15,8 @@ export interface TracingOptions {
 
 /**
  * Makes spans with the OpenTelemetry SDK that the host has registered (`node --import` or `--require`). Without an SDK, returns undefined and loads
- * nothing. The broker uses an old minor version of the API on purpose: an API finds only SDKs that registered with the same or a later minor version.
+ * nothing. If the SDK's API is too old, logs a warning and returns undefined. The broker uses an old minor version of the API on purpose: an API finds
+ * only SDKs that registered with the same or a later minor version.
  */
 export async function findTracing({ version, logger }: TracingOptions): Promise<Tracing | undefined> {
   if (!hasTracerProvider()) return undefined;

@@ -22,7 +22,7 @@ export function redactFields(fields: Readonly<Record<string, unknown>>): Record<
   return redactObject(fields, depthMax);
 }
 
-/** An address without parts that may be secret: user-info, query and fragment. */
+/** An address without parts that may be secret: user-info, query and fragment. Replaces any other text as a whole. */
 export function redactUrl(text: string): string {
   if (!URL.canParse(text)) return redacted;
   const url = new URL(text);

@@ -3,7 +3,7 @@ import { createLocalJWKSet, type JWK } from "jose";
 
 /** Maximum number of keys of one issuer; a set with more is refused. */
 const keysMax = 100;
-/** Smallest modulus of an RSA key (RFC 7518, section 3.3). */
+/** Smallest modulus of an RSA key, in bytes (RFC 7518, section 3.3). */
 const rsaBytesMin = 256;
 
 export type KeyLookup = (
@@ -19,7 +19,8 @@ export interface IssuerKey {
 }
 
 /**
- * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys for encryption, secret keys, and RSA keys that are too short.
+ * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, secret keys, keys of unknown types, and
+ * RSA keys that are too short.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {

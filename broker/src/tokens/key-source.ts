@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 
-/** Longest answer of an issuer, in bytes: its keys, its settings or a token. */
+/** Longest file of keys, and longest answer of an issuer (its keys, its settings or a token), in bytes. */
 const documentBytesMax = 256 * 1024;
 /** How long a fetch may take, in milliseconds. */
 const fetchTimeoutMs = 5_000;
