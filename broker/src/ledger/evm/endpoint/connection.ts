@@ -13,7 +13,7 @@ export interface Notification {
 /** Events of a connection. */
 export interface ConnectionEvents {
   readonly onNotification: (notification: Notification) => void;
-  /** An open connection was lost, with its subscriptions. */
+  /** A connection was lost, with its subscriptions, or could not be opened. */
   readonly onLost: (reason: string) => void;
 }
 

@@ -103,7 +103,7 @@ export class SocketConnection implements Connection {
     return socket;
   }
 
-  /** Fails the request. Closes the connection too if no message at all arrived since the request: it is dead, even if nobody closed it. */
+  /** Fails the request. If no message arrived since the request, the connection is dead though nobody closed it: closes the connection too. */
   #onTimeout(id: number, messagesBefore: number): void {
     const failure = this.#failure(`no answer within ${this.#timeoutMs} ms`, "unknown");
     this.#settle(id)?.reject(failure);

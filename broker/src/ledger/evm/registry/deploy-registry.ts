@@ -37,7 +37,7 @@ export interface Deployment extends SignedTransaction {
 
 /**
  * Signs the transaction that creates the registry. If the group does not remember the registry's address, only the key's first nonces may create
- * it, so that a later start finds it. @throws BrokerError 200202 if the key has used those.
+ * it, so that a later start finds it. @throws BrokerError 200202 if the key has used those; RpcFailure.
  */
 export async function signDeployment(
   rpc: Rpc,
@@ -56,7 +56,7 @@ export async function signDeployment(
 
 /**
  * Sends a deployment, again if the chain lost it, and waits until a final block contains it. Returns false if another transaction used its nonce.
- * @throws BrokerError 200202 if it was refused or reverted; 200205 if it is not final in time.
+ * @throws BrokerError 200202 if it was refused or reverted; 200205 if it is not final in time; RpcFailure if a request fails.
  */
 export async function completeDeployment(rpc: Rpc, options: DeployOptions, deployment: Deployment): Promise<boolean> {
   const { clock, deadlineMs, finality, signer } = options;

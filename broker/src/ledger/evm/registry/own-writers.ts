@@ -49,7 +49,7 @@ export class OwnWriters {
   readonly #options: OwnWritersOptions;
   readonly #trouble: ReportedTrouble;
   readonly #stopping = new AbortController();
-  /** Known members; they are not checked again. */
+  /** Known members. Of these, only this account is checked again. */
   readonly #members = new Set<Address>();
   #set: WriterSet | undefined;
   #settling: Promise<WriterSet> | undefined;
@@ -95,7 +95,7 @@ export class OwnWriters {
     return set.number;
   }
 
-  /** Two nodes that create a set at once use the one that is remembered first. */
+  /** Finds or creates the set, once for concurrent calls. Two nodes that create a set at once use the one that is remembered first. */
   async #settle(): Promise<WriterSet> {
     this.#settling ??= this.#findOrCreate();
     try {
@@ -132,7 +132,7 @@ export class OwnWriters {
     return set;
   }
 
-  /** Whether the chain has the set. @throws BrokerError 200205 if it lacks the set, but is behind and may have it later. */
+  /** Whether the chain has the set. @throws BrokerError 200205 if the chain lacks the set, but is behind and may have it later. */
   async #isThere({ number, owner }: WriterSet): Promise<boolean> {
     const { registry, isBehind } = this.#options;
     if ((await registry.ownerOf(number)) === owner) return true;

@@ -61,7 +61,7 @@ it("records a registry once it is final; if a reorg removes it before, deploys i
   expect(memory.record?.registryAddress).toBe(registry);
 });
 
-it("the next start resumes a deployment that was not final in time, also with `deploy`", async () => {
+it("the next start resumes a deployment that was not final in time, though the setting is `deploy`", async () => {
   const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 2000, registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200205,
@@ -87,7 +87,7 @@ it("deploys again if another transaction uses the deployment's nonce", async () 
   expect(await started).toBe(second);
 });
 
-it("a remembered registry that the chain lost is deployed again at its address if the setting is `deploy`", async () => {
+it("a remembered registry that the chain lost is deployed again at its address only if the setting is `deploy`", async () => {
   await startOnce();
   await ask("anvil_mine", "0x2");
   await ask("anvil_reorg", 3, []);
@@ -133,7 +133,7 @@ it("a lost registry is not deployed again while the chain is behind the index", 
   expect(await hasCode()).toBe(false);
 });
 
-it("waits for a lost registry of another owner, and does not advise to remove its address", async () => {
+it("fails for a lost registry of another owner, and advises to wait or to use another group", async () => {
   await startOnce();
   const other = createEvmHarness(anvil.provider, "member").createLedger({ memory, registry });
   await ask("anvil_reorg", 1, []);
@@ -157,7 +157,7 @@ function first(times: number, method: string, treat: Interceptor): void {
   };
 }
 
-it("resends a deployment without an answer, and deploys only once", async () => {
+it("the next start resends a deployment that got no answer, and does not deploy twice", async () => {
   await ask("anvil_setAutomine", false);
   first(1, "eth_sendRawTransaction", async (_, pass) => {
     await pass();

@@ -15,7 +15,7 @@ const ownNoncesMax = 256;
 export class RegistryDeployer {
   readonly #rpc: Rpc;
   readonly #logger: Logger;
-  /** A deployment that was not final when an earlier call ended. */
+  /** A deployment that is not final yet; an earlier call may have begun it. */
   #underWay: Deployment | undefined;
 
   constructor(rpc: Rpc, logger: Logger) {
@@ -25,7 +25,7 @@ export class RegistryDeployer {
 
   /**
    * Resolves once a final block contains the registry. Call it again after a failure. The journal gets the deployment before the chain does, so
-   * that after a crash this signer sends the same one instead of a second. @throws BrokerError.
+   * that after a crash this signer sends the same one instead of a second. @throws BrokerError; RpcFailure if a request fails.
    */
   async deploy(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Address> {
     for (;;) {
@@ -37,7 +37,7 @@ export class RegistryDeployer {
     }
   }
 
-  /** Removes finished deployments from the journal. Call it once the group remembers its registry. */
+  /** Removes the deployments from the journal. Call it once the group remembers its registry. */
   async forget({ journal, signer }: Pick<DeployOptions, "journal" | "signer">): Promise<void> {
     this.#underWay = undefined;
     const deployments = await findRecorded(journal, signer.address);
@@ -69,7 +69,10 @@ export class RegistryDeployer {
     }
   }
 
-  /** Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible. */
+  /**
+   * Deploys again, at the same address, a registry that the chain lost. @throws BrokerError 200205 with the reason if that is impossible; otherwise
+   * as `completeDeployment` does.
+   */
   async restore(address: Address, options: DeployOptions): Promise<void> {
     const { signer } = options;
     const nonce = findOwnNonce(address, signer.address);

@@ -1,4 +1,4 @@
-/** Calls `onAbort` for each item whose signal aborts, with one listener per signal. */
+/** Calls `onAbort` for each item whose signal aborts after `add`, with one listener per signal. */
 export class AbortListeners<T> {
   readonly #items = new Map<AbortSignal, { readonly items: Set<T>; readonly listener: () => void }>();
   readonly #onAbort: (item: T) => void;

@@ -36,7 +36,7 @@ export class FeePolicy {
     this.#settings = settings;
   }
 
-  /** Reads the endpoint's gas price and tip. @throws RpcFailure. */
+  /** Reads the endpoint's gas price and tip, except where gas is free. @throws RpcFailure. */
   async refresh(): Promise<void> {
     const { mode, clock } = this.#settings;
     if (mode === "zero") return;
@@ -71,7 +71,7 @@ export class FeePolicy {
 
   /**
    * The price of a replacement for a transaction that offered `old`: a quarter more, and at least the current price. Undefined if the cap allows
-   * too little for a node to accept the replacement.
+   * too little for a node to accept the replacement, or if gas is free.
    */
   raised(old: Fees): Fees | undefined {
     const now = this.current();
@@ -84,7 +84,7 @@ export class FeePolicy {
     return this.#ifEnough({ kind: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(tip, maxFeePerGas) }, old);
   }
 
-  /** Whether `fees` cover the price of the next block. */
+  /** Whether `fees` cover the newest base fee or, on a chain without base fees, the endpoint's gas price. */
   covers(fees: Fees): boolean {
     return priceOf(fees) >= (this.#baseFee ?? this.#gasPrice);
   }

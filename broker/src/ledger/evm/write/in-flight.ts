@@ -35,7 +35,7 @@ export class InFlight {
     return lowestOf(this.#byNonce.keys());
   }
 
-  /** The lowest nonce that no known block contains. */
+  /** The lowest nonce that no known block contains; undefined if there is none. */
   lowestUnseenNonce(): number | undefined {
     const unseen = [...this.#byNonce].filter(([, { state }]) => state.seenIn === undefined);
     return lowestOf(unseen.map(([nonce]) => nonce));

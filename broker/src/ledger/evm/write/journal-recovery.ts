@@ -29,7 +29,7 @@ export class JournalRecovery {
     return this.#bringingBack > 0;
   }
 
-  /** Resumes the transactions of an earlier run; returns the nonce after the highest in the journal. */
+  /** Resumes the transactions of an earlier run; returns the nonce after the highest in the journal, 0 if the journal is empty. */
   async start(): Promise<number> {
     const { journal, clock, logger, adopt } = this.#options;
     const entries = (await journal?.list()) ?? [];
@@ -49,7 +49,7 @@ export class JournalRecovery {
     this.#kept.keep({ nonce, blockNumber, bytes });
   }
 
-  /** Removes the entries of transactions deep below `blockNumber` from the journal. */
+  /** Removes the entries of transactions deep below `blockNumber`, and the oldest beyond the bound on bytes, from the journal. */
   prune(blockNumber: number): void {
     const nonces = this.#kept.prune(blockNumber);
     if (nonces.length > 0) void this.#forget(nonces);
@@ -60,7 +60,7 @@ export class JournalRecovery {
     void this.#bringBack(this.#kept.takeAfter(blockNumber));
   }
 
-  /** Resumes the kept transactions among these nonces; returns their nonces. */
+  /** Resumes those of the kept transactions that have one of these nonces; returns the nonces found. */
   resume(nonces: readonly number[]): readonly number[] {
     const kept = this.#kept.takeNonces(new Set(nonces));
     void this.#bringBack(kept);

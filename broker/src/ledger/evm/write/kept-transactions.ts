@@ -1,6 +1,6 @@
-/** For how many blocks the journal keeps an included transaction, in case a deep reorg removes it. */
+/** For how many blocks at least the journal keeps an included transaction, in case a deep reorg removes it; fewer beyond `keptBytesMax`. */
 const keptBlocksMax = 64;
-/** Upper bound on the bytes of the included transactions that the journal keeps. */
+/** Bound on the bytes of the included transactions that the journal keeps. Fewer than `removedTogether` transactions may exceed it. */
 const keptBytesMax = 67_108_864;
 /** Lower bound on the entries removed together: each removal waits for the disk. */
 const removedTogether = 16;

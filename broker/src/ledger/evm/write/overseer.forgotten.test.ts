@@ -88,7 +88,7 @@ test.each([0, 2, 4, 6])(
 );
 
 test.each([16, 256])(
-  "does not resend %i transactions more often if the node accepts known ones as new",
+  "resends %i transactions one to four times each in 16 s if the node accepts known ones as new",
   async (count) => {
     const { node, clock } = await startWithWaiting(count, { isForgiving: true });
     node.sends = 0;

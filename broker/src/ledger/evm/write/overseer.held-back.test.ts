@@ -18,7 +18,7 @@ function versionsOf({
 }
 
 test.each(["zero", "legacy"] as const)(
-  "a transaction that the pool holds back twice succeeds with its third version, fees %s",
+  "signs a third version of a transaction that the pool holds back twice, and no fourth, fees %s",
   async (fees) => {
     const world = new SenderWorld({ fees });
     world.node.executable = () => (world.node.pool.size > 2 ? 1 : 0);
@@ -44,7 +44,7 @@ test("does not sign again a transaction that the node counts as executable", asy
   expect(world.node.pool.size).toBe(3);
 });
 
-test("signs another version of a held-back transaction though the previous one is in a block that is not final", async () => {
+test("signs another version of a held-back transaction though the previous transaction is in a block that is not final", async () => {
   const world = new SenderWorld();
   world.node.includeMax = 1;
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
@@ -52,7 +52,7 @@ test("signs another version of a held-back transaction though the previous one i
   expect(await world.timeUntil(() => world.node.pool.size === 2)).toBeLessThan(20_000);
 });
 
-test("signs one further version, even if checks of a slow endpoint overlap", async () => {
+test("signs only one further version if checks of a slow endpoint overlap", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
   world.node.before = async () => new Promise((resolve) => void world.clock.after(4000, resolve));

@@ -57,7 +57,7 @@ export class Overseer {
   #lookUps = 0;
   /** Transactions to check as soon as fewer checks run. */
   readonly #waiting = new Set<PendingTransaction>();
-  /** Transactions that are being checked; a slow endpoint may take longer than the pause between checks. */
+  /** Transactions that a tick checks at present; a slow endpoint may take longer than the pause between checks. */
   readonly #asked = new Set<PendingTransaction>();
   /** Transactions whose long wait was logged. */
   readonly #reported = new WeakSet<PendingTransaction>();
@@ -122,7 +122,7 @@ export class Overseer {
     }
   }
 
-  /** Signs a version with higher fees and sends it; false if the cap or the number of versions allows none. */
+  /** Signs a version with higher fees and sends it; false if the transaction may not be signed now, or if its fees or versions are at their maximum. */
   async offerMore(pending: PendingTransaction): Promise<boolean> {
     const { fees, transmitter, logger } = this.#options;
     try {
@@ -205,7 +205,7 @@ export class Overseer {
     }
   }
 
-  /** Reads the fate from the chain; undefined if the chain does not answer, or the transaction is settled. */
+  /** Reads the fate from the chain; undefined if the chain does not answer, if the transaction is settled or lost its nonce, or after `stop`. */
   async #lookUp(pending: PendingTransaction): Promise<Fate | undefined> {
     const { nonce, isDone } = pending.state;
     if (isDone || nonce === undefined || this.#isStopped) return undefined;
@@ -305,7 +305,7 @@ export class Overseer {
     this.#options.onGap(Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index));
   }
 
-  /** Whether it has waited long while the chain made blocks, and is the next in line or offers too little. */
+  /** Whether the newest version has waited long while the chain made blocks, and is the next in line or offers too little. */
   #isStuck({ state: { variants } }: PendingTransaction, isNext: boolean): boolean {
     const { clock, feeBumpAfterMs, head, fees } = this.#options;
     const [newest] = variants;

@@ -6,7 +6,7 @@ import { type Effect, type TransactionEvent, transition } from "./transaction-tr
 /** When a transaction was requested, and when it is checked, in milliseconds of the monotonic clock. */
 export interface PendingPlace {
   readonly at: number;
-  /** Its position among the calls; 0 if an earlier process sent it. */
+  /** Its position among the calls; 0 if it comes from the journal. */
   readonly order: number;
   readonly lookUpAt: number;
 }

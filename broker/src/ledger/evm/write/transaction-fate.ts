@@ -12,7 +12,10 @@ export type Fate =
   | { readonly kind: "seen"; readonly blockNumber: number }
   /** A final block contains another transaction with its nonce, so it is never included. */
   | { readonly kind: "replaced" }
-  /** No block contains it. `count` is the account's number of final transactions; undefined if the node lacks the state of the final block. */
+  /**
+   * The node has no receipt for it, and no final block is known to contain another transaction with its nonce. `count` is the account's number of
+   * final transactions; undefined if the node lacks the state of the final block.
+   */
   | { readonly kind: "absent"; readonly count: number | undefined };
 
 export interface FateOptions {

@@ -2,11 +2,11 @@ import type { LedgerLimits } from "../../../ports/ledger.ts";
 import { publishGas } from "./gas.ts";
 import type { EncodedBatch } from "./publish-calldata.ts";
 
-/** Bytes of calldata of a `publish` with one batch, without the events. */
+/** Upper bound on the bytes of calldata of a `publish` with one batch, without the events. */
 const calldataOverheadBytes = 320;
-/** Bytes of calldata that each further batch adds to its events. */
+/** Upper bound on the bytes of calldata that each further batch adds to its events. */
 const batchOverheadBytes = 224;
-/** Lower bound on a transaction's encoded events, in bytes, however little an endpoint accepts. */
+/** Lower bound on a transaction's encoded events, in bytes, however little an endpoint accepts; the operator may configure less. */
 const bytesMin = 1024;
 
 /** The operator's limits. */

@@ -118,7 +118,10 @@ export class TransactionSender {
     this.#nonces.atLeast(await this.#recovery.start());
   }
 
-  /** Waits until every caller has an answer or `signal` aborts; then outcomes stay unknown. A later run resumes what the journal has. */
+  /**
+   * Waits until every caller has an answer. If `signal` aborts, withdraws what no endpoint has, and answers that the other outcomes are unknown. A
+   * later run resumes what the journal has.
+   */
   async stop(signal?: AbortSignal): Promise<void> {
     this.#isStopped = true;
     const waited = [...this.#queue.all(), ...this.#inFlight.all()].filter(({ state }) => !state.isAnswered);
@@ -272,7 +275,7 @@ export class TransactionSender {
     this.#dispatch(pending, { kind: "expired" });
   }
 
-  /** Withdraws a transaction and all later nonces, provided that no endpoint has any of them. */
+  /** Withdraws a transaction and those with later nonces; returns false, and withdraws none, if an endpoint may have one of them or refused one. */
   #withdrawAll(first: PendingTransaction): boolean {
     const { nonce } = first.state;
     if (nonce === undefined) return false;
@@ -353,7 +356,7 @@ export class TransactionSender {
     }
   }
 
-  /** Answers the calls that waited long enough for the endpoint; their transactions were never signed. */
+  /** Answers the calls that waited long enough for the endpoint; their transactions have no nonce. */
   #expireQueue(): void {
     const oldest = this.#options.clock.monotonic() - reachWithinMs;
     for (const pending of this.#queue.all()) if (pending.at <= oldest) this.#expire(pending);

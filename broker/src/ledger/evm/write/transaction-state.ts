@@ -13,7 +13,7 @@ export interface TransactionRequest {
   readonly logsExpected: number | undefined;
   /** Whether the registry may refuse it as a whole, so that it writes no logs. */
   readonly mayRevert?: boolean | undefined;
-  /** Called after the journal has the transaction, in the turn of its first send; false withdraws it. */
+  /** Called after the journal has the transaction, in the turn of each send while no endpoint can have it; false withdraws it. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
@@ -64,11 +64,11 @@ export interface TransactionState {
   /** The account that signs it. */
   readonly account: Address;
   readonly request: TransactionRequest;
-  /** Undefined until it is signed, and after another transaction used its nonce. */
+  /** Undefined until its first signature, and after it reverted or another transaction used its nonce. */
   readonly nonce: number | undefined;
-  /** Newest first; the first is the one that is sent. */
+  /** The first is the one that is sent: the newest, or an older one that an endpoint has if the newest was refused. */
   readonly variants: readonly Variant[];
-  /** Whether the journal has the newest version. */
+  /** Whether the journal has the newest version; true if there is no journal. */
   readonly isRecorded: boolean;
   readonly reach: Reach;
   /** The version that an endpoint confirmed last. */
@@ -83,7 +83,7 @@ export interface TransactionState {
   readonly refusal: RpcFailure | undefined;
   /** Whether it is a no-op, which only fills its nonce. */
   readonly isNoOp: boolean;
-  /** Whether it comes from the journal of an earlier process; nobody waits for it. */
+  /** Whether it was read from the journal, after a restart or a reorg; nobody waits for it. */
   readonly isRecovered: boolean;
   /** Whether the endpoint was asked to estimate its gas. */
   readonly isEstimated: boolean;

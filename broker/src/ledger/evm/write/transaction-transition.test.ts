@@ -195,7 +195,7 @@ const refusalRows: readonly Row[] = [
     effects: [{ kind: "sign", gaveUp: "too-large" }],
   },
   {
-    name: "too large, but an endpoint has an older version: that one is sent again",
+    name: "too large, but an endpoint has an older version: that one is the next to send",
     state: { ...sending, variants: [newest, old], reach: "taken", takenHash: old.hash, isAnswered: true },
     event: sent("too-large"),
     next: { variants: [old, newest] },
@@ -351,7 +351,7 @@ const ends: readonly Row[] = [
     effects: [{ kind: "withdraw", nonce: 7, reason: expect.any(TransactionTooLarge) }],
   },
   {
-    name: "expires unreached: withdraws",
+    name: "expires unreached: withdraws it and all later ones",
     state: signed,
     event: { kind: "expired" },
     effects: [{ kind: "withdraw-all" }],
@@ -365,7 +365,13 @@ const ends: readonly Row[] = [
     effects: [{ kind: "withdraw", nonce: 7, reason: "unreachable" }],
   },
   { name: "retracted unsigned: stays", state: fresh, event: { kind: "retracted", reason: "unreachable" }, effects: [] },
-  { name: "answered", state: taken, event: { kind: "answered" }, next: { isAnswered: true }, effects: [] },
+  {
+    name: "answered: its caller has an answer",
+    state: taken,
+    event: { kind: "answered" },
+    next: { isAnswered: true },
+    effects: [],
+  },
 ];
 
 describe("transition", () => {

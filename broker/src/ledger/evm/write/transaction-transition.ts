@@ -27,7 +27,7 @@ export type TransactionEvent =
   | { readonly kind: "logged"; readonly logs: readonly ContractLog[] }
   /** A block that is not final, or not read yet, contains it. */
   | { readonly kind: "seen"; readonly blockNumber: number }
-  /** No block contains it. */
+  /** No receipt shows a block that contains it. */
   | { readonly kind: "absent" }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
@@ -62,7 +62,7 @@ export type Effect =
   | { readonly kind: "estimate"; readonly error: BrokerError }
   /** Take it out of flight and out of the journal: no version can be included any more. */
   | { readonly kind: "leave"; readonly nonce: number; readonly variants: readonly Variant[] }
-  /** Another transaction has used the nonce. */
+  /** Another transaction has the nonce. `isFinal`: this one is not signed again. */
   | { readonly kind: "nonce-used"; readonly nonce: number; readonly isFinal: boolean }
   | { readonly kind: "enqueue" }
   | { readonly kind: "dequeue" }
