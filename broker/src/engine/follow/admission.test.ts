@@ -178,7 +178,7 @@ describe("a ledger whose chain has no registry", () => {
   });
 });
 
-describe("a follower whose chain does not answer", () => {
+describe("a follower whose chain does not answer or cannot be read", () => {
   it("gives the lease to another node, and does not take it back", async () => {
     begin();
     for (const index of [0, 1]) launch(index);

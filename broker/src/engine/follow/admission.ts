@@ -8,7 +8,7 @@ import type { Member, Membership } from "../cluster/member.ts";
 import type { Group } from "../group.ts";
 import { pause } from "../../lib/pause.ts";
 
-/** Wait before this node tries again to reserve a signer that another node has, in milliseconds. */
+/** Wait before this node tries again to reserve its signer, in milliseconds. */
 const signerTryMs = 1_000;
 
 /** Options of a ledger that must not deploy a registry. */
@@ -36,7 +36,7 @@ export class Admission {
   /**
    * Waits for a membership, and returns the options with which this node may start the group's ledger: it has reserved its signer, and the registry is
    * known or this node may deploy it. If `signal` aborts first, the options forbid to deploy. @throws Error with the reason if this node may not start the
-   * ledger yet.
+   * ledger yet, and what coordinator and records throw.
    */
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#options;

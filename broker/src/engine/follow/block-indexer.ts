@@ -9,7 +9,7 @@ import type { SkippedEntry, Store } from "../../ports/store.ts";
 import { findTopicName, indexBlocks } from "../index-block.ts";
 import { RetainedChanges } from "./retained-changes.ts";
 
-/** Maximum number of topic names in memory, about 200 bytes each. When it is reached, all are dropped. */
+/** Maximum number of topic names in memory, about 200 bytes each. If there are more, the next write drops all of them first. */
 const namesKeptMax = 65_536;
 
 export interface BlockIndexerOptions {
@@ -56,7 +56,7 @@ export class BlockIndexer {
     this.#names.clear();
   }
 
-  /** Reads the names of the topics in the blocks that are not in memory. */
+  /** Reads from the store the names that are not in memory, of the topics in these blocks. */
   async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
     const { ledger, store } = this.#options;
     if (this.#names.size > namesKeptMax) this.#names.clear();

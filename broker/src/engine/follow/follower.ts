@@ -43,7 +43,7 @@ export class Follower {
   /**
    * Begins at `head`, the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while no node followed. If the
    * chain is only shorter than the index, keeps the index: {@link follow} then waits for the chain.
-   * @throws Error if the chain has no block that the index can roll back to; if the chain `isFinal`, at any difference.
+   * @throws Error if the chain has no block that the index can roll back to, or if the chain `isFinal` and differs at all; errors of ledger and store.
    */
   async begin(head: BlockRef | undefined, signal: AbortSignal): Promise<void> {
     this.#head = head;
@@ -57,7 +57,10 @@ export class Follower {
     if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#rollBack(head, ancestor);
   }
 
-  /** Follows until `signal` aborts; calls `onStep` after each step. Call it again after a failure. @throws LeaseLostError, errors of ledger and store. */
+  /**
+   * Follows until `signal` aborts; calls `onStep` after each step. Call it again after a failure. @throws LeaseLostError, errors of ledger and store, and Error
+   * after a reorg: if no common block is left, or if it is the second one without an indexed block between them.
+   */
   async follow(signal: AbortSignal, onStep: () => void): Promise<void> {
     for await (const step of this.#parts.ledger.follow(this.#head, signal)) {
       if (step.kind === "reorganised") await this.#onReorganised(step.common, signal);

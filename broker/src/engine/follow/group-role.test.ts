@@ -22,7 +22,7 @@ afterEach(() => cluster.stopAll());
 const topic = { topic: "a", groupId: undefined };
 const { membershipMs } = defaultEngineLimits;
 
-/** Starts nodes with one topic, and records every write of the index. */
+/** Starts nodes with one topic, and records every write of the index that succeeds or is refused. */
 async function start(count: number): Promise<void> {
   cluster = await TestCluster.start(count);
   writes = [];
@@ -41,7 +41,7 @@ async function start(count: number): Promise<void> {
   await cluster.run(cluster.node(0).broker.open(topic));
 }
 
-/** The index of the node that wrote last; -1 if none did. */
+/** The index of the node that wrote last; -1 if none did, or if that node no longer runs. */
 function followerIndex(): number {
   const nodeId = writes.findLast(({ isRefused }) => !isRefused)?.lease?.nodeId;
   return [0, 1, 2].find((index) => nodeId !== undefined && cluster.find(index)?.ids.has(nodeId) === true) ?? -1;
@@ -115,7 +115,7 @@ describe("the follower", () => {
     expect(indexedBlocks()).toEqual([cluster.chain.head]);
   });
 
-  it("whose node was halted until its membership expired has its writes refused and reads the index of the new follower", async () => {
+  it("writes nothing more after its node was halted until its membership expired, and reads the index of the new follower", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);
@@ -139,7 +139,7 @@ describe("the follower", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
   });
 
-  it("after its membership was ended, has its next write refused, and every event is delivered", async () => {
+  it("has its next write refused after its membership was ended, and every event is delivered at least once", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);
@@ -157,7 +157,7 @@ describe("the follower", () => {
     await publishMany(stale, 1);
     await cluster.clock.settle();
     expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
-    // Events that it delivered after its membership ended are delivered again, since their acknowledgements could not be written.
+    // Events that the node delivered after its membership ended are delivered again, since it could not write their acknowledgements.
     expect(ids.map((id) => [...new Set(cluster.sink.sequencesOf(id))])).toEqual(ids.map(() => sequences(3)));
   });
 });
@@ -184,7 +184,7 @@ it("a follower that lost only its lease stops following when the first write is 
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
 });
 
-it("a new follower delivers each event once that its predecessor indexed and that it had not read yet", async () => {
+it("a new follower delivers once each event that its predecessor indexed and that the new one had not read", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   for (const { gate } of cluster.nodes) gate.notify = () => {};
@@ -256,7 +256,7 @@ describe("a node that does not follow", () => {
 });
 
 describe("a reorganisation", () => {
-  it("rolls back every node: moved events are delivered again, and the counts are right", async () => {
+  it("rolls back every node: the events of the new branch are delivered, and the counts are right", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 3);

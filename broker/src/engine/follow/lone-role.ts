@@ -30,7 +30,7 @@ export class LoneRole implements Role {
     this.#follower = new Follower(options);
   }
 
-  /** @throws Error if the index was made from another chain. */
+  /** @throws Error if the index was made from another chain, and what ledger and store throw. */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#running === undefined) await this.#begin(signal);
     await untilCaughtUp(this.#options, signal);

@@ -20,14 +20,17 @@ export interface OvertakenOptions {
 /** Decides whether this node, the follower, must give the lease to a node whose chain is ahead. */
 export class Overtaken {
   readonly #options: OvertakenOptions;
-  /** The highest reported block, the newest indexed block at that time, and since when the index has not advanced. */
+  /** The highest reported block, the newest indexed block as last seen, and since when the index has not advanced beyond it. */
   #heard: { readonly blockNumber: number; readonly index: number; readonly since: number } | undefined;
 
   constructor(options: OvertakenOptions) {
     this.#options = options;
   }
 
-  /** Call it when another node reports that its chain has had a block for a while. Ignores a late report, when its block is already indexed. */
+  /**
+   * Call it when another node reports that its chain has had a block for a while. Ignores a block that is already indexed, or not above one that was reported
+   * earlier.
+   */
   hear(blockNumber: number): void {
     const { progress, clock } = this.#options;
     const index = progress.blockNumber;
@@ -35,7 +38,7 @@ export class Overtaken {
     this.#heard = { index, since: clock.monotonic(), ...this.#heard, blockNumber };
   }
 
-  /** Whether another node should follow: the index does not advance, and this node's chain does not have the block, or does not return it. */
+  /** Whether another node should follow: the index does not advance, and this node's chain does not have the block, does not return it, or does not answer. */
   async look(signal: AbortSignal): Promise<boolean> {
     const { progress, clock } = this.#options;
     const heard = this.#heard;

@@ -19,7 +19,7 @@ import { RollBackHistory } from "../rollback-history.ts";
 const emptyBlock = { opened: [], closed: [], batches: [], skippedSequences: [] };
 let cluster: TestCluster;
 
-/** Makes rollbacks of the shared store fail the given number of times; returns how often one was requested. */
+/** Makes rollbacks of the shared store fail the given number of times. Returns a function that counts the requested rollbacks. */
 function refuseRollBacks(count: number): () => number {
   const { store } = cluster.shared;
   const rollBack = store.rollBack.bind(store);

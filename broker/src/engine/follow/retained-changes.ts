@@ -9,7 +9,7 @@ const fourBytesHeader = 0x84;
 /** Finds the events of blocks that MQTT retains: those with the retain extension. */
 export class RetainedChanges {
   readonly #prefix: string;
-  /** Bytes that occur in every batch with a retained event: the end of the extension's key, and its value. */
+  /** Bytes that occur in every batch with a retained event: the extension's key, and its encoded value. */
   readonly #trace: Buffer;
 
   constructor(extensionPrefix: string) {

@@ -1,6 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
 
-/** Calls every callback. If one throws, logs the error and continues with the next. */
+/** Calls `answer` for every caller. If a call throws, logs the error and continues with the next caller. */
 export function answerAll<Callback>(
   callers: readonly Callback[],
   answer: (caller: Callback) => void,

@@ -12,7 +12,10 @@ afterEach(() => engine.stop());
 
 const topic = (name: string) => ({ topic: name, groupId: undefined });
 
-/** A chain whose transactions hold at most `bytesMax` bytes of events; the engine does not know that limit. */
+/**
+ * Starts the engine on a chain whose transactions hold at most `bytesMax` bytes of events; the engine does not know that limit. An append throws if `fails`
+ * returns true for the events of a batch. `sizes` gets the number of events of each transaction.
+ */
 async function startNarrow(
   bytesMax: number,
   fails: (texts: string) => boolean = () => false,
@@ -97,7 +100,7 @@ describe("an event that enters no transaction", () => {
     transactionsInFlightMax: 1,
   };
 
-  it("is refused after the queue timeout, whatever events follow it", async () => {
+  it("is refused after the queue timeout, and so is a later event of its draft", async () => {
     engine = await TestEngine.start({ append: hang, limits, ledgerLimits });
     await engine.broker.open(topic("a"));
     const answers: string[] = [];

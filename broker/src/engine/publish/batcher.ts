@@ -59,7 +59,7 @@ export interface TopicEvent {
   readonly topic: OpenTopic;
   readonly payload: EventPayload;
   readonly onSettled: OnSettled;
-  /** Of a publish with a key: what to record before the ledger gets the event. */
+  /** Set for a publish with a key: what to record before the ledger gets the event. */
   readonly claim?: Claim | undefined;
 }
 
@@ -70,15 +70,15 @@ export interface TopicEvent {
 export class Batcher {
   readonly #options: BatcherOptions;
   readonly #pacing: Pacing;
-  /** Oldest first; all but the last are full. */
+  /** Oldest first; only the last one gets further events. */
   readonly #drafts: Draft[] = [];
   #waitingCount = 0;
   #waitingBytes = 0;
   #isPumpDue = false;
-  /** Number of drafts that were too large and whose parts are not all committed. Meanwhile no other draft is sent, so that topics keep their order. */
+  /** Number of drafts that were too large and whose parts are not all answered. Meanwhile no other draft is sent, so that topics keep their order. */
   #splits = 0;
   #lastSplit: Promise<void> = Promise.resolve();
-  /** When the first publish after the last pump came. Later publishes came in the same turn of the event loop. */
+  /** When the pump that is due was scheduled: the time of all publishes until that pump, since they come in the same turn of the event loop. */
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
@@ -91,8 +91,9 @@ export class Batcher {
   }
 
   /**
-   * Settles, in a later turn, when the event's block is final and indexed, or with an error: 100112, 100101 if the chain refused the topic; 200202,
-   * 200205 from the ledger; 200300 if the event waited too long for a transaction.
+   * Settles, in a later turn, with SUCCESS when the event's block is final and indexed, with TIMEOUT if that is not known in time, or with an error: 100101,
+   * 100112, 100113 if the chain refused the topic or the account; 100201 if the event fits into no transaction; 200202, 200205 from the ledger; 200300 if the
+   * event waited too long for a transaction.
    * @throws BrokerError 200300 if the queue is full.
    */
   add({ topic, payload, onSettled, claim }: TopicEvent): void {
@@ -128,7 +129,8 @@ export class Batcher {
 
   /**
    * Whether there is room. If not, calls back once, in a later turn, when there is. Waiters are called in their order and nobody overtakes them, so that
-   * one that needs much room does not starve. A need beyond the limits gets its turn once the queue is empty; then the events are refused.
+   * one that needs much room does not starve. A need that never fits gets its turn once the queue is empty; {@link add} then refuses
+   * what exceeds the limits.
    */
   whenRoom(need: Need, callback: () => void): boolean {
     const isBehind = this.#roomWaiters.length > 0 && !this.#isCallingWaiters;
@@ -137,7 +139,7 @@ export class Batcher {
     return false;
   }
 
-  /** Leaves half of the bytes for events that are on their way to {@link add}. */
+  /** Whether the queue is empty or has room. Leaves half of the bytes for events that are on their way to {@link add}. */
   #hasRoomFor({ count, bytes }: Need): boolean {
     const { publishesWaitingMax, publishBytesWaitingMax } = this.#options.limits;
     if (this.#waitingCount === 0) return true;
@@ -273,7 +275,7 @@ export class Batcher {
     }
   }
 
-  /** Commits in one transaction, or in several if one is too large for the chain. Answers every caller; false if the append failed. */
+  /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed, not those of parts. */
   async #deliver(
     batches: readonly DraftBatch[],
     { isWhole, split }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
@@ -307,7 +309,7 @@ export class Batcher {
     }
   }
 
-  /** Delivers the parts of one topic one after the other, so that its events keep their order. */
+  /** Delivers two halves: those of several topics at once, those of one topic one after the other, so that the topic's events keep their order. */
   async #deliverParts(batches: readonly DraftBatch[]): Promise<void> {
     const [first] = batches;
     const middle = batches.length >> 1;

@@ -73,6 +73,7 @@ export class ClaimRecorder {
 
 type TakenRow = Awaited<ReturnType<PublishKeys["recordPublishKeys"]>>[number];
 
+/** Whether another row has the claim's key, or its session has moved. Notifies the claim of the result. */
 function isTaken(claim: Claim, byKey: ReadonlyMap<string, TakenRow>): boolean {
   const row = claim.unrecorded && byKey.get(idOf(claim.unrecorded));
   if (row === undefined) claim.onRecorded();

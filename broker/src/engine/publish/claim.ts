@@ -8,7 +8,7 @@ export function mayAllStart(claims: readonly Claim[]): (() => boolean) | undefin
   return checks.length === 0 ? undefined : () => checks.every((check) => check());
 }
 
-/** Identifier and epoch of a stored session, which are valid until another node takes the session over. */
+/** Identifier and epoch of a stored session, valid until another node takes the session over. Undefined without a session, or if it is not stored. */
 export function fenceOf(session: KeySession | undefined): SessionKey | undefined {
   if (session?.epoch === undefined) return undefined;
   return { id: session.id as SessionId, epoch: session.epoch }; // A session with an epoch is in the store.
@@ -21,8 +21,8 @@ export interface Claim {
   /** The ledger calls this before it sends the transaction; `false` forbids to send. Undefined if it may always send. */
   readonly mayStart: (() => boolean) | undefined;
   onRecorded(): void;
-  /** Called if the key already has a row, or another node has the session. The publish has been removed from its transaction. */
+  /** Called if the key already has a row, or another node has the session. The publish leaves its transaction. */
   onTaken(row: TakenKey): void;
-  /** Called if the key could not be recorded. The publish has been removed from its transaction. */
+  /** Called if the key could not be recorded. The publish leaves its transaction. */
   onFailed(error: unknown): void;
 }

@@ -28,7 +28,7 @@ describe("the room of a draft", () => {
     expect(draft.isFull(limits) || !draft.hasRoomFor(submissionTo("topic/0"), limits)).toBe(true);
   });
 
-  it("holds 1,000 small events of one topic", () => {
+  it("suffices for 1,000 small events of one topic", () => {
     expect(fill(new Draft(), () => "one")).toBe(1000);
   });
 });

@@ -124,7 +124,7 @@ export class Draft {
   #count = 0;
   #bytes = 0;
   #hasClaims = false;
-  /** Whether its events form a transaction by themselves: no other publish joins them, and they are not split. */
+  /** Whether the draft's events form a transaction by themselves: no other publish joins them, and the batcher does not split them. */
   readonly isWhole: boolean;
 
   constructor({ isWhole }: { readonly isWhole: boolean } = { isWhole: false }) {
@@ -153,7 +153,7 @@ export class Draft {
     return [...this.#batches.values()];
   }
 
-  /** Whether there is room for an event. The first event always has room, however long it is. */
+  /** Whether there is room for an event. A whole draft never has room; in any other draft the first event always has, however long it is. */
   hasRoomFor({ topic, bytes }: Pick<Submission, "topic" | "bytes">, limits: DraftLimits): boolean {
     if (this.isWhole) return false;
     if (this.#count === 0) return true;

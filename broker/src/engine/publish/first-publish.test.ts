@@ -98,7 +98,7 @@ it("does not reopen a topic that is closed", async () => {
   expect((await settled(submit(call("a")))).outcome).toMatchObject({ status: "REFUSED", error: { code: 100112 } });
 });
 
-it("keeps publishes to known topics ahead of a crowd that opens topics", async () => {
+it("commits a publish to a known topic within two blocks although a crowd of publishes opens topics", async () => {
   engine = await TestEngine.start();
   await settled(submit(call("known")));
   const before = engine.chain.head;

@@ -6,8 +6,8 @@ import type { Ledger, TopicOpening } from "../../ports/ledger.ts";
 import type { OnSettled } from "../broker.ts";
 
 /**
- * Most publishes of one group that open their topics at the same time. An opening costs the chain as much as hundreds of small events, and delays publishes
- * to other topics. This many openings with the longest names take 11 million gas.
+ * Maximum number of publishes of one group that open their topics at the same time. An opening costs the chain as much as hundreds of small events, and
+ * delays publishes to other topics. This many openings with the longest names take 11 million gas.
  */
 export const openingPublishesMax = 32;
 
@@ -30,7 +30,7 @@ export class FirstPublish {
     this.#options = options;
   }
 
-  /** Waits for its turn. @throws what `mayOpen` throws, and BrokerError as `Ledger.prepareOpening` does. */
+  /** Waits for its turn, then prepares the opening. @throws what `mayOpen` throws, and BrokerError as `Ledger.prepareOpening` does. */
   async open(name: TopicName): Promise<TopicOpening> {
     const { ledger, openings, mayOpen } = this.#options;
     const allowed = mayOpen();
@@ -44,7 +44,7 @@ export class FirstPublish {
     return ledger.prepareOpening(name);
   }
 
-  /** Frees the opening for others once the publish has settled. */
+  /** Returns a callback for the outcome of the publish: it frees the opening for others, then calls `onSettled`. */
   follow(onSettled: OnSettled): OnSettled {
     return (outcome) => {
       this.#settled.resolve();

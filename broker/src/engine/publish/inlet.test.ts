@@ -16,7 +16,7 @@ const call = (name: string, text: string): PublishCall => ({
   extensions: [],
 });
 
-/** A store that counts reads of topics, and can hold back its answers until the test releases them. */
+/** A store that counts reads of topics, can hold back its answers until the test releases them, and can return every topic as closed. */
 function createCountedStore() {
   const store = createMemoryStore();
   const findTopic = store.findTopic.bind(store);

@@ -126,7 +126,10 @@ export class Inlet {
     this.#options.onPassed(id, toPassingEvent(name, { content: call.content, extensions: call.extensions }));
   }
 
-  /** Checks a call without publishing it, and returns its topic. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */
+  /**
+   * Checks a call without publishing it, and returns its topic. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206; 200001 if a call
+   * with a key sets the token.
+   */
   check(call: PublishCall): TopicName {
     const name = parseTopicName(call.topic);
     this.#checkContent(call);

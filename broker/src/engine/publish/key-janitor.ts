@@ -27,7 +27,7 @@ export interface KeyJanitorOptions {
   >;
 }
 
-/** A count of the store leaves out scopes with fewer keys, so that many small scopes take no memory. */
+/** A count of the store leaves out scopes with fewer keys, or below the lowest limit, so that many small scopes take no memory. */
 const scopeCountMin = 16;
 
 /** The owner of publish keys: a session, or a caller without one. */
@@ -64,7 +64,7 @@ export class KeyJanitor {
     return new BrokerError("overQuota", { details: "too many publish keys are kept" });
   }
 
-  /** Adds `count` to the keys of a scope that were recorded since the last round; a negative count is of released keys. */
+  /** Adds `count` keys of a scope to the estimate; a negative count is of released keys. */
   added(scope: string, count: number): void {
     this.#count += count;
     const left = (this.#byScope.get(scope) ?? 0) + count;
@@ -77,7 +77,7 @@ export class KeyJanitor {
     return this.#count > 0;
   }
 
-  /** The group's session time, up to a round old. */
+  /** The group's session time, as the newest successful round read it; before that, as the first call read it. */
   async readTime(): Promise<number> {
     this.#time ??= await this.#options.times.find(this.#options.groupId);
     return this.#time;

@@ -18,7 +18,7 @@ interface Release extends Deferred<boolean> {
   readonly session: KeySession;
 }
 
-/** Frees publish keys in the order of the calls. All calls that come during a write share the next write. */
+/** Frees publish keys in the order of the calls. Calls that come during a write share the next write, at most `releasesPerWriteMax` of them. */
 export class KeyReleases {
   readonly #options: KeyReleasesOptions;
   #waiting: Release[] = [];
@@ -29,8 +29,8 @@ export class KeyReleases {
   }
 
   /**
-   * Resolves once the key is free on disk, to whether the key was in use. A damaged row stays. Rejects if the store fails, and with 200300 if another node has
-   * taken the session: its client may use the key for another publish by now.
+   * Resolves once the key is free on disk, to whether the key was in use. A damaged row stays, and counts as in use. Rejects if the store fails, and with
+   * 200300 if another node has taken the session: its client may use the key for another publish by now.
    */
   release(key: PublishKey, session: KeySession): Promise<boolean> {
     const deferred = createDeferred<boolean>();

@@ -19,7 +19,7 @@ export interface KeyedPublish {
   readonly session: KeySession | undefined;
   /** Undefined if the publish must not open its topic. */
   readonly open?: OpenMissing | undefined;
-  /** Called once the publish waits for a transaction, unless it settles before. */
+  /** Called each time the publish begins to wait for a transaction. A publish that settles before is not placed. */
   readonly onPlaced?: (() => void) | undefined;
 }
 

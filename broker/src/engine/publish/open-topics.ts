@@ -18,7 +18,7 @@ export interface OpenTopic {
   readonly opening?: TopicOpening | undefined;
 }
 
-/** Called with the topic once it is known to be open, or with the error that prevents a publish. */
+/** Called with the topic once it is known to be open or can be opened, or with the error that prevents a publish. */
 export type OnFound = (found: OpenTopic | BrokerError) => void;
 
 /** Prepares to open a missing topic in the transaction of its first publish. */
@@ -59,12 +59,12 @@ export class OpenTopics {
     this.#options = options;
   }
 
-  /** The topic, if it is in memory. Undefined also while earlier callers wait for it: then the caller must call {@link read} too. */
+  /** The topic; undefined if it is not in memory, also while earlier callers wait for it: then the caller must call {@link read} too. */
   find(name: string): OpenTopic | undefined {
     return this.#known.get(name);
   }
 
-  /** Calls back in a later turn of the event loop; callers of one topic in the order of their calls. @throws BrokerError 200300 when too many wait. */
+  /** Calls back in a later turn of the event loop; callers of one topic in the order of their calls. @throws BrokerError 200300 if too much waits. */
   read(name: TopicName, caller: WaitingCaller): void {
     const { waitingMax, waitingBytesMax } = this.#options;
     if (this.#waitingCount >= waitingMax || this.#waitingBytes + caller.bytes > waitingBytesMax) {
@@ -82,12 +82,12 @@ export class OpenTopics {
     void this.#serve(name);
   }
 
-  /** Forgets a topic that the index or the chain reports as closed or missing. */
+  /** Forgets a topic, so that the next publish reads it from the index. */
   forget(name: TopicName): void {
     this.#known.delete(name);
   }
 
-  /** Never rejects. A caller that arrives during a read may know of a later opening, so a read that finds no topic does not answer it. */
+  /** Never rejects. A caller that arrives during a read may know of a later opening, so a read that finds no open topic does not answer it. */
   async #serve(name: TopicName): Promise<void> {
     for (let callers = this.#waiting.get(name); callers !== undefined; callers = this.#waiting.get(name)) {
       const { length } = callers;

@@ -56,7 +56,7 @@ describe("while a transaction is in progress", () => {
 });
 
 describe("after a transaction has ended", () => {
-  it("the next transaction lingers for half of the time that it took", () => {
+  it("the next transaction lingers for half of the time that the ended one took", () => {
     const pacing = ended({ events: 56, waiting: 4, tookMs: 8 });
     expect(pacing.waitMs(some(4), 1_008)).toBe(4);
     expect(pacing.waitMs(some(59), 1_011)).toBe(1);

@@ -18,7 +18,7 @@ export interface PublishFateOptions {
 /** Wait between two queries of a chain that has reorgs, in milliseconds. By the second query, the ledger knows each reorg that the index knows. */
 const confirmAfterMs = 1_000;
 
-/** Tells whether an event that the index does not have can still come. */
+/** Finds out whether an event that the index does not have can still come. */
 export class PublishFate {
   readonly #options: PublishFateOptions;
 
@@ -40,8 +40,8 @@ export class PublishFate {
   }
 
   /**
-   * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. False if `signal` aborts first, or if
-   * another live node signs with that account.
+   * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. False if `signal` aborts first, if
+   * another live node signs with that account, or if that stays unknown: the ledger cannot say, or the index's newest block is not on the chain.
    */
   async isSettled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<boolean> {
     const { ledger, clock, nodes } = this.#options;

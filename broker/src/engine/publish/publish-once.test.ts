@@ -144,7 +144,7 @@ describe("a publish with a key", () => {
     },
   );
 
-  it("accepts the longest key and every visible character", async () => {
+  it("is accepted with the longest key, and with every visible character", async () => {
     await start();
     const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 0x21 + index));
     for (const key of ["a".repeat(255), visible]) expect((await send(call(key))).status).toBe("SUCCESS");

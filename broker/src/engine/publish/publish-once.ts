@@ -22,7 +22,7 @@ import type { TokenSearch } from "./token-search.ts";
 const publishKeyCharactersMax = 255;
 const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 
-/** How long a repeat waits, in milliseconds, before it looks again for an event that another node may still publish. */
+/** How long a repeat waits, in milliseconds, before it looks again for an event that may still come. */
 const lookAgainMs = 500;
 
 /** Limit of waiting callers and bytes, as a multiple of the limits of waiting publishes: as many repeats as first requests may wait. */
@@ -66,7 +66,7 @@ export class PublishOnce {
 
   /**
    * As `Broker.submit` says.
-   * @throws BrokerError 200001 if the key is malformed; 100114 if another request with the same key is in progress; 200300 if too much waits.
+   * @throws BrokerError 200001 if the key is malformed; 100114 if a different request with the same key is in progress; 200300 if too much waits.
    */
   submit({ name, payload, scope, key, session, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#options;
@@ -165,7 +165,7 @@ export class PublishOnce {
     }
   }
 
-  /** Frees the key if nothing was published under it and nothing will be. */
+  /** Answers the callers. Before, frees the key if nothing was published under it and nothing will be, and this node is still a member. */
   async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
     const { keys, janitor, logger, search } = this.#options;
     if (named.isRecorded) janitor.added(named.row.scope, 1);
@@ -198,7 +198,7 @@ export class PublishOnce {
     }
   }
 
-  /** Publishes under a key that a session used for something else: its client forgot to release the key. */
+  /** Publishes under a key that a session used for something else: its client forgot to release the key. @throws BrokerError 100114 without a session. */
   async #replace(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
     const { keys, janitor } = this.#options;
     if (!named.isOfSession) throw reusedKey(row.key);

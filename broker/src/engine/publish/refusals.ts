@@ -20,7 +20,7 @@ export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
   return new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet`, cause });
 }
 
-/** Whether the error leaves open if the event will be committed. */
+/** Whether the callers get TIMEOUT for the error: the transaction was sent, and its outcome is not known in time. */
 export function isFateUnknown(error: unknown): boolean {
   return isBrokerError(error, "transactionTimeout");
 }

@@ -12,7 +12,7 @@ import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { toIdentity, toSessionIdentity } from "./publish-identity.ts";
 
-/** Maximum number of topics of one group that are searched for tokens at once; other topics wait. */
+/** Maximum number of searches for tokens at once in one group; further ones wait. */
 const searchesAtOnceMax = 2;
 
 /** Maximum number of publishes whose block is remembered, about 150 bytes each. For others, a repeat reads the topic from the position of the first request. */
@@ -42,7 +42,7 @@ interface SearchRange {
   readonly upTo?: Position;
 }
 
-/** Finds the events of publishes with a key in the index, by token. Searches in the same topic share their reads. */
+/** Finds the events of publishes with a key in the index, by token. Searches of a whole topic share their reads. */
 export class TokenSearch {
   readonly #options: TokenSearchOptions;
   readonly #semaphore = new Semaphore(searchesAtOnceMax);

@@ -49,7 +49,7 @@ class TracedInlet extends Inlet {
     endingOnError(spans, () => super.submitAll(calls, settle));
   }
 
-  /** Undefined for a publish without a trace. */
+  /** Undefined for a publish without a trace, or with an invalid topic name. */
   #start({ topic, content, extensions }: PublishCall): Span | undefined {
     const { tracing, extensionPrefix } = this.#options;
     const traceParent = findTraceParent(extensions, extensionPrefix);

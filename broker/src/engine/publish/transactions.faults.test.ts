@@ -13,7 +13,7 @@ const topics = ["a", "b", "c"];
 /** A time, in milliseconds, that is longer than any transaction takes. */
 const answerMsMax = 20_000;
 
-/** What a client does: a transaction of events to topics, or a single publish. */
+/** What a client does: a transaction with an event for each topic; with only the first event unless `isTransaction`. */
 const step = fc.record({
   isTransaction: fc.boolean(),
   topics: fc.array(fc.constantFrom(...topics), { minLength: 1, maxLength: 5 }),
@@ -34,7 +34,7 @@ class World {
     return broker;
   }
 
-  /** Returns the status of the transaction; undefined if the process died first. */
+  /** Returns the status of the transaction; undefined if it has no answer in time, since the process died. */
   async submit(
     broker: CalledBroker,
     { texts, topics: names }: { texts: readonly string[]; topics: readonly string[] },

@@ -74,7 +74,7 @@ describe("a transaction of publishes", () => {
     expect(await count("a")).toBe(0);
   });
 
-  it("is refused as a whole if one publish is malformed, has a publish key, or names another group", () => {
+  it("is refused as a whole if one publish is malformed, has a publish key, or names an unknown group", () => {
     const submit = (one: PublishCall): number | undefined =>
       thrown(() => engine.broker.submitAll([call("a"), one], () => {}));
     expect(submit(call("a", ""))).toBe(100200);

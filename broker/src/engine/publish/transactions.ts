@@ -129,7 +129,7 @@ export class Transactions {
   }
 }
 
-/** Bytes that the topic's events take in memory. */
+/** Bytes that the topic's events take in a batch. */
 function bytesOf({ events }: Submitted, topic: TopicName): number {
   const own = events.filter(({ name }) => name === topic);
   return own.reduce((sum, { payload }) => sum + encodedBytes(payload), 0);
