@@ -76,7 +76,7 @@ export interface ChainAhead {
 /** Maximum number of subscriptions that one call of `balance` requests, and that one statement reassigns. */
 export const movesMax = 1_000;
 
-/** Maximum number of subscriptions without a live owner that one call of `balance` assigns. High, because nobody delivers them until then. */
+/** Maximum number of subscriptions without a live owner that one call of `balance` assigns. High, because nobody delivers them. */
 export const giftsMax = 10_000;
 
 /**
