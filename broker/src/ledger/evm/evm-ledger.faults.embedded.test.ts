@@ -179,7 +179,7 @@ describe("append", () => {
     });
   });
 
-  test("commits under a new nonce if another sender used the first one", async () => {
+  test("commits under another nonce if another sender used the next one", async () => {
     await withLedger(async (ledger, append) => {
       const twin = new Stranger(chain, {
         signer: new Signer(testKey(`key ${harnesses}`)),
@@ -271,7 +271,7 @@ describe("reading", () => {
     });
   });
 
-  test("a batch with the right count and a wrong root is malformed, even with our own bytes", async () => {
+  test("a batch with a wrong root or a wrong count is malformed, even with our own bytes", async () => {
     await withLedger(async (ledger, append, address) => {
       await append("ours");
       const events = encodeEvents([event("ours")]);

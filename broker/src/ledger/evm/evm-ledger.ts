@@ -261,7 +261,7 @@ export class EvmLedger implements Ledger {
     return this.#components;
   }
 
-  /** @throws BrokerError 200205 while the registry is missing, or published events could not be read. */
+  /** @throws BrokerError 200205 before the start, while the registry is missing, or while published events could not be read. */
   #writable(): LedgerComponents {
     const components = this.#started();
     if (components.guard.outage !== undefined || components.feed.isRefused)

@@ -116,7 +116,7 @@ test.each([
   await ledger.stop();
 });
 
-test("signs a transaction again once if another sender's transaction took its nonce in the pool", async () => {
+test("publishes each event once if another sender's transaction took a nonce in the pool", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   await world.ask("evm_setAutomine", false);
@@ -132,7 +132,7 @@ test("signs a transaction again once if another sender's transaction took its no
   await ledger.stop();
 });
 
-test("raises a fee that is too low for the next block at once", async () => {
+test("raises a fee at once if it is too low for the next block", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   await world.ask(
@@ -205,10 +205,10 @@ test("does not send a transaction before the journal has it", async () => {
   const { append, ledger } = await world.createFirstWriter();
   const { journal } = world;
   const record = journal.recordTransactions.bind(journal);
-  let failures = 0;
+  let writes = 0;
   journal.recordTransactions = async (entries) => {
-    failures += 1;
-    if (failures <= 2) throw new Error("the database is away");
+    writes += 1;
+    if (writes <= 2) throw new Error("the database is away");
     await record(entries);
   };
   const unrecorded: unknown[] = [];
@@ -221,7 +221,7 @@ test("does not send a transaction before the journal has it", async () => {
     return pass();
   };
   expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
-  expect(failures).toBeGreaterThan(2);
+  expect(writes).toBeGreaterThan(2);
   expect(unrecorded).toEqual([]);
   expect(await world.published()).toEqual(["a"]);
   await ledger.stop();

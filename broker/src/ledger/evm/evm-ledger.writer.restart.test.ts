@@ -36,7 +36,7 @@ async function abandonUnderWay(
 }
 
 describe("a restarted ledger with a journal", () => {
-  test("sends transactions that were never sent", async () => {
+  test("sends transactions that never reached the endpoint", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     let attempts = 0;

@@ -220,7 +220,7 @@ function connect({ room }: LedgerBase, fees: FeePolicy, components: ReadComponen
   });
 }
 
-/** Why the chain is unavailable; undefined while it answers, as far as known. */
+/** Why the group cannot use the chain; undefined while it can, as far as known. */
 export function outageOf(
   provider: EvmProvider,
   { height, guard, feed }: Pick<LedgerComponents, "height" | "guard" | "feed">,
@@ -236,7 +236,7 @@ export function unreachable(
   return new BrokerError("chainUnreachable", { details: outageOf(provider, components)?.reason ?? "nothing was sent" });
 }
 
-/** Starts the components; if one fails, stops those that started. */
+/** Starts the components; if one fails, stops them all. */
 export async function startComponents(components: LedgerComponents): Promise<void> {
   const { heads, feed, sender, writers } = components;
   try {

@@ -28,7 +28,7 @@ export class ReceiptsTooLong extends Error {
   }
 }
 
-/** Reads whole blocks from an endpoint. @throws RpcFailure only. */
+/** Reads whole blocks from an endpoint. Each method throws RpcFailure if a request fails. */
 export class BlockRpc {
   readonly #provider: EvmProvider;
   readonly #signal: AbortSignal;
@@ -54,7 +54,7 @@ export class BlockRpc {
     return receipts.length === block.transactions.length && receipts.every(isReceipt) ? receipts : undefined;
   }
 
-  /** All receipts by one request; undefined if the endpoint lacks the method or the block. */
+  /** All receipts by one request; undefined if the endpoint refuses it, as without the method, or returns another number of receipts. */
   async #receiptsAtOnce(block: RpcBlock): Promise<readonly unknown[] | undefined> {
     try {
       const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);

@@ -29,7 +29,7 @@ export class ProofMaker {
     this.#registry = options.registry;
   }
 
-  /** @throws BrokerError 200205 if the endpoint is unreachable; 200206 if its answers make no proof; 200300 if too many wait. */
+  /** @throws BrokerError 200205 if the endpoint is unreachable or `signal` aborts; 200206 if its answers make no proof; 200300 if other proofs block it. */
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const block = await untilAborted(this.#blocks.get(place.blockNumber), signal);
     const { transactionIndex, logPlace, publisher, events } = block.getBatch(place);

@@ -11,7 +11,7 @@ interface Kept {
   readonly since: number;
 }
 
-/** Reads a block once for all concurrent proofs. */
+/** Reads a block once for concurrent proofs and for those soon after. */
 export class ProvenBlocks {
   readonly #read: (number: number) => Promise<ProvenBlock>;
   readonly #reading = new Map<number, Promise<ProvenBlock>>();

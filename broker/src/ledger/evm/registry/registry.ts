@@ -19,7 +19,7 @@ export interface RegistryOptions {
 /** The storage slot at which the owners of sets begin, in the order of their numbers. */
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
-/** The registry's views, and the calldata of its changes. */
+/** The registry's views, as its `from` account sees them. Each throws RpcFailure, or the error of `onMissing` if there is no code. */
 export class Registry {
   readonly address: Address;
   readonly #rpc: Rpc;
@@ -31,7 +31,7 @@ export class Registry {
     this.address = options.address;
   }
 
-  /** Checks that the registry is there. @throws the error of `onMissing`. */
+  /** Checks that the registry is there. */
   async look(): Promise<void> {
     await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "topicCount" }));
   }
@@ -52,7 +52,7 @@ export class Registry {
     return isWriter ? "open" : "of-others";
   }
 
-  /** Undefined for a topic that was never opened. */
+  /** Who may write to a topic; undefined if it was never opened. */
   async findWriters(name: string): Promise<TopicWriters | undefined> {
     const { createdAt, writers: number } = await this.#stateOf(this.addressOf(name));
     if (createdAt === 0n) return undefined;
@@ -68,7 +68,7 @@ export class Registry {
     return decodeFunctionResult({ ...ask, data });
   }
 
-  /** The account that created that set; the zero address if there is none. */
+  /** The account that created that set; the zero address if there is no such set or no registry. */
   async ownerOf(writers: number): Promise<Address> {
     const owner = await this.#rpc.storage(this.address, toQuantity(ownersStart + BigInt(writers)));
     return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;

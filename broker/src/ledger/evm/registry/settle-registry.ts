@@ -23,7 +23,10 @@ export interface GroupMemory {
 /** Remembers nothing, for a chain that ends with this process. */
 export const noMemory: GroupMemory = { find: async () => undefined, save: async (record) => record };
 
-/** The registry to use: the one at an address, a new one (`deploy`), or if undefined, one that the signer deployed, otherwise a new one. */
+/**
+ * The registry for a group that remembers none: the one at an address, or a new one (`deploy`). If undefined, the one that the signer deployed, or a
+ * new one if there is none.
+ */
 export type RegistryChoice = Address | "deploy" | undefined;
 
 export interface SettleOptions {
@@ -44,7 +47,8 @@ export interface SettleOptions {
 
 /**
  * Finds the group's registry or has it deployed, and remembers it with its chain.
- * @throws BrokerError 200205 if the chain or the registry is not the remembered one, or the registry is missing.
+ * @throws BrokerError 200205 if the chain or the registry is not the remembered one, or the registry is missing, not final or another node's to
+ * deploy; RpcFailure; otherwise as `deploy` and `restore` do.
  */
 export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
   const remembered = await options.memory.find();
@@ -94,7 +98,7 @@ async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOpti
   });
 }
 
-/** The error for a chain that is shorter than the blocks already read. */
+/** The text of an error or outage: the chain is shorter than the blocks already read. */
 export function behind(head: number, indexed: number): string {
   return `the chain is at block ${head}, the index at ${indexed}: the node may be behind or have lost its state`;
 }

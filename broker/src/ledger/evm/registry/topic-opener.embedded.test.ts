@@ -60,7 +60,7 @@ async function entriesUpTo(block: number): Promise<readonly LedgerEntry[]> {
 }
 
 describe("concurrent opens", () => {
-  test("share transactions, and each returns with its own block", async () => {
+  test("share transactions, which open the topics in the order of the calls", async () => {
     const names = Array.from({ length: 250 }, (_, index) => `topic/${index}`);
     const answers = await Promise.all(names.map((name) => open(name)));
     // A transaction has room for about 110 topics. A slow machine may send one before all calls have arrived.
@@ -115,7 +115,7 @@ describe("a caller that aborts", () => {
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(["stays"]);
   });
 
-  test("after its transaction is sent gets 200201, and the other caller gets its answer", async () => {
+  test("after its transaction is sent gets 200201, and the other caller still gets its block", async () => {
     const release = provider.holdSends();
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];

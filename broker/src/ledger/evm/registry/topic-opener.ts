@@ -45,7 +45,7 @@ export class TopicOpener {
   }
 
   /**
-   * Returns the block since which the topic is open.
+   * Returns the block of the transaction that opened the topic, or that found it open.
    * @throws BrokerError 100113 if the topic is closed and only other accounts may reopen it; 200202 if aborted before the send; 200300 if too many
    * wait; otherwise as the sender does.
    */

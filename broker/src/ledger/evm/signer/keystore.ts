@@ -53,7 +53,7 @@ type Derivation = z.infer<typeof derivation>;
 
 /**
  * Decrypts a private key from a JSON keystore (Web3 Secret Storage, version 3; the files of geth and others).
- * @throws Error that names `source` and says what is wrong; it shows neither password nor key.
+ * @throws Error that shows neither password nor key. It names `source`, except for parameters that only the crypto library refuses.
  */
 export async function openKeystore(
   text: string,

@@ -8,7 +8,7 @@ export type Interceptor = (request: Request, pass: () => Promise<unknown>) => Pr
 
 export const passAll: Interceptor = async (_, pass) => pass();
 
-/** Passes requests through `current`, and notifications unless it `isSilent`. */
+/** Passes requests through `current`, and notifications unless it `dropsNotifications`. */
 export class InterceptedProvider implements EvmProvider {
   current: Interceptor = passAll;
   dropsNotifications = false;

@@ -19,7 +19,7 @@ import { InterceptedProvider } from "./intercepted-provider.ts";
 const never = new AbortController().signal;
 const topic = parseTopicName("writer");
 
-/** A started ledger with one open topic, publishing single events. */
+/** A started ledger that publishes single events to the world's topic. */
 export interface Writer {
   readonly ledger: EvmLedger;
   append(text: string, signal?: AbortSignal): Promise<BatchOutcome | undefined>;
@@ -109,7 +109,7 @@ export class WriterWorld {
     };
   }
 
-  /** Starts a writer on a chain that seals at once, and opens the topic. */
+  /** Starts a writer and opens the topic. Call it while the chain makes blocks by itself. */
   async createFirstWriter(options: Partial<EvmLedgerOptions> = {}): Promise<Writer> {
     const writer = await this.createWriter(options);
     this.#registryAddress = writer.ledger.registryAddress;
