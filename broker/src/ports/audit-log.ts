@@ -19,7 +19,7 @@ export interface AuditLine {
   readonly groupId?: string | undefined;
   /** A topic or a filter, as the client wrote it. */
   readonly topic?: string | undefined;
-  /** Host of a callback. */
+  /** Receiver of a callback: scheme, host and port. */
   readonly receiver?: string | undefined;
   readonly subscriptionId?: string | undefined;
   readonly sessionId?: string | undefined;
