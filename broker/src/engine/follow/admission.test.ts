@@ -21,7 +21,9 @@ const record = { chainId: 1, genesisHash: "0x00", registryAddress: "0x00" } as c
 /** A node whose view of the chain a test can disturb. */
 interface Node {
   readonly broker: CalledBroker;
+  /** Number of starts of the ledger. */
   starts: number;
+  /** If set, the start of the ledger throws this error. */
   failure: Error | undefined;
   outage: Outage | undefined;
   /** The start of the ledger waits for this promise. */

@@ -45,7 +45,7 @@ function blocks(): string[][] {
 it.each([
   ["an event", call("a")],
   ["an event with a key", keyedCall("k")],
-])("opens a topic with %s in one block", async (_, first) => {
+])("opens a topic and commits %s in one block; the next publish opens nothing", async (_, first) => {
   engine = await TestEngine.start();
   const { heard, outcome } = await settled(submit(first));
   expect(heard).toEqual(["opening", "placed", "SUCCESS"]);

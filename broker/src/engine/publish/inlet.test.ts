@@ -117,7 +117,7 @@ it("returns the chain's answer for a topic that another broker closed, and asks 
   expect(transactions).toBe(2);
 });
 
-it("sends no transaction to a topic that the index says is closed", async () => {
+it("sends no transaction to a topic that the index says is closed, and publishes again once it is reopened", async () => {
   let transactions = 0;
   engine = await TestEngine.start();
   await engine.broker.open(topic("a"));

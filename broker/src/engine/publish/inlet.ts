@@ -86,7 +86,7 @@ export class Inlet {
     topics.read(name, { bytes: encodedBytes(payload), onFound, open });
   }
 
-  /** Forgets the publish keys of a session that has ended. Never rejects. */
+  /** Forgets the publish keys of a session that has ended. Never rejects. @throws BrokerError 200205 if the group is not up. */
   forget(groupId: string, sessionId: string): Promise<void> {
     return this.#options.groups.get(groupId).keyJanitor.drop(scopeOf(sessionId));
   }

@@ -65,7 +65,7 @@ describe("the limits of publish keys", () => {
     expect(await send(call("k"))).toEqual(first);
   });
 
-  it("refuses new keys at the group's limit, and still answers repeats", async () => {
+  it("refuses new keys at the group's limit, still answers repeats, and accepts publishes without a key", async () => {
     await start({ limits: { publishKeysMax: 3 } });
     const first = await send(call("k0"));
     for (const key of ["k1", "k2"]) await send(call(key));

@@ -38,7 +38,7 @@ function submit(index: number, key: string): { outcome: PublishOutcome | undefin
   return answer;
 }
 
-/** Publishes at a node and returns the answer; undefined if the node does not answer. */
+/** Publishes at a node and returns the answer; undefined if the node does not answer within `waitMs`. */
 async function send(index: number, key: string, waitMs = 70_000): Promise<PublishOutcome | undefined> {
   const answer = submit(index, key);
   for (let waited = 0; answer.outcome === undefined && waited < waitMs; waited += 500) await cluster.clock.advance(500);
