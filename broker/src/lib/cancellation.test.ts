@@ -21,6 +21,7 @@ describe("Cancellation", () => {
     cancellation.addEventListener("abort", late);
     cancellation.abort();
     expect(removed).not.toHaveBeenCalled();
+    expect(late).not.toHaveBeenCalled();
   });
 
   it("is aborted before its first listener runs, and ignores listeners that are added later", () => {

@@ -109,9 +109,14 @@ function assertSize(receipts: readonly unknown[]): void {
   let bytes = 0;
   for (const receipt of receipts) {
     if (!isReceipt(receipt)) continue;
-    for (const { data } of receipt.logs) bytes += logBytes + data.length;
+    for (const log of receipt.logs) bytes += logBytes + dataLengthOf(log);
   }
   if (bytes > receiptsBytesMax) throw new ReceiptsTooLong();
+}
+
+/** 0 for a malformed log, which makes no proof. */
+function dataLengthOf(log: unknown): number {
+  return isObject(log) && typeof log["data"] === "string" ? log["data"].length : 0;
 }
 
 function isReceipt(value: unknown): value is RpcReceipt {

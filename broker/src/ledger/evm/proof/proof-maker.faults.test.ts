@@ -89,6 +89,8 @@ describe("no proof is made", () => {
     ],
     ["from altered receipts", /do not hash/, { eth_getBlockReceipts: withFirst({ cumulativeGasUsed: "0x1" }) }],
     ["from receipts that lack a field", /do not hash/, { eth_getBlockReceipts: withFirst({ logsBloom: null }) }],
+    ["from receipts with a log that is null", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [null] }) }],
+    ["from receipts with a log without data", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [{}] }) }],
     ["from receipts without the log of the event", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [] }) }],
     ["from a block that is garbage", /does not have block/, { eth_getBlockByNumber: () => "garbage" }],
     [

@@ -19,7 +19,8 @@ export function findReceiptBytes(receipt: RpcObject): Uint8Array | undefined {
   });
 }
 
-function findLogFields(log: RpcObject): ReceiptFieldsLog | undefined {
+function findLogFields(log: RpcObject | null): ReceiptFieldsLog | undefined {
+  if (log === null) return undefined;
   const address = dataOf(log["address"]);
   const data = dataOf(log["data"]);
   const topics = Array.isArray(log["topics"]) ? log["topics"].map(dataOf) : [undefined];

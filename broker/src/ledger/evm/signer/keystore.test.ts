@@ -86,7 +86,19 @@ describe("a keystore of version 3", () => {
       password,
       /^The password does not open/,
     ],
-    ["another version", { ...withPbkdf2, version: 1 }, password, /not a keystore that can be read/],
+    ["another version", { ...withPbkdf2, version: 1 }, password, /^key\.json is not a keystore that can be read/],
+    [
+      "a cost of scrypt that is no power of two",
+      { ...withScrypt, crypto: { ...withScrypt.crypto, kdfparams: { ...withScrypt.crypto.kdfparams, n: 12 } } },
+      password,
+      /^key\.json is not a keystore that can be read/,
+    ],
+    [
+      "an initialization vector of 15 bytes",
+      { ...withPbkdf2, crypto: { ...withPbkdf2.crypto, cipherparams: { iv: "00".repeat(15) } } },
+      password,
+      /^key\.json is not a keystore that can be read/,
+    ],
     [
       "a key derivation that needs more than 1 GiB",
       { ...withScrypt, crypto: { ...withScrypt.crypto, kdfparams: { ...withScrypt.crypto.kdfparams, n: 2 ** 30 } } },

@@ -9,6 +9,7 @@ const scryptBytesMax = 1_073_741_824;
 /** Upper bound on the rounds of PBKDF2. */
 const pbkdf2RoundsMax = 16_777_216;
 const keyBytes = 32;
+const ivBytes = 16;
 /** Margin in the memory limit, since OpenSSL counts more than the table and the lanes. */
 const scryptSpareBlocks = 64;
 
@@ -21,7 +22,7 @@ const derivation = z.union([
     kdf: z.literal("scrypt"),
     kdfparams: z.object({
       dklen: z.literal(keyBytes),
-      n: z.int().min(2),
+      n: z.int().min(2).refine(isPowerOfTwo),
       r: z.int().min(1),
       p: z.int().min(1).max(64),
       salt: hexBytes,
@@ -40,7 +41,7 @@ const derivation = z.union([
 const crypto = z
   .object({
     cipher: z.literal("aes-128-ctr"),
-    cipherparams: z.object({ iv: hexBytes }),
+    cipherparams: z.object({ iv: hexBytes.refine(({ length }) => length === ivBytes) }),
     ciphertext: hexBytes,
     mac: hexBytes,
   })
@@ -53,7 +54,7 @@ type Derivation = z.infer<typeof derivation>;
 
 /**
  * Decrypts a private key from a JSON keystore (Web3 Secret Storage, version 3; the files of geth and others).
- * @throws Error that shows neither password nor key. It names `source`, except for parameters that only the crypto library refuses.
+ * @throws Error that names `source`, and shows neither password nor key.
  */
 export async function openKeystore(
   text: string,
@@ -67,6 +68,10 @@ export async function openKeystore(
   }
   const decipher = createDecipheriv("aes-128-ctr", derived.subarray(0, 16), crypto.cipherparams.iv);
   return new Uint8Array(Buffer.concat([decipher.update(crypto.ciphertext), decipher.final()]));
+}
+
+function isPowerOfTwo(value: number): boolean {
+  return Number.isInteger(Math.log2(value));
 }
 
 function parseKeystore(text: string, source: string): z.infer<typeof keystore> {
