@@ -22,7 +22,7 @@ export function createMemoryCluster({ clock }: { readonly clock: Clock }): Memor
   return { store: new SharedMemoryStore(subscriptions, coordinator), coordinator };
 }
 
-/** A store that refuses writes of a node that lost its lease or ownership, and sends a hint after each indexed block. */
+/** A store that refuses writes of a node that lost its lease or ownership, and sends a hint after each change of an index. */
 class SharedMemoryStore extends MemoryStore {
   readonly #coordinator: MemoryCoordinator;
 

@@ -179,7 +179,7 @@ export class MemoryCoordinator implements Coordinator {
     return async () => end();
   }
 
-  /** Calls `action` with each member whose membership ends. */
+  /** Calls `action` with each member that leaves or expires, except a member that a joining node replaces. */
   onGone(action: (nodeId: NodeId) => void): void {
     this.#whenGone = action;
   }
@@ -199,7 +199,7 @@ export class MemoryCoordinator implements Coordinator {
     return lease?.nodeId === nodeId && lease.epoch === epoch;
   }
 
-  /** Gives the subscriptions of other owners a new epoch, so that their late writes are refused. */
+  /** Gives the group's subscriptions that the lease holder does not own a new epoch, so that the store refuses late writes of other nodes. */
   refuseOthers({ groupId, nodeId }: GroupLease): void {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.groupId !== groupId || subscription.owner === nodeId) continue;

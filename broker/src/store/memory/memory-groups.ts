@@ -2,7 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { GroupRecord, WriterSet } from "../../ports/group-records.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
-/** The part of the memory store that records the chain of each group. */
+/** The part of the memory store that records the chain of each group, and the writer set of the group's own signers. */
 export abstract class MemoryGroups extends MemoryJournal {
   readonly #records = new Map<GroupId, GroupRecord>();
 

@@ -215,7 +215,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     this.#shares.return(take);
   }
 
-  /** Detaches the sessions for which `isLost` returns true. A session that is already detached only loses its owner. */
+  /** Detaches the sessions for which `isLost` returns true. A detached session keeps its `detachedAt` and loses its owner, if it has one. */
   detachWhere(isLost: (session: StoredSession) => boolean): void {
     for (const kept of this.#kept.values()) {
       const { session } = kept;
@@ -225,7 +225,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     }
   }
 
-  /** Moves positions beyond `end` back to it. If `keeper` is given, the sessions of other nodes get a new epoch. */
+  /** Moves positions beyond `end` back to it. If `keeper` is given, every session that this node does not own gets a new epoch. */
   cutBack(groupId: GroupId, end: Position, keeper?: NodeId): void {
     this.#shares.cutBack(groupId, end);
     for (const kept of this.#kept.values()) {

@@ -38,7 +38,7 @@ export class SecretBox {
     return this.#keys.count > 1;
   }
 
-  /** Whether a secret is sealed with an older key than the newest. */
+  /** Whether one of the broker's older keys sealed the secret. */
   isOfOlderKey(sealed: string): boolean {
     const [, keyId] = form.exec(sealed) ?? [];
     return keyId !== undefined && this.#keys.find(keyId) !== undefined && this.#keys.newest().id !== keyId;

@@ -4,8 +4,8 @@ import { parseSecretKeys, secretKeysMax, toSecretKey } from "./secret-keys.ts";
 const hex = (byte: string) => byte.repeat(32);
 const base64 = Buffer.from(hex("ab"), "hex").toString("base64");
 
-describe("a key file", () => {
-  test("holds keys in hexadecimal or Base64, newest first, with comments and empty lines", () => {
+describe("parseSecretKeys", () => {
+  test("parses keys in hexadecimal or Base64, newest first, with comments and empty lines", () => {
     const keys = parseSecretKeys(`# of this year\r\n${hex("AB")}\r\n\n  ${hex("cd")}  \n# older\n${base64}\n`, "file");
     expect(keys).toEqual(["ab", "cd", "ab"].map((byte) => toSecretKey(Buffer.from(hex(byte), "hex"))));
     expect(keys[0]?.id).toMatch(/^[0-9a-f]{16}$/);
@@ -20,7 +20,7 @@ describe("a key file", () => {
     [base64.slice(1), /^file, line 1: no key/],
     ["hunter2", /^file, line 1: no key/],
     [`${hex("ab")}\n`.repeat(secretKeysMax + 1), /^file holds 17 keys; 16 is the limit$/],
-  ])("that holds %j is refused with a message that quotes no key", (text, message) => {
+  ])("refuses a file that holds %j, with a message that quotes no key", (text, message) => {
     expect(() => parseSecretKeys(text, "file")).toThrow(message);
     expect(() => parseSecretKeys(text, "file")).not.toThrow(/hunter2|abab|cdcd/);
   });

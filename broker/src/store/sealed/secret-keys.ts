@@ -31,7 +31,7 @@ export function toSecretKey(bytes: Uint8Array): SecretKey {
 
 /**
  * Parses a key file: one key a line, newest first, 32 bytes in hexadecimal or Base64. Empty lines and lines that begin with `#` are ignored.
- * @throws Error that names `source` and the line, and shows no key.
+ * @throws Error that names `source`, and the line of a malformed key, and shows no key.
  */
 export function parseSecretKeys(text: string, source: string): readonly SecretKey[] {
   const lines = text.split("\n").map((line, index) => ({ number: index + 1, text: line.trim() }));

@@ -44,7 +44,7 @@ describe("a store whose process is killed while it writes", () => {
   const reportedSubscriptions: number[] = [];
 
   it.each([1, 3, 40, 5, 6, 300, 90, 11])(
-    "keeps every write that it confirmed before the kill, after %i confirmations",
+    "keeps every write that it confirmed before a kill after %i confirmations",
     async (answers) => {
       const reportedBlock = await killAfter(answers);
       const store = createSqlStore({ file });

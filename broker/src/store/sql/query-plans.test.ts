@@ -16,7 +16,7 @@ import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
 import { createSubscriptionQueries, findSubscriptions } from "./subscriptions/subscription-queries.ts";
 
-describe("query plans", () => {
+describe("query plans of SQLite", () => {
   let database: SqlDatabase;
   beforeEach(async () => {
     const backend = createSqliteBackend(temporaryFile());

@@ -59,7 +59,7 @@ const everything = { after: positionZero, upTo: endOfBlock(9), topic: undefined,
 const shared = parseTopicFilter("$share/s/a");
 const sessionMs = 5_000;
 
-/** Changes each column of each table in turn: a start must detect the change, or no call may return the value. */
+/** Changes each covered column in turn: a start or a call must detect the change, or no call may return the value. */
 export function testSqlColumns(name: string, create: () => Promise<SqlBackend>): void {
   describe(`${name} with one changed column`, () => {
     let store: SqlStore;

@@ -187,7 +187,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await store.deleteSubscription(subscriptionOf(1))).toBe(true);
     });
 
-    it("keeps a subscription's row intact through every kind of update", async () => {
+    it("keeps a subscription's row intact through progress, a rollback, and changes of its state, callback and secret", async () => {
       const { id } = subscriptionOf(1);
       await store.insertSubscription(subscriptionOf(1, { cursor: toPosition(1, 0) }), 0);
       await store.saveProgress([

@@ -122,7 +122,7 @@ export function testStaleRows(name: string, create: () => Promise<SqlBackend>): 
       expect(await store.findHead(group)).toBeUndefined();
     });
 
-    it("refuses a block with a gap, and keeps the index if the block is not final", async () => {
+    it("refuses a block that has a gap and is not final, and keeps the index", async () => {
       await apply(blocks, false);
       const gap = blockOf(10, { batches: [batchOf(beta, { block: 10, sequence: 6, count: 1 })] });
       const refusal = { name: "UnfitBlockError", message: expect.stringMatching(/with sequence 5.*left out logs/) };

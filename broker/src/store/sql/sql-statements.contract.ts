@@ -8,7 +8,7 @@ import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
 const topicCount = 1000;
-/** Maximum number of statements for a block, without begin and commit, and without those that an in-process database runs for each row. */
+/** Maximum number of statements for a block or for 100 subscriptions, without begin, commit, and those that an in-process database runs for each row. */
 const statementsMax = 20;
 /** Additional statements for a block with `topicCount` retained events: two look-ups and six inserts. A block without retained events needs none. */
 const retainedStatementsMax = 8;
@@ -32,9 +32,9 @@ function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
   return { ...backend, open: async () => counted(await backend.open()) };
 }
 
-/** Bounds the number of statements of a block. `create` returns an empty database. */
+/** Bounds the number of statements for a block, and for many subscriptions. `create` returns an empty database. */
 export function testSqlStatements(name: string, create: () => Promise<SqlBackend>): void {
-  it.each([true, false])(`${name} indexes a block over many topics in few statements (final: %s)`, async (isFinal) => {
+  it.each([true, false])(`${name} indexes a block over many topics, and inserts many subscriptions, in few statements (final: %s)`, async (isFinal) => {
     let statements = 0;
     const backend = countStatements(await create(), () => {
       statements += 1;

@@ -231,7 +231,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("a write that fails at any statement leaves no trace", async () => {
+  it("applyBlocks leaves no trace if it fails to insert or update a topic, a batch or the head", async () => {
     const { store, database } = await startedWithDatabase(file);
     await store.applyBlocks(group, history);
     const blocks = [

@@ -33,7 +33,7 @@ export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Prom
   }
 }
 
-/** Keys in a database that other processes use too. */
+/** Keys and roles in a database that other processes use too. */
 export class SqlApiKeys implements ApiKeys {
   readonly #open: () => Promise<ApiKeyDatabase>;
   #database: ApiKeyDatabase | undefined;

@@ -58,7 +58,7 @@ describe("errors of PostgreSQL and of its driver", () => {
     expect(JSON.stringify(error) + String(error.stack)).not.toContain("whsec");
   });
 
-  it("reports why each address of a host name could not be reached", () => {
+  it("reports why the first of a host name's addresses could not be reached", () => {
     const error = Object.assign(new AggregateError([fromSystem("ECONNREFUSED")], ""), { code: "ECONNREFUSED" });
     expect(toFailure(error, "db").error.message).toBe(
       "db cannot be reached: check that it runs and that its address is right (ECONNREFUSED: connect ECONNREFUSED 10.0.0.1:5432)",

@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("logs lost connections once, and the unreachable server once, even if the pool notices it a minute later", () => {
+test("logs lost connections once, and later, once, that the server is unreachable, even if the pool notices that after a minute", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.lost(reset);
@@ -33,7 +33,7 @@ test("logs lost connections once, and the unreachable server once, even if the p
   expect(lines.slice(1)).toEqual(["database unreachable refused", "database reached again"]);
 });
 
-test("logs one line for a server that is unreachable from the start", () => {
+test("logs only that the server is unreachable if the pool notices that before the line about lost connections is due", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.unreachable(refused);

@@ -25,13 +25,13 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(await Promise.all(turns.map(async (on) => settingOf(on)))).toEqual(["on", "on", "on", "on", "on"]);
   });
 
-  it("keeps a stronger synchronous_commit of the server", async () => {
+  it("keeps a stronger synchronous_commit of the role", async () => {
     await server.query("alter role stele set synchronous_commit = remote_apply");
     expect(await settingOf(database.durable)).toBe("remote_apply");
     await server.query("alter role stele reset synchronous_commit");
   });
 
-  it("limits the time of statements, locks and idle transactions, and allows a migration more", async () => {
+  it("limits the time of statements, locks and idle transactions, and allows statements and locks of a migration more", async () => {
     const names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
     const limits = async (on: Kysely<Schema>) => Promise.all(names.map(async (name) => settingOf(on, name)));
     expect(await limits(database.durable)).toEqual(["10s", "5s", "2s"]);
@@ -56,7 +56,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(Buffer.isBuffer(rows[0]?.v)).toBe(false);
   });
 
-  it("a failed transaction leaves no trace, and the next one works", async () => {
+  it("a failed transaction leaves no row, and the next statement works", async () => {
     await sql`create table t (a bigint primary key)`.execute(database.durable);
     const failing = database.durable.transaction().execute(async (transaction) => {
       await sql`insert into t values (1)`.execute(transaction);

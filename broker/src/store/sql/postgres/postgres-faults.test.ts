@@ -176,7 +176,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     relay.close();
   }, 60_000);
 
-  it.each(["fast", "kill"] as const)("logs one line for an outage (%s) and one for its end", async (way) => {
+  it.each(["fast", "kill"] as const)("logs once that the server is unreachable (%s), and once that it is reached again", async (way) => {
     const lines: (readonly [string, string, LogFields])[] = [];
     const store = await started({}, { connectionsMax: 4, logger: listing(lines) });
     lines.length = 0;
@@ -309,7 +309,7 @@ const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9
 const progressOf = (number: number) =>
   subscriptionOf(number, { notifiedCount: number, notifiedAt: 1_800_000_000_000, ...nothingFailed });
 
-/** Expects each topic to have the events up to its sequence, each batch once. */
+/** Expects the topic `alpha` to have every event up to its sequence once, and the head to be the block of the last one. */
 async function expectWhole(store: SqlStore): Promise<void> {
   const topic = await store.findTopic(group, alpha);
   const range = {

@@ -60,7 +60,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     await expect(store.findHead(group)).rejects.toThrow("not started");
   });
 
-  it("connects by TLS, with user and password, to a server whose certificate is trusted", async () => {
+  it("connects by TLS with a user and a password, under sslmode verify-full, require, prefer and the default", async () => {
     const seen = await startAndLook(remote(`stele:${password}`, trusted()));
     expect(seen).toMatchObject({ error: undefined, tls: true });
     for (const parameters of ["sslmode=require", "sslmode=prefer", ""]) {
@@ -139,7 +139,7 @@ function listLogger(lines: unknown[]): Logger {
   return logger;
 }
 
-/** Creates a certificate for this machine, and requires passwords for network connections. */
+/** Creates a certificate for this machine, and requires TLS and passwords for network connections. */
 function prepareData(data: string): void {
   const [key, certificate, access] = ["server.key", "server.crt", "pg_hba.conf"].map((name) => join(data, name));
   if (key === undefined || certificate === undefined || access === undefined) throw new Error("a name is missing");

@@ -48,18 +48,18 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
   );
 });
 
-describe("a server that answers the request for TLS", () => {
-  it("with a refusal gets clear text under sslmode prefer, and nothing under require", async () => {
+describe("the request for TLS", () => {
+  it("a server that refuses TLS gets clear text under sslmode prefer, and nothing under require", async () => {
     expect(await sentAfter("N", "prefer")).toContain("user\0stele");
     expect(await sentAfter("N", "require")).toBe("");
   });
 
-  it.each(["NN", "E", "X"])("with %j gets nothing more under any sslmode", async (answer) => {
+  it.each(["NN", "E", "X"])("a server that answers %j gets nothing more under sslmode prefer or require", async (answer) => {
     expect(await sentAfter(answer, "prefer")).toBe("");
     expect(await sentAfter(answer, "require")).toBe("");
   });
 
-  it("with consent, but then speaks no TLS, gets no clear text", async () => {
+  it("a server that consents but then speaks no TLS gets no clear text", async () => {
     expect(await sentAfter("S", "prefer")).not.toContain("stele");
   });
 });

@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(span)],
   ];
 
-  it.each(cases)("%s scans no table, with or without statistics", async (_, bind) => {
+  it.each(cases)("%s uses an index and scans neither batches nor subscriptions, with or without statistics", async (_, bind) => {
     const query = bind(createIndexQueries(database.relaxed));
     for (const known of [false, true]) {
       const plan = await planOf(query, known);
