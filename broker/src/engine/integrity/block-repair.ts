@@ -74,7 +74,7 @@ export class BlockRepair {
     }
   }
 
-  /** The indexed batches of a block; none if the index is damaged too. */
+  /** The indexed batches of a block; none if the store cannot read them, for example because the index is damaged too. */
   async #batchesOf(number: number): Promise<readonly EventBatch[]> {
     const { store, groupId, logger } = this.#options;
     const range = { after: endOfBlock(number - 1), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };

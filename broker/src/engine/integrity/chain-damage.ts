@@ -49,7 +49,7 @@ export class ChainDamage {
     );
   }
 
-  /** The warning for the operator; undefined while there is no damage. */
+  /** The warning for the operator about damage that lost no event; undefined while there is none. */
   get warning(): string | undefined {
     const warnings = [this.#blocksWarning, this.#stateWarning].filter((text) => text !== undefined);
     return warnings.length === 0 ? undefined : warnings.join("; ");

@@ -47,7 +47,7 @@ function chainInMemory(): MemoryChain {
   return new MemoryChain({ clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} } });
 }
 
-test("getEvent returns a damaged batch from the chain, and repairs it once for two concurrent calls", async () => {
+test("getEvent returns the event of a damaged batch from the chain, and repairs the batch once for two concurrent calls", async () => {
   const { engine, outcomes, read } = await startDamaged();
   expect(await Promise.all([read(0), read(0), read(1)])).toEqual(["one", "one", "two"]);
   expect(await read(0)).toBe("one");
@@ -55,7 +55,7 @@ test("getEvent returns a damaged batch from the chain, and repairs it once for t
   await engine.stop();
 });
 
-test("getEvent fails with 200208, and a subscription makes its group unready, until the chain returns the block", async () => {
+test("while the chain does not return the block of a damaged batch, getEvent fails with 200208, and a subscription makes its group unready", async () => {
   const chain = chainInMemory();
   const { engine, outcomes, read } = await startDamaged({ chain });
   const find = chain.find.bind(chain);
@@ -84,7 +84,7 @@ test("scrubbing repairs a damaged batch that no call has read", async () => {
   await engine.stop();
 });
 
-test("getEvent returns a batch that another node repaired meanwhile", async () => {
+test("getEvent returns an event whose batch another node repaired meanwhile", async () => {
   const { engine, read, memory } = await startDamaged();
   const mend = memory.mendBatches.bind(memory);
   memory.mendBatches = async (groupId, batches) => {

@@ -12,11 +12,11 @@ import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import { indexBlocks } from "../index-block.ts";
 import { Deadline } from "../time.ts";
 
-/** Maximum number of earlier blocks that are repaired first because a damaged block depends on them. */
+/** Maximum number of tries to repair one damaged block, including the repairs of earlier blocks on which it depends. */
 const chainOfBlocksMax = 64;
-/** Maximum number of repeats of one read, each after the repair of a block. */
+/** Maximum number of repeats of one read, each after a repair. */
 const mendsPerReadMax = 256;
-/** Maximum number of damaged places that are logged, each once; further ones are not logged. */
+/** Maximum number of damaged places that are remembered as reported; further ones are neither logged nor counted. */
 const reportedMax = 10_000;
 /** How long the chain may take to return a block, in milliseconds. */
 const readTimeoutMs = 30_000;
@@ -50,7 +50,7 @@ export class Mender {
     }
   }
 
-  /** Number of batches of a group that were repaired since the start. */
+  /** Number of batches of a group that this node has repaired since its start. */
   mendedIn(groupId: GroupId): number {
     return this.#mended.get(groupId) ?? 0;
   }
@@ -80,7 +80,7 @@ export class Mender {
     }
   }
 
-  /** Logs each damaged place once. */
+  /** Logs and counts each damaged place once until it is repaired. */
   #refusal(groupId: GroupId, damage: IndexDamagedError, cause?: unknown): BrokerError {
     const why = cause instanceof Error ? cause.message : "the chain holds nothing that fits";
     const key = keyOf(groupId, damage);

@@ -9,7 +9,7 @@ interface Trouble {
   readonly error?: unknown;
 }
 
-/** Readers of events (subscriptions, sessions, shares) and whole groups that get no events because these cannot be read. */
+/** Readers (subscriptions, sessions, shares) and whole groups that get no events because the events or the subscriptions' rows cannot be read. */
 export class Troubles {
   readonly #byReader = new Map<string, Trouble>();
   readonly #byGroup = new Map<GroupId, string>();

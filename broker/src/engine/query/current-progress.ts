@@ -5,7 +5,7 @@ import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 /** A subscription with the progress of its worker, which is ahead of the store. */
 export interface Current {
   readonly subscription: Subscription;
-  /** Whether every matching event is acknowledged. */
+  /** Whether every matching event is acknowledged; false if this node does not deliver the subscription. */
   readonly isIdle: boolean;
 }
 

@@ -26,7 +26,10 @@ export class EventQuery {
     this.#options = options;
   }
 
-  /** Events of topics for which `mayFind` returns false count as missing. @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
+  /**
+   * Events of topics for which `mayFind` returns false count as missing. @throws BrokerError 100300 to 100304; 200205, 200208 or 200209 if neither the store
+   * nor the chain gives the event.
+   */
   async get(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<PlacedEvent> {
     const find: Find<Event & Placed> = async (place) => {
       const batch = await this.#options.store.findBatch(group.id, place);
@@ -37,7 +40,7 @@ export class EventQuery {
     return { ...event, eventId: this.#options.eventIds.of(event) };
   }
 
-  /** The place of an event. Never reads the chain. @throws BrokerError as {@link get}. */
+  /** The place of an event. Does not read dropped events from the chain. @throws BrokerError 100300 to 100304, 200208. */
   getPlace(group: Group, eventId: string, mayFind: MayFind = () => true): Promise<EventPlace> {
     const find: Find<EventPlace> = async (place) => {
       const batch = await this.#options.storeWithoutDropped.findBatch(group.id, place);

@@ -52,7 +52,10 @@ export class PatternCounts {
     return this.#tally.sum(filter);
   }
 
-  /** Adds the events between a cursor and the current position. Returns false if they fill more batches than there are topics: then the tally is invalid. */
+  /**
+   * Adds the events between a cursor and the current position. Returns false if some remain after more batches than there are topics: then the tally is
+   * invalid.
+   */
   async #addRange(cursor: Position): Promise<boolean> {
     const { store, slices, groupId } = this.#options;
     const { total } = await store.listTopics(groupId, { offset: 0, limit: 1 });

@@ -91,7 +91,7 @@ it("does not call the store if nothing was added", async () => {
   expect(calls).toEqual(new Map());
 });
 
-it("counts each topic instead if there are more batches between two cursors than topics in the group", async () => {
+it("counts topic by topic instead of reading the range if there are more batches between two cursors than topics in the group", async () => {
   const calls = countCalls();
   await store.applyBlocks(group, longHistory(5_000));
   const cursors = [toPosition(4_990, 0), toPosition(2_000, 0), positionZero];

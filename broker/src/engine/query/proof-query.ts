@@ -46,7 +46,7 @@ export class ProofQuery {
 
   /**
    * Makes a proof, which contains the events of a transaction and reveals the topics of a block. `mayRead` says which topics the caller may read; all if
-   * left out. @throws BrokerError 100300 to 100304 as getEvent, 100702, 200205, 200206, 200208.
+   * left out. @throws BrokerError 100300 to 100304 as getEvent, 100702, 200205, 200206, 200208, 200209.
    */
   async get(group: Group, eventId: string, mayRead?: (topic: TopicName) => boolean): Promise<PlacedProof> {
     const { store, clock, events } = this.#options;
@@ -78,7 +78,7 @@ export class ProofQuery {
     }
   }
 
-  /** Gets the proof from the chain. If the chain's file is here and the block is damaged, repairs the block and tries once more. */
+  /** Gets the proof from the chain. If that fails and the chain's file is here, inspects the block, and tries once more unless the block stays damaged. */
   async #findProof(group: Group, place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     try {
       return await group.ledger.findProof(place, signal);

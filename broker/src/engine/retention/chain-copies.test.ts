@@ -92,7 +92,7 @@ describe("if the chain does not give a batch", () => {
     await expect(compared).rejects.toMatchObject({ code: 200205, message });
   });
 
-  test("a damaged block is repaired and read again, or refused with 200208", async () => {
+  test("a read of a damaged block is refused with 200208 if the block stays damaged, and succeeds if it is repaired", async () => {
     let state: BlockState = "damaged";
     const inspected: number[] = [];
     let answer = failingFrom(3);
@@ -111,7 +111,7 @@ describe("if the chain does not give a batch", () => {
     expect(inspected).toEqual([3, 3]);
   });
 
-  test("an intact block that lacks the batch is refused with 200209", async () => {
+  test("a read of an intact block that lacks the batch is refused with 200209", async () => {
     const { copies } = copiesOver(
       async () => [],
       async () => "intact",

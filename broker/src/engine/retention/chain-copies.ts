@@ -101,7 +101,10 @@ export class ChainCopies {
     return { given: firstOf(batches.map((batch, index) => known[index] ?? found.get(placeOf(batch)))), failure };
   }
 
-  /** Reads from the chain. If its file is here and damaged in the first block, repairs the block and reads once more. */
+  /**
+   * Reads from the chain. If the chain does not give the first batch, and its file is here, inspects the batch's block, and reads once more unless the block
+   * stays damaged.
+   */
   async #read(groupId: GroupId, batches: readonly EventBatch[], signal: AbortSignal): Promise<Given> {
     const [first] = batches;
     if (first === undefined) return { found: new Map(), failure: undefined };

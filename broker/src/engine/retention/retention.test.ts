@@ -17,7 +17,7 @@ const count = 10;
 let engine: TestEngine | undefined;
 afterEach(async () => engine?.stop());
 
-/** An engine that has published events and waited until they are older than the retention. */
+/** Starts an engine and publishes events, which are younger than the retention time until {@link passTime}. */
 async function startOld(options: TestEngineOptions = {}) {
   const store = createMemoryStore();
   const dropped = { batches: 0, bytes: 0, block: 0 };
@@ -121,7 +121,7 @@ test("a scrub finds no damage in dropped batches, and does not ask the chain for
   expect(store).toBeDefined();
 });
 
-test("drops no copy from the first event on that the chain does not give, and health warns until it does", async () => {
+test("drops only the copies before the first event that the chain does not give, and health warns until the chain gives it", async () => {
   const { engine: own, countKept, eventIds, read } = await startOld();
   const { chain } = own;
   const find = chain.find.bind(chain);
@@ -201,7 +201,7 @@ test("while calls for old events hang, subscriptions get old events, and calls g
   await reading;
 });
 
-test("while the chain hangs, operators skip and replay, see blocks and waiting events, and clients subscribe from an old event", async () => {
+test("while the chain hangs, operators skip, replay, and see blocks and how long events wait, and clients subscribe from an old event", async () => {
   const { engine: own, eventIds } = await startOld();
   await passTime(own, 2 * retentionMs);
   own.readCommitted = hangs;

@@ -20,9 +20,9 @@ const bytesPerStepMax = 1024 * 1024;
 const restMsMin = 10;
 /** A rest takes this many times as long as the step before it. */
 const restFactor = 4;
-/** Longest wait between two rounds, in milliseconds: a round searches the chain for the block of a time. */
+/** Longest wait between two rounds, in milliseconds. */
 const roundWaitMsMax = 3_600_000;
-/** Shortest wait between two rounds, in milliseconds. */
+/** Shortest wait between two rounds, in milliseconds: a round searches the chain for the block of a time. */
 const roundWaitMsMin = 1_000;
 /** Rounds in one retention time, unless the wait between two rounds reaches a bound. */
 const roundsPerRetention = 24;
@@ -91,7 +91,7 @@ export class Retention {
     const { blockNumber = -1 } = (await store.findHead(groupId)) ?? {};
     const last = blockNumber - (ledger.isFinal ? 0 : reorganisationBlocksMax);
     if (last < 0) return;
-    // A clock that runs ahead must not drop every copy: events count as old by the clock and by the chain.
+    // A clock that runs ahead must not drop every copy: events must be old by the clock and by the newest block's time.
     const now = Math.min(clock.now(), await times.get(blockNumber, signal));
     const end = await times.findBlockAt(now - retentionMs, last, signal);
     if (end === 0) return;

@@ -45,7 +45,7 @@ export function isUnchanged({ delivery, state, principal }: CallbackSubscription
   );
 }
 
-/** Whether the secret of a call is the newer one of a rotation, which then continues. */
+/** Whether a call repeats the url and the subscription's current secret. Then a rotation of the secret continues. */
 function isCurrent({ delivery }: CallbackSubscription, { url, secret }: SubscribeCall): boolean {
   return delivery.url === url && delivery.secret !== undefined && readSecrets(delivery.secret).current === secret;
 }

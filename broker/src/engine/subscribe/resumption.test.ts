@@ -3,7 +3,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
-it("health reports at a start that subscriptions cannot be read, until they are read and delivered", async () => {
+it("health reports at a start that subscriptions cannot be read, until their delivery has started", async () => {
   const store = createMemoryStore();
   const engine = await TestEngine.start({ store });
   await engine.broker.open({ topic: parseTopicName("a"), groupId: undefined });

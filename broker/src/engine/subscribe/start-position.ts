@@ -11,9 +11,9 @@ export interface StartPositionOptions {
 }
 
 /**
- * The position after which a new subscription begins: `OFFSET_LAST` (also when left out) is after the newest event in the store,
+ * The position after which a new subscription begins: `OFFSET_LAST` (also when left out) is after the newest block of the index,
  * `OFFSET_FIRST` before the first, an eventId after that event.
- * @throws BrokerError 100302, 100303, 100304 as for getEvent.
+ * @throws BrokerError 100300 to 100304 for an eventId, as getEvent does.
  */
 export async function findStartPosition(
   { events, mayFind }: StartPositionOptions,

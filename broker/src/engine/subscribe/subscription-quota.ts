@@ -40,7 +40,7 @@ export class SubscriptionQuota {
     return runWithin(limit, () => this.#addTo(url, task));
   }
 
-  /** Runs `task`, which changes the url of a subscription. @throws BrokerError 200301. */
+  /** Runs `task`, which changes or keeps the url of a subscription. @throws BrokerError 200301 if the new receiver has no room. */
   async move(from: string, to: string, task: Task): Promise<boolean> {
     if (findReceiver(from) === findReceiver(to)) return task();
     const isMoved = await this.#addTo(to, task);

@@ -57,7 +57,7 @@ export interface SubscriptionServiceOptions {
   /** Runs calls for one identifier one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly history: AttemptHistory;
-  /** Called after a subscription was suspended. */
+  /** Called after a worker was ended to suspend its subscription. */
   readonly onHeld: () => void;
   readonly slices: TimeSlices;
   /** Removes a filter of a session if `mayRemove` allows it. Returns whether it was removed. */
@@ -86,7 +86,7 @@ interface Order {
   readonly owner: NodeId | undefined;
 }
 
-/** Maximum number of tries of a call. A try fails if the subscription changes its owner or the index rolls back during it. */
+/** Maximum number of tries of a call. A try fails if the subscription changes its owner or is removed, or the index rolls back, during the try. */
 const triesMax = 10;
 
 /** Hexadecimal digits at the end of a random UUID that are all random: 40 bits. */
@@ -121,8 +121,8 @@ export class SubscriptionService {
 
   /**
    * Resolves once the subscription is on disk. The broker then notifies every matching event from its start on.
-   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100702, 100109, 100306, 100501, 100503, 100505, 100506, 200001, 200207, 200211, 200300,
-   * 200301; 100302 to 100304 for an offset.
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 100506, 100702, 200001, 200205, 200207, 200208,
+   * 200211, 200300, 200301; 100300 to 100304 for an offset.
    */
   async subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId> {
     const { groups, sink, ownership } = this.#options;

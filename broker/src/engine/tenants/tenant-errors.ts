@@ -5,11 +5,11 @@ import type { TenantNames } from "../../domain/tenant-names.ts";
 export interface Naming {
   readonly view: string;
   readonly real: string;
-  /** Throws an error if a topic or filter is malformed; left out for an identifier. */
+  /** Throws an error if the topic or filter is malformed; left out if the client wrote no topic or filter. */
   readonly check?: ((view: string) => unknown) | undefined;
 }
 
-/** Errors about the characters of a topic. Their text counts the tenant's prefix too. */
+/** Errors about the length or characters of a topic or filter. Their texts count and show the tenant's prefix too. */
 const ofForm = ["topicTooLong", "topicBlank", "topicInvalidCharacter", "topicPatternInvalid"] as const;
 
 const nameOfCode = new Map(

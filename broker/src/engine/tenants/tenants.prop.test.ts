@@ -186,7 +186,7 @@ class Client {
       retained: "always",
       identifier: 1,
     };
-    if (held === undefined || filter === "" || filter === "a#") return "no filter"; // Gateways refuse what is malformed.
+    if (held === undefined || filter === "" || filter === "a#") return "no filter"; // Gateways refuse malformed filters.
     if (this.#choose([true, true, false])) {
       const answers = await held.subscribe([order]);
       return [answers.map(String), held.session.hasFilter(order.filter)];

@@ -68,7 +68,7 @@ export class TopicService {
     return (await this.#options.groups.get(call.groupId).findTopic(name)) !== undefined;
   }
 
-  /** @throws BrokerError 100101. */
+  /** @throws BrokerError 100101 if the topic does not exist. */
   async state(call: TopicCall): Promise<Topic> {
     const name = parseTopicName(call.topic);
     return this.#options.groups.get(call.groupId).getTopic(name);
