@@ -34,54 +34,57 @@ function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
 
 /** Bounds the number of statements for a block, and for many subscriptions. `create` returns an empty database. */
 export function testSqlStatements(name: string, create: () => Promise<SqlBackend>): void {
-  it.each([true, false])(`${name} indexes a block over many topics, and inserts many subscriptions, in few statements (final: %s)`, async (isFinal) => {
-    let statements = 0;
-    const backend = countStatements(await create(), () => {
-      statements += 1;
-    });
-    const statementsOf = async (run: () => Promise<void>): Promise<number> => {
-      statements = 0;
-      await run();
-      return statements;
-    };
-    const store = new SqlStore(backend, silentLogger);
-    const publishIn = (block: number, retaining: readonly TopicName[] = []) =>
-      store.applyBlocks(
-        group,
-        [
-          blockOf(block, {
-            batches: names.map((topic, index) => batchOf(topic, { block, index, sequence: block - 1, count: 1 })),
-            retained: retaining.map((name, index) => ({
-              name,
-              retained: { sequence: block - 1, position: toPosition(block, index) },
-            })),
-          }),
-        ],
-        { isFinal },
-      );
-    await store.start();
-    const opened = names.map((topic, index) => topicOf(topic, index + 1));
-    expect(
-      await statementsOf(() => store.applyBlocks(group, [blockOf(1, { opened })], { isFinal })),
-    ).toBeLessThanOrEqual(statementsMax);
-    expect(await statementsOf(() => publishIn(2))).toBeLessThanOrEqual(statementsMax);
-    await store.stop();
-    await store.start(); // Now the caches are empty.
-    const plain = await statementsOf(() => publishIn(3));
-    const marked = await statementsOf(() => publishIn(4, names));
-    await store.stop();
-    await store.start();
-    expect(marked).toBeGreaterThan(plain); // The counter works.
-    expect(marked - plain).toBeLessThanOrEqual(retainedStatementsMax);
-    const withoutMemory = await statementsOf(() => publishIn(5));
-    expect(withoutMemory).toBeGreaterThan(1);
-    expect(withoutMemory).toBeLessThanOrEqual(statementsMax);
-    const insertMany = async (): Promise<void> => {
-      const numbers = Array.from({ length: 100 }, (_, number) => number);
-      await Promise.all(numbers.map((number) => store.insertSubscription(subscriptionOf(number), 0)));
-    };
-    expect(await statementsOf(insertMany)).toBeLessThanOrEqual(statementsMax);
-    expect(await store.findTopic(group, names[0] ?? parseTopicName("none"))).toMatchObject({ sequence: 4 });
-    await store.stop();
-  });
+  it.each([true, false])(
+    `${name} indexes a block over many topics, and inserts many subscriptions, in few statements (final: %s)`,
+    async (isFinal) => {
+      let statements = 0;
+      const backend = countStatements(await create(), () => {
+        statements += 1;
+      });
+      const statementsOf = async (run: () => Promise<void>): Promise<number> => {
+        statements = 0;
+        await run();
+        return statements;
+      };
+      const store = new SqlStore(backend, silentLogger);
+      const publishIn = (block: number, retaining: readonly TopicName[] = []) =>
+        store.applyBlocks(
+          group,
+          [
+            blockOf(block, {
+              batches: names.map((topic, index) => batchOf(topic, { block, index, sequence: block - 1, count: 1 })),
+              retained: retaining.map((name, index) => ({
+                name,
+                retained: { sequence: block - 1, position: toPosition(block, index) },
+              })),
+            }),
+          ],
+          { isFinal },
+        );
+      await store.start();
+      const opened = names.map((topic, index) => topicOf(topic, index + 1));
+      expect(
+        await statementsOf(() => store.applyBlocks(group, [blockOf(1, { opened })], { isFinal })),
+      ).toBeLessThanOrEqual(statementsMax);
+      expect(await statementsOf(() => publishIn(2))).toBeLessThanOrEqual(statementsMax);
+      await store.stop();
+      await store.start(); // Now the caches are empty.
+      const plain = await statementsOf(() => publishIn(3));
+      const marked = await statementsOf(() => publishIn(4, names));
+      await store.stop();
+      await store.start();
+      expect(marked).toBeGreaterThan(plain); // The counter works.
+      expect(marked - plain).toBeLessThanOrEqual(retainedStatementsMax);
+      const withoutMemory = await statementsOf(() => publishIn(5));
+      expect(withoutMemory).toBeGreaterThan(1);
+      expect(withoutMemory).toBeLessThanOrEqual(statementsMax);
+      const insertMany = async (): Promise<void> => {
+        const numbers = Array.from({ length: 100 }, (_, number) => number);
+        await Promise.all(numbers.map((number) => store.insertSubscription(subscriptionOf(number), 0)));
+      };
+      expect(await statementsOf(insertMany)).toBeLessThanOrEqual(statementsMax);
+      expect(await store.findTopic(group, names[0] ?? parseTopicName("none"))).toMatchObject({ sequence: 4 });
+      await store.stop();
+    },
+  );
 }

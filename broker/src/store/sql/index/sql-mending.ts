@@ -19,7 +19,7 @@ export class SqlMending {
 
   /**
    * See `Store.mendBatches`. Batches ascend, so the given batches before each one are already repaired.
-   * @throws IndexDamagedError if another batch, just before one that this repairs, is damaged.
+   * @throws IndexDamagedError if a batch that is not given, just before a given one, is damaged.
    */
   async mend(
     transaction: Transaction<Schema>,

@@ -54,10 +54,13 @@ describe("the request for TLS", () => {
     expect(await sentAfter("N", "require")).toBe("");
   });
 
-  it.each(["NN", "E", "X"])("a server that answers %j gets nothing more under sslmode prefer or require", async (answer) => {
-    expect(await sentAfter(answer, "prefer")).toBe("");
-    expect(await sentAfter(answer, "require")).toBe("");
-  });
+  it.each(["NN", "E", "X"])(
+    "a server that answers %j gets nothing more under sslmode prefer or require",
+    async (answer) => {
+      expect(await sentAfter(answer, "prefer")).toBe("");
+      expect(await sentAfter(answer, "require")).toBe("");
+    },
+  );
 
   it("a server that consents but then speaks no TLS gets no clear text", async () => {
     expect(await sentAfter("S", "prefer")).not.toContain("stele");

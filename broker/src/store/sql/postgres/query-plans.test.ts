@@ -64,14 +64,17 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(span)],
   ];
 
-  it.each(cases)("%s uses an index and scans neither batches nor subscriptions, with or without statistics", async (_, bind) => {
-    const query = bind(createIndexQueries(database.relaxed));
-    for (const known of [false, true]) {
-      const plan = await planOf(query, known);
-      expect(plan.join("\n")).toMatch(/Index (Only )?Scan|Bitmap Index Scan/);
-      expect(plan.filter((line) => /Seq Scan on (batches|subscriptions)/.test(line))).toEqual([]);
-    }
-  });
+  it.each(cases)(
+    "%s uses an index and scans neither batches nor subscriptions, with or without statistics",
+    async (_, bind) => {
+      const query = bind(createIndexQueries(database.relaxed));
+      for (const known of [false, true]) {
+        const plan = await planOf(query, known);
+        expect(plan.join("\n")).toMatch(/Index (Only )?Scan|Bitmap Index Scan/);
+        expect(plan.filter((line) => /Seq Scan on (batches|subscriptions)/.test(line))).toEqual([]);
+      }
+    },
+  );
 
   it.each(["findSizes", "findSizesOfTopic", "findBatch", "findNextBatch", "listTopics"])(
     "%s sorts nothing, so that it can stop at its limit",
