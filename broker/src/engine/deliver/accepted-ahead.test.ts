@@ -7,7 +7,7 @@ import { findAcceptedAhead } from "./accepted-ahead.ts";
 it.each<[string, readonly (readonly [topic: string, end: EventEnd | undefined])[], readonly number[]]>([
   ["nothing without events", [], []],
   [
-    "accepted events of other topics than that of a waiting event",
+    "accepted events after a waiting event of another topic",
     [
       ["a", undefined],
       ["b", "accepted"],

@@ -57,7 +57,7 @@ it("keeps the newest ten attempts of a subscription", () => {
   expect([kept.length, kept[0]?.eventId]).toEqual([attemptsPerSubscriptionMax, notificationOf(1, 30).eventId]);
 });
 
-it("keeps at most historyBytesMax of all subscriptions, and forgets those that failed least recently", () => {
+it("keeps at most historyBytesMax for all subscriptions, and forgets the attempts of those whose last new record is oldest", () => {
   const history = new AttemptHistory();
   const count = Math.floor(historyBytesMax / 500);
   for (let number = 0; number < count; number += 1) history.note(notificationOf(number), accepted);

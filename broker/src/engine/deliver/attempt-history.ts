@@ -4,7 +4,7 @@ import type { AttemptAnswer, AttemptOutcome, Notification } from "../../ports/si
 
 /** Attempts that a node remembers of one subscription; accepted ones in a row count as one. */
 export const attemptsPerSubscriptionMax = 10;
-/** Memory for the attempts of all subscriptions of a node, in bytes. Beyond it, those of the subscriptions whose last failure is longest ago are dropped. */
+/** Memory for the attempts of all subscriptions of a node, in bytes. Beyond it, the subscriptions whose last new record is oldest lose theirs. */
 export const historyBytesMax = 32 * 1024 * 1024;
 /** Bytes to keep when {@link historyBytesMax} is reached. Deleting one by one would be slow: a Map steps over all keys deleted since it last grew. */
 const historyBytesLeft = 30 * 1024 * 1024;

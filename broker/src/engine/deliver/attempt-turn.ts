@@ -34,13 +34,13 @@ export class AttemptTurn {
     return undefined;
   }
 
-  /** Call it when the attempt has ended, and before any other wait. */
+  /** Call it when the attempt has ended, and before a wait after which the worker needs a new turn. */
   leave(): void {
     this.leaveSlot();
     this.#hasCome = false;
   }
 
-  /** Gives the receiver's slot to another attempt, but keeps the turn. Call it before the attempt has to wait for something else. */
+  /** Gives the receiver's slot to another attempt, but keeps the turn. Call it before the attempt has to wait for an event's origin. */
   leaveSlot(): void {
     this.#slot?.leave();
     this.#slot = undefined;

@@ -93,7 +93,7 @@ it.each([
       throw broken;
     },
   ],
-])("deliver counts an attempt whose sink %s as failed, logs an error, and tries again", async (_, breaks) => {
+])("if the sink %s, deliver counts the attempt as failed, logs an error, and tries again", async (_, breaks) => {
   const { clock, seen, parts } = createComponents();
   const sink = new BrokenOnce(breaks);
   const delivery = deliver({ ...parts, sink }, notification, { stopping: never, aborting: never });

@@ -64,9 +64,9 @@ export interface DeliverySignals {
   readonly leftMs?: number | undefined;
   /** Failed attempts after which delivery ends; if undefined, only the failed time ends it. */
   readonly attemptsMax?: number | undefined;
-  /** Called before each wait. */
+  /** Called before each wait, except that of `leftMs`. */
   readonly onWaiting?: ((wait: Wait) => void) | undefined;
-  /** Called after each wait. */
+  /** Called after each wait, also that of `leftMs`. */
   readonly onFailing?: ((failing: Failing) => void) | undefined;
 }
 
@@ -136,7 +136,7 @@ async function waitFor(clock: Clock, waitMs: number, signals: readonly CancelSig
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
 
-/** Makes one attempt, and counts and records it. Not an async function, to save memory: tens of thousands of attempts may wait for their turn. */
+/** Makes one attempt, and counts and records it unless it was withheld. Not an async function, to save memory: tens of thousands of attempts may wait for their turn. */
 export function attempt(
   parts: Pick<AttemptsOptions, "sink" | "clock" | "metrics" | "history" | "logger">,
   notification: Notification,
@@ -162,7 +162,7 @@ export function attempt(
   }
 }
 
-/** The outcome of an attempt whose sink broke its contract and threw: only this attempt fails. */
+/** The outcome of an attempt if the sink broke its contract and threw or rejected: only this attempt fails. */
 function toFailure(
   { logger }: Pick<AttemptsOptions, "logger">,
   { subscription, eventId }: Notification,

@@ -43,13 +43,13 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly isPaused?: boolean | undefined;
   /** Shared by all workers of a node. */
   readonly slices: TimeSlices;
-  /** Called once when delivery gives up: the receiver is gone, or has failed for too long. */
+  /** Called once when delivery gives up: the receiver is gone or has failed for too long, or there is no room for more dead letters. */
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
 /** How often the failed time is written before delivery gives up. A kill loses at most the failed time since the last write. */
 const failingSaves = 64;
-/** Bytes of content and extensions in one batch, unless one event alone has more. */
+/** Maximum estimated bytes of one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
 
 /** An event that the worker has taken from its feed. */
@@ -62,8 +62,8 @@ interface Held extends WindowEntry, LaneItem {
 
 /**
  * Delivers the events of one callback subscription in order, one at a time, unless the subscription asks for concurrency (several topics at once)
- * or batches. The cursor advances up to the first event that the receiver has not accepted. It passes events that the filter does not match, and dead
- * letters.
+ * or batches. The cursor advances up to the first event that the receiver has not accepted. It passes events that the filter does not match or that
+ * the subscriber may not receive any more, and dead letters.
  */
 export class DeliveryWorker {
   readonly feed: Feed;
@@ -89,7 +89,7 @@ export class DeliveryWorker {
   #nextAttemptAt: number | undefined;
   /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
   #askedUntil = 0;
-  /** The worker enters it before it takes an event from the feed, and leaves it when the event's first attempt has ended. */
+  /** Without lanes, the worker enters it before it takes an event from the feed, and leaves it when the event's first attempt has ended. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
@@ -115,7 +115,7 @@ export class DeliveryWorker {
     return this.#nextAttemptAt;
   }
 
-  /** Place of the event that the receiver has to accept next; undefined if the worker has not read it yet. */
+  /** Place of the event that the receiver has to accept next; undefined if there is none, or the worker has not read it yet. */
   get waitingAt(): Position | undefined {
     return this.#window.oldest?.position ?? this.feed.peek()?.position;
   }

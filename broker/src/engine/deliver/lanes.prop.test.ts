@@ -150,7 +150,7 @@ afterEach(async () => {
   scenario = undefined;
 });
 
-describe("a subscription with concurrency, batches or both", () => {
+describe("a subscription with any concurrency and batch size", () => {
   it("gets every event in the order of its topic, and its cursor passes only accepted events, across restarts and kills", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {

@@ -22,7 +22,7 @@ function receiveSlowly(): void {
 }
 
 const sizes = () => engine.sink.attempts.map(({ batch }) => batch?.map(({ event }) => event.sequence));
-const cursorOf = async (id: string) =>
+const acceptedCountOf = async (id: string) =>
   (await engine.broker.operator.getSubscription(testCaller, id)).subscription.notifiedCount;
 
 describe("concurrency", () => {
@@ -43,7 +43,7 @@ describe("concurrency", () => {
     await engine.clock.advance(10);
     const seen = engine.sink.attempts.map(({ event }) => `${event.topic}${event.sequence}`);
     expect(seen).toEqual(["b1", "a1", "c1", "b2"]);
-    expect(await cursorOf(id)).toBe(1);
+    expect(await acceptedCountOf(id)).toBe(1);
     const { subscription } = await engine.broker.operator.getSubscription(testCaller, id);
     expect(subscription.failedAttempts).toBe(1);
   });
@@ -153,14 +153,14 @@ describe("batches", () => {
     engine.sink.receive(url, () => (isDown ? { status: "failed", reason: "500" } : { status: "accepted" }));
     await engine.publishMany("a", 3);
     await engine.clock.advance(10);
-    expect(await cursorOf(id)).toBe(0);
+    expect(await acceptedCountOf(id)).toBe(0);
     isDown = false;
     await engine.clock.advance(5_000);
     expect(sizes()).toEqual([
       [1, 2, 3],
       [1, 2, 3],
     ]);
-    expect(await cursorOf(id)).toBe(3);
+    expect(await acceptedCountOf(id)).toBe(3);
   });
 });
 
@@ -179,5 +179,5 @@ it("an operator turns concurrency and batches on and off without losing an event
   await change({ concurrency: 1, batchEvents: 0 });
   await engine.publishMany("a", 1);
   await engine.clock.advance(1_000);
-  expect(await cursorOf(id)).toBe(7);
+  expect(await acceptedCountOf(id)).toBe(7);
 });

@@ -28,7 +28,7 @@ function setUp(saveProgress: Store["saveProgress"], logger = silentLogger) {
   return { clock, writer: new ProgressWriter({ store, clock, logger, limits: defaultEngineLimits }) };
 }
 
-it("writes 50 ms after the first acknowledgement, and only the newest cursor", async () => {
+it("writes 50 ms after the first note, and only the newest cursor", async () => {
   const written: (readonly Progress[])[] = [];
   const { clock, writer } = setUp(async (rows) => {
     written.push(rows);
@@ -57,7 +57,7 @@ it("logs once that writes fail, and once that they work again", async () => {
   expect(lines).toEqual(["warn progress not written", "info progress written again"]);
 });
 
-it("writes at once after 100 acknowledgements, and makes one write at a time", async () => {
+it("writes at once after 100 notes, and makes one write at a time", async () => {
   const written: (readonly Progress[])[] = [];
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp((rows) => {
@@ -148,7 +148,7 @@ it("does not write the older cursor of a failed write over a newer one", async (
   expect(written).toEqual([[progress(2)]]);
 });
 
-it("reports rows that the store refused to onRefused", async () => {
+it("calls onRefused with the rows that the store refused", async () => {
   const refused: Progress[] = [];
   const { store, clock } = { store: createMemoryStore(), clock: new VirtualClock() };
   const onRefused = (rows: readonly Progress[]): void => void refused.push(...rows);
@@ -167,7 +167,7 @@ it("forget drops noted progress only of the given epoch", async () => {
   expect(writer.find(id)).toBeUndefined();
 });
 
-it("does not write progress that was dropped while its write failed", async () => {
+it("does not retry a failed write whose progress was dropped during the write", async () => {
   const gate = createDeferred<readonly SubscriptionId[]>();
   const written: (readonly Progress[])[] = [];
   const { clock, writer } = setUp((rows) => {
@@ -183,13 +183,13 @@ it("does not write progress that was dropped while its write failed", async () =
   expect(written).toEqual([[progress(1)]]);
 });
 
-it("flush writes noted progress, and throws when it cannot", async () => {
+it("flush throws when it cannot write the noted progress", async () => {
   const { writer } = setUp(() => Promise.reject(new Error("disk full")));
   writer.note(progress(1));
   await expect(writer.flush()).rejects.toThrow("disk full");
 });
 
-it("flush waits for the write in progress, so nothing older is written after it returns", async () => {
+it("flush waits for the write in progress, so that nothing older is written after flush returns", async () => {
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp(() => gate.promise);
   writer.note(progress(1));

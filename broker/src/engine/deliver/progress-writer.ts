@@ -23,7 +23,7 @@ export interface NotedProgress extends Progress {
 }
 
 /**
- * Writes the cursors of many subscriptions together: after `progressEventsMax` acknowledged events, or `progressDelayMs` after the first of them. After a
+ * Writes the cursors of many subscriptions together: after `progressEventsMax` notes, or `progressDelayMs` after the first of them. After a
  * kill, events whose acknowledgement was not written are delivered again. A write that fails is retried.
  */
 export class ProgressWriter {

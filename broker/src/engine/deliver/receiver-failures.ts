@@ -1,7 +1,7 @@
 import type { Logger, LogFields } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Minimum time between two log lines about failures of one receiver, in milliseconds. */
+/** Minimum time between two warnings about failures of one receiver, in milliseconds. */
 const reportEveryMs = 60_000;
 /** Maximum number of receivers whose failures are counted. When more fail, the oldest is dropped; its next failure is then logged at once. */
 const receiversCountedMax = 10_000;

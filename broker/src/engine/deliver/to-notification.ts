@@ -28,7 +28,7 @@ export function toNotification(
   const { target } = addressee;
   const all = events.map((event, index) => toNotified(addressee, event, origins?.[index]));
   const [first] = all;
-  if (first === undefined) throw new Error("there is an event");
+  if (first === undefined) throw new Error("a notification needs an event");
   const batch = target.options?.batchEvents === undefined ? undefined : { batch: all };
   return { subscription: target, ...first, ...batch };
 }

@@ -55,8 +55,9 @@ export interface RecentBatchesOptions {
 }
 
 /**
- * Caches pages that feeds read from the store while they are behind, at most `recentBytesMax`. Feeds in the same range share a read. At most `feedReadsMax`
- * reads of the store are in progress. Reads of the chain, for events that the store has dropped, do not count towards this limit.
+ * Caches pages that feeds read from the store while they are behind, at most `recentBytesMax` unless one page alone has more. Feeds that continue at the same
+ * place share a read. At most `feedReadsMax` reads of the store are in progress. Reads of the chain, for events that the store has dropped, do not count
+ * towards this limit.
  */
 export class RecentBatches {
   /** The batches that feeds hold. */
