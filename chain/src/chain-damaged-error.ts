@@ -1,4 +1,4 @@
-/** Data in the chain's file does not match its hash. */
+/** Data in the chain's file is missing, cannot be read, or does not match its hash. */
 export class ChainDamagedError extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, cause === undefined ? undefined : { cause });

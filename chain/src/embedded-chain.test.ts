@@ -98,7 +98,7 @@ describe("startEmbeddedChain", () => {
     });
   });
 
-  it("puts all waiting transactions into one block, and makes none if none wait", async () => {
+  it("puts 50 waiting transactions into few blocks, and makes no block if none wait", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const heads: Head[] = [];
@@ -157,7 +157,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("copies the log of a killed process into the file, even if it writes little itself", async () => {
+  it("copies a killed process's log into the file after its first block, even if that is small", async () => {
     const killed = join(folder, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
@@ -226,7 +226,7 @@ describe("startEmbeddedChain", () => {
     expect(Number(await ask(chain, "eth_call", { to: SINK }, "latest", answer))).toBe(42);
   });
 
-  it("refuses a transaction over its limits", async () => {
+  it("refuses a transaction over the size limit or the gas limit", async () => {
     await using chain = await start({ file: ":memory:", transactionBytesMax: 200, blockGasLimit: 900_000n });
     await expect(send(chain, 0, `0x${"00".repeat(200)}`)).rejects.toMatchObject({
       code: -32000,

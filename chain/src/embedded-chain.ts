@@ -74,7 +74,7 @@ export interface EmbeddedChainEvents {
   fault: [fault: Error | undefined];
   /** The chain's own code and EthereumJS disagreed on a transaction. EthereumJS' result stands, and EthereumJS runs all later transactions. */
   mismatch: [error: Error];
-  /** Blocks that the owner asked for, or the state, are damaged in the file; the error says how. */
+  /** A block that `readBlocks` was to read, or the state, is damaged in the file; the error says how. */
   damage: [error: ChainFileError];
   /** The chain ended by itself and answers no more requests. */
   disconnect: [error: Error];
@@ -172,7 +172,7 @@ export class EmbeddedChain implements AsyncDisposable {
     }
   }
 
-  /** Compares blocks with their hashes: the first, and as many after it as a short time allows. Only the result reports damage. */
+  /** Compares blocks with their hashes: the first, and more up to {@link CHECKED_BLOCKS_MAX} or {@link CHECKED_BYTES_MAX}. Only the result reports damage. */
   async checkBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<CheckedBlocks> {
     const last = Math.min(to, from + CHECKED_BLOCKS_MAX - 1);
     const range = { from: BigInt(from), to: BigInt(last), bytesMax: CHECKED_BYTES_MAX };
@@ -184,7 +184,7 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "check-index-entries", isFirst })) as CheckedIndexEntries; // as above
   }
 
-  /** Compares nodes and code of the newest state with their hashes: as many from `from` on as a short time allows. Only the result reports damage. */
+  /** Compares nodes and codes of the newest state with their hashes, from `from` on, up to CHECKED_NODES_MAX. Only the result reports damage. */
   async checkState(from: StatePlace | undefined): Promise<CheckedState> {
     return (await this.#ask({ kind: "check-state", from })) as CheckedState; // as above
   }

@@ -6,8 +6,8 @@ import type { FromWorker } from "./messages.ts";
 export type Post = (message: FromWorker, handedOver?: readonly ArrayBuffer[]) => void;
 
 /**
- * Messages that the chain's worker sends to the thread that started it, apart from answers to its calls. The message with a block also confirms the
- * transactions accepted before it, so a publish costs one message in each direction.
+ * Sends blocks and the confirmations of submissions to the thread that started the chain's worker. The message with a block also confirms the transactions
+ * accepted before it, so a publish costs one message in each direction.
  */
 export class OwnerFeed {
   readonly #post: Post;

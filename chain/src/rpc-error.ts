@@ -1,6 +1,6 @@
 import type { ErrorMessage } from "./messages.ts";
 
-/** Codes of JSON-RPC 2.0 and those that geth adds. */
+/** Codes of JSON-RPC 2.0, those that geth adds, and `disconnected` of EIP-1193. */
 export const RPC_ERROR_CODES = {
   parse: -32700,
   invalidRequest: -32600,

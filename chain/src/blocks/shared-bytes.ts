@@ -9,7 +9,7 @@ export interface SharedBytes {
 /** Shortest data that is searched for, in bytes: for shorter data a search is not worth its time. */
 const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
-/** Bytes of one native comparison; the last piece is compared byte by byte. */
+/** Bytes of one native comparison. The piece in which the bytes differ is then compared byte by byte. */
 const STEP_BYTES = 4_096;
 /** Maximum number of bytes that ABI encoding adds: a run that is shorter than the data by no more than this ends the search. */
 const HEAD_BYTES = 192;
@@ -41,7 +41,7 @@ function findFrom(haystack: Buffer, probe: Uint8Array, from: number): number {
 
 /**
  * Offsets of the probes. First 96: there the log of a batch has the length of its events, which precedes them in the transaction too. Then other usual head
- * sizes of ABI encoding. In repetitive content, a later probe matches too early.
+ * sizes of ABI encoding, and places far inside the data. In repetitive content, a later probe matches too early.
  */
 function probePlaces(length: number): number[] {
   const last = length - PROBE_BYTES;

@@ -45,7 +45,7 @@ describe("the time for the next block", () => {
     expect(sinceStart()).toBe(3 * HOUR);
   });
 
-  it("follows steps of up to an hour and steps back at once", () => {
+  it("follows a step of an hour forward, and one of six hours back, at once", () => {
     const { clocks, sinceStart } = create();
     clocks.step(HOUR);
     expect(sinceStart()).toBe(HOUR);
@@ -93,6 +93,6 @@ describe("the time for the next block", () => {
   });
 });
 
-it("takes the machine's uptime as monotonic clock, which also counts while the machine is suspended", () => {
+it("reads the machine's uptime as the monotonic clock", () => {
   expect(Math.abs(machineClocks.monotonic() - uptime() * SECOND)).toBeLessThan(SECOND);
 });

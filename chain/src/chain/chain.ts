@@ -48,12 +48,12 @@ export interface ChainOptions extends ReadOptions {
 export interface ChainListener {
   /** A block is synced to disk; `receipts` are encoded as its receipts trie holds them. */
   blockSealed(block: Block, receipts: readonly Uint8Array[]): void;
-  /** The chain tried all waiting transactions, whether that made a block or not. */
+  /** An attempt to make a block ended, whether it made one or not. */
   sealingEnded(): void;
   transactionPooled(transaction: Transaction): void;
   /** Says why a block cannot be written; undefined once blocks are written again. */
   faultChanged(fault: Error | undefined): void;
-  /** The chain's own interpreter and EthereumJS disagreed on a transaction. */
+  /** The chain's own code and EthereumJS disagreed on a transaction. */
   mismatchFound(error: Error): void;
   /** The state in the file is damaged, so no block can be made. */
   damageFound(error: ChainDamagedError): void;
@@ -76,7 +76,7 @@ export class Chain implements ReadableChain {
   #fault: Error | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isStopping = false;
-  /** Length of the write-ahead log, in bytes, at which the next checkpoint is due. A killed process leaves a log of any length, so the first is due at once. */
+  /** Length of the write-ahead log, in bytes, at which the next checkpoint is due. A killed process leaves a log of any length, so the first block makes one. */
   #checkpointAt = 0;
   /** True while somebody copies the file: new blocks then stay in the log. */
   #isFileHeld = false;
@@ -112,7 +112,7 @@ export class Chain implements ReadableChain {
 
   /**
    * Adds a signed transaction to the pool for the next block. Returns its hash.
-   * @throws ProviderRpcError if the chain does not accept it.
+   * @throws ProviderRpcError if the chain does not accept it; ChainDamagedError if the sender's account is damaged.
    */
   submit(raw: Uint8Array): Hex {
     if (this.#isStopping) throw serverError("the chain is stopping");

@@ -16,7 +16,7 @@ let folder: string;
 let file: string;
 const hashes: unknown[] = [];
 
-/** Saves the index entries of each block into their table at once. */
+/** Saves the index entries of each block into their table before the next block. */
 function start(path: string): Promise<EmbeddedChain> {
   return startEmbeddedChain({ file: path, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 1 });
 }

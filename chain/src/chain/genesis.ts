@@ -14,7 +14,7 @@ export interface GenesisOptions {
   readonly gasLimit: bigint;
 }
 
-/** Block 0: the funded accounts and nothing else, at time 0, so that the same accounts always give the same hash. */
+/** Block 0: the funded accounts and nothing else, at time 0, so that the same accounts and gas limit always give the same hash. */
 export async function createGenesis(view: StateView, options: GenesisOptions): Promise<BlockCommit & AppliedChanges> {
   const state = new ExecutionState(view);
   for (const account of options.accounts) {

@@ -59,7 +59,7 @@ function mendReceipt(receipt: Uint8Array, { logged }: KnownTransaction): Uint8Ar
   return mended;
 }
 
-/** The offset where the most bytes are the same, at least half of them. */
+/** The offset where the most bytes are the same; undefined if fewer than half are the same everywhere. */
 function findLikest(bytes: Uint8Array, part: Uint8Array): number | undefined {
   let likest: number | undefined;
   let most = part.length / 2;

@@ -11,7 +11,7 @@ const ifDamaged = "if that did not change, the file is damaged: restore it from 
 
 /**
  * Opens the chain's file, and creates its tables if it is new.
- * @throws ChainFileError if the file belongs to another chain, or lacks blocks that its head file knows.
+ * @throws ChainFileError if the file cannot be used: for instance if it belongs to another chain, or lacks blocks that its head file knows.
  */
 export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
   const database = await openTables(settings);

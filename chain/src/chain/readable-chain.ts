@@ -4,19 +4,19 @@ import type { StateView } from "../state/state-view.ts";
 import type { Place } from "../storage/places.ts";
 import type { BlockReader } from "./block-reader.ts";
 
-/** Settings that bound what one request may cost. */
+/** The chain's id, and the limits of one call. */
 export interface ReadOptions {
   readonly chainId: number;
   readonly callGasMax: bigint;
   readonly callTimeMsMax: number;
 }
 
-/** The part of a chain that read-only methods need: of the chain itself, or of a snapshot of its file. */
+/** The part of a chain that read-only methods need. The chain itself has it, and so has a snapshot of its file. */
 export interface ReadableChain {
   readonly options: ReadOptions;
   readonly head: BlockHead;
   readonly blocks: BlockReader;
-  /** The state after a block; undefined when it is no longer kept. */
+  /** The state after a block; undefined if the chain lacks the block or no longer keeps its state. */
   findState(blockNumber: bigint): StateView | undefined | Promise<StateView | undefined>;
   /** Places, in order, of the transactions in [from, to) that have a log under an index key. */
   readLogPlaces(key: number, from: Place, to: Place): Place[];

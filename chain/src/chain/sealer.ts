@@ -27,7 +27,7 @@ export interface SealRequest {
 export interface SealedBlock extends BlockCommit, AppliedChanges {
   /** The receipts as their trie holds them. */
   readonly receipts: readonly Uint8Array[];
-  /** Candidates that can no longer run. */
+  /** Candidates that cannot run, and the later candidates of their senders. */
   readonly dropped: readonly Transaction[];
 }
 

@@ -7,7 +7,7 @@ import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
 
-/** A block in the file does not match its hashes. */
+/** A block in the file is missing, cannot be decoded, or does not match its hashes. */
 export class BlockDamagedError extends ChainDamagedError {
   constructor(number: bigint, what: string, cause?: unknown) {
     super(`Block ${number} of the chain is damaged: ${what}.`, cause);
@@ -16,8 +16,8 @@ export class BlockDamagedError extends ChainDamagedError {
 }
 
 /**
- * Reads blocks, encoded by `encodeCommittedBlock`, and compares each with its hashes: of its parent, its transactions and its receipts.
- * @throws BlockDamagedError for the first block that does not match or is malformed.
+ * Reads blocks and compares each with its hashes: of its parent, its transactions and its receipts. Returns them as `encodeCommittedBlock` encodes them.
+ * @throws BlockDamagedError for the first block that is missing, does not match or is malformed.
  */
 export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];

@@ -15,7 +15,7 @@ export interface Comparison {
   readonly state: ExecutionState;
 }
 
-/** Where a plan and the EVM differ; undefined when they agree on gas, logs, output, storage and new contracts. */
+/** Where a plan and the EVM differ; undefined when they agree on success, gas, output, logs, storage, nonce and new contracts. */
 export function describeDifference(comparison: Comparison): string | undefined {
   const { plan, execution } = comparison;
   if (execution.failure !== undefined) return `success: the EVM says "${execution.failure}"`;

@@ -69,7 +69,7 @@ describe("Pool", () => {
     expect([...pool.executable()][0]?.maxFeePerGas).toBe(110n);
   });
 
-  it("limits the transactions that wait behind a missing nonce", () => {
+  it("refuses a used nonce, and one too far past the next", () => {
     const pool = new Pool(() => 5n);
     expect(() => pool.add(transaction(1, 4))).toThrow("nonce too low: next nonce 5, tx nonce 4");
     pool.add(transaction(1, 5 + POOL_GAP_TRANSACTIONS_MAX));

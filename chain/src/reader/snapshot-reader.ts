@@ -28,7 +28,7 @@ export class SnapshotReader {
 
   /**
    * Answers a read-only method as JSON text, from the newest block at the time of the request's turn.
-   * @throws ProviderRpcError with geth's code.
+   * @throws ProviderRpcError with geth's code, or with 4900 after a stop; another Error if the thread does not start or ends by itself.
    */
   read(request: RpcRequest): Promise<string> {
     return new Promise((resolve, reject) => {

@@ -32,7 +32,7 @@ export function getBlock(chain: ReadableChain, tag: unknown): BlockHead {
 
 /**
  * The state after a block.
- * @throws ProviderRpcError with geth's message if the state is no longer kept.
+ * @throws ProviderRpcError with geth's message if the chain lacks the block or no longer keeps its state.
  */
 export async function getState(
   chain: ReadableChain,

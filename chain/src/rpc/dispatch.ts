@@ -27,13 +27,13 @@ const READ_METHODS = toMap<ReadContext>([
 ]);
 const OWNER_METHODS = toMap<RpcContext>([submitMethods, filterMethods]);
 
-/** Answers one request of the chain's owner, or throws a ProviderRpcError. */
+/** Answers one request of the chain's owner. @throws ProviderRpcError; ChainDamagedError if the data in the file is damaged. */
 export async function dispatch(context: RpcContext, { method, params }: RpcRequest): Promise<unknown> {
   const handler = OWNER_METHODS.get(method) ?? getReadMethod(method);
   return handler(context, new Params(params));
 }
 
-/** Answers one request that only reads, or throws a ProviderRpcError. */
+/** Answers one request that only reads. @throws as {@link dispatch}. */
 export async function dispatchRead(context: ReadContext, { method, params }: RpcRequest): Promise<unknown> {
   return getReadMethod(method)(context, new Params(params));
 }

@@ -6,7 +6,7 @@ import { encodeCall, NOWHERE, PLAIN_TOPIC, Yardstick } from "../testing/yardstic
 import { sendAndWait } from "../testing/client.ts";
 
 describe("eth_getLogs", () => {
-  it("refuses an answer over the limit, and returns one at the limit", async () => {
+  it("refuses an answer or a filter over its limit, and returns an answer at the limit", async () => {
     const yardstick = await Yardstick.create(await startEmbedded());
     const emit = (count: number) =>
       sendAndWait(yardstick.client, {

@@ -11,7 +11,7 @@ export interface StateDatabase {
 
 /**
  * Reads nodes and code from the file and compares each with its hash.
- * @throws ChainDamagedError
+ * @throws ChainDamagedError if one is missing, does not match, or is on a page that SQLite finds damaged.
  */
 export class CheckedSource implements StateSource {
   readonly #database: StateDatabase;

@@ -4,7 +4,7 @@ import { emptyBytes, emptyTrieRoot, isSameBytes, trimZeros, toLatin1 } from "@st
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { StateView } from "./state-view.ts";
 
-/** Changes by an execution, by address and slot as latin1 strings; an account is undefined if it was deleted. */
+/** Changes by an execution, by address and slot as latin1 strings. `accounts` also has those that were only read; undefined means missing or deleted. */
 export interface StateChanges {
   readonly accounts: ReadonlyMap<string, Account | undefined>;
   readonly storage: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>;

@@ -26,7 +26,7 @@ export class StateHistory {
     this.#push({ blockNumber, nodes: shareNodes(overwritten) });
   }
 
-  /** Adds layers that another thread shares. They replace all others if they leave a gap. */
+  /** Adds layers that another thread shares. They replace all others unless they continue them without a gap. */
   follow(layers: readonly SharedLayer[]): void {
     const [first] = layers;
     if (first !== undefined && first.blockNumber !== (this.newest ?? 0n) + 1n) {
@@ -41,7 +41,7 @@ export class StateHistory {
     return this.#layers.filter(({ blockNumber }) => after === undefined || blockNumber > after);
   }
 
-  /** The nodes that blocks after `blockNumber` overwrote, up to `to`, oldest first; undefined if they are no longer kept. */
+  /** The nodes that blocks after `blockNumber` overwrote, up to `to`, oldest first; undefined if the history lacks the first of them. */
   findSince(blockNumber: bigint, to = this.newest ?? 0n): readonly NodeChanges[] | undefined {
     const from = this.#layers.findIndex((layer) => layer.blockNumber === blockNumber + 1n);
     if (from === -1) return undefined;

@@ -131,7 +131,7 @@ class World {
   #reader: { readonly sqlite: DatabaseSyncInstance; readonly database: ChainDatabase } | undefined;
   #known = none;
   #before = none;
-  /** Length of the log before the last step wrote a block; undefined if the last step did not. */
+  /** Length of the log before the last commit; undefined if the commit did not make it longer, or another step wrote since. */
   #logBefore: number | undefined;
 
   async take(step: Step): Promise<void> {

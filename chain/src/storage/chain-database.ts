@@ -89,7 +89,7 @@ export class ChainDatabase implements StateDatabase {
 
   /**
    * Loads unsaved effects that another thread or process wrote, at the start of a snapshot or a process.
-   * @throws ChainDamagedError
+   * @throws ChainDamagedError if a row cannot be decoded.
    */
   loadUnsaved(): void {
     const { first } = this.#statements.selectFirstUnsaved.get() as { first: number | null }; // The column of the statement.

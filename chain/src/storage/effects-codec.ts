@@ -16,7 +16,7 @@ export function encodeEffects({ nodes, places }: BlockEffects): Uint8Array {
   return bytes;
 }
 
-/** @throws RangeError for bytes that `encodeEffects` did not write. */
+/** @throws RangeError if a length in `bytes` does not fit them. */
 export function decodeEffects(bytes: Buffer): BlockEffects {
   const count = bytes.readUInt32BE(0);
   const nodesAt = COUNT_BYTES + count * ENTRY_BYTES;

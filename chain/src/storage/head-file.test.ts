@@ -34,7 +34,7 @@ function blockAt(number: bigint): ChainEnd {
 }
 
 describe("a head file", () => {
-  it("is missing before the first block is prepared, and names the parent from then on", () => {
+  it("is missing until `prepare` gets a block, and then names that block", () => {
     headFile.write(blockAt(0n));
     expect(readHeadFile(chainFile)).toEqual({ status: "missing" });
     headFile.prepare(blockAt(0n));
@@ -64,13 +64,13 @@ describe("a head file", () => {
     next.close();
   });
 
-  it("is rewritten by settle without a write, if it is damaged", () => {
+  it("is rewritten by `settle` if it is damaged, even if no block was written", () => {
     writeFileSync(headFileOf(chainFile), "spoilt");
     headFile.settle(blockAt(5n));
     expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(5n) });
   });
 
-  it("is not changed by settle without a write, if it is whole", () => {
+  it("is left unchanged by `settle` if it is whole and this process wrote no block", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     new HeadFile(chainFile).settle({ number: 7n, hash: blockAt(8n).hash });

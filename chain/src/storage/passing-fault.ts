@@ -15,7 +15,7 @@ const TEXTS: ReadonlySet<string> = new Set([
   "locking protocol",
 ]);
 
-/** Whether reading failed for a temporary reason, and not because of the file's content. */
+/** Whether SQLite failed for a temporary reason, and not because of the file's content. */
 export function isPassingFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = findCode(error);

@@ -19,7 +19,7 @@ import { decodeAccount } from "../state/account.ts";
 import { accountNodeKey, storageNodeKey } from "../state/state-view.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 
-/** Recomputes everything that a chain's file claims: each block's hash and roots, and the head's whole state. */
+/** Recomputes the hash and the roots of transactions and receipts of each block, and the hash of each node of the newest state. */
 export async function verifyChainFile(file: string): Promise<void> {
   const sqlite = new DatabaseSync(file);
   try {

@@ -7,7 +7,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** Reads the items of one canonical RLP list, which must fill `span`. @throws MalformedError if an item is not of the expected kind. */
+/** Reads the items of one canonical RLP list, which must fill `span`. @throws MalformedError if it does not, or an item is malformed or of another kind. */
 export class RlpList {
   readonly #bytes: Uint8Array;
   readonly #reader: RlpReader;

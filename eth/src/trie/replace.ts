@@ -20,7 +20,8 @@ export type NodeTextReader = (path: string, hash?: Uint8Array) => string | undef
 
 /**
  * Replaces the values of existing keys. It copies the nodes on their paths and exchanges the hashes in the copies, without decoding a node.
- * Undefined if a change adds or removes a key, or meets a node that is embedded in its parent instead of referenced by its hash: use `updateTrie` then. Nodes are latin1 text, as in the caches.
+ * Undefined if a change adds or removes a key, or meets a node that is embedded in its parent, or would be: use `updateTrie` then. Nodes are latin1 text, as
+ * in the caches.
  */
 export function replaceInTrie(
   read: NodeTextReader,
@@ -180,7 +181,10 @@ function childAt(node: Buffer, index: number): number {
   return at;
 }
 
-/** Paths of children by the path of their branch. Cached, because making a path string, and looking it up in each map, takes longer than the Keccak-256 of the node. */
+/**
+ * Paths of children by the path of their branch. Cached, because making a path string, and looking it up in each map, takes longer than the Keccak-256 of the
+ * node.
+ */
 const childPaths = new Map<string, (string | undefined)[]>();
 
 function toChildPath(path: string, nibble: number): string {

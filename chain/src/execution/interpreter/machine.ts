@@ -116,7 +116,7 @@ export class Machine {
     return false;
   }
 
-  /** As `charge`, plus the gas for a range of memory that is not in use yet. */
+  /** As `charge`, plus the gas for a range of memory that is not in use yet. Grows the memory to contain the range. */
   chargeRange(offset: Word, length: Word, gas = 0): boolean {
     if (this.memory.has(offset, length)) return gas === 0 || this.charge(gas);
     if (!this.charge(gas + this.memory.costOf(offset, length))) return false;

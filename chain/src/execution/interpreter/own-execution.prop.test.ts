@@ -238,7 +238,7 @@ describe("the chain's interpreter", () => {
     ["creates a contract", "5f5f5f5ff55f5ff3"],
     ["returns code with a reserved first byte", "60ef5f5360015ff3"],
     ["returns code that is too long", "6160015ff3"],
-  ])("leaves init code that %s to the EVM", async (_what, data) => {
+  ])("leaves a message to the EVM if its init code %s", async (_what, data) => {
     await prepare({ code: Buffer.from("365f5f375f365f5ff55f5260205ff3", "hex"), before: [] });
     expect(own.plan(toCreation(data), block)).toBeUndefined();
   });

@@ -47,7 +47,7 @@ export class Slots {
     this.get(key).isWarm = true;
   }
 
-  /** Reads a slot. Returns the gas. */
+  /** Returns the gas of reading a slot, and makes the slot warm. */
   load(slot: Slot): number {
     const gas = slot.isWarm ? WARM_GAS : COLD_GAS;
     slot.isWarm = true;

@@ -58,7 +58,7 @@ export function toWords(bytes: number): number {
   return Math.ceil(bytes / WORD);
 }
 
-/** The word at `at` as a number below 2^32; undefined if it is larger. */
+/** The word at `at` as a number; undefined if it is 2^32 or more. */
 function readNumber(input: Buffer, at: number): number | undefined {
   return isZero(input, at, WORD - 4) ? input.readUInt32BE(at + WORD - 4) : undefined;
 }

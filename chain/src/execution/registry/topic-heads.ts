@@ -38,7 +38,7 @@ export class TopicHeads {
     this.#preimage[this.#preimage.length - 1] = HEADS_SLOT;
   }
 
-  /** Appends events to a topic, given as its word of calldata. Returns the sequence of the first; undefined unless the topic is open to everyone. */
+  /** Appends events to a topic, given as its word of calldata. Returns the sequence of the first; undefined if the topic is not open to everyone or a number is too large. */
   append(topic: Buffer, count: number): number | undefined {
     const key = topic.toString("latin1");
     const known = this.#heads.get(key);
