@@ -56,7 +56,7 @@ const order = { url: "http://receiver/", format: "RESTful", offset: undefined, s
 const ignore = (): void => {};
 const tailed = { after: undefined, lastEventId: undefined, onConnected: ignore };
 
-/** Every call of the broker that needs a right. The type demands a row for each new call. */
+/** Every call of the broker that needs a right, except authorize and attach. The type demands a row for each new call. */
 const rows: {
   readonly [Name in Exclude<
     keyof Broker,
@@ -154,7 +154,7 @@ describe("without the right", () => {
   });
 
   it.each(Object.entries(rows))(
-    "%s is refused with 100702, checks each right once, and changes nothing",
+    "%s is refused with 100702, asks the policy only about the rights that allow the call, and changes nothing",
     async (_, row) => {
       const [action, group, topic] = row.asks;
       const before = await snapshot();

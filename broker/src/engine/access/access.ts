@@ -91,7 +91,7 @@ export class Access {
     return this.#failed?.mayConnect(findAddress) ?? true;
   }
 
-  /** Delays the answer if the principal has no rights at all. */
+  /** Treats a caller that gave a credential like one with a wrong credential if its principal has no rights at all. */
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
     const reason = this.#findFault(principal);
@@ -113,7 +113,10 @@ export class Access {
     }
   }
 
-  /** Checks a right, on the whole broker if `named` is left out. @throws BrokerError 100701, 100702, 200207. */
+  /**
+   * Checks a right, on the whole broker if `named` is left out. @throws BrokerError 100701, 100702; 200207 or 200300 if the credential cannot be checked; as
+   * `parseTopicFilter` for a malformed topic.
+   */
   authorize(caller: Caller, action: Action, named?: Named): void {
     const topic = named?.topic;
     this.#check(caller, named, { action, details: topic === undefined ? action : `${action} ${quote(topic)}` });
@@ -150,7 +153,7 @@ export class Access {
     return this.#policy.allows(caller, action === "admin" ? "administer" : action, everything);
   }
 
-  /** Checks that the caller may connect. @throws BrokerError 100701, 200207. */
+  /** Checks that the caller may connect. @throws BrokerError 100701; 200207 or 200300 if the credential cannot be checked. */
   admit({ principal }: Pick<Caller, "principal">): void {
     const fault = this.#policy.findFault(principal);
     if (fault !== undefined) throw new BrokerError("credentialRefused", { details: fault });
@@ -176,7 +179,7 @@ export class Access {
     return this.#quotas?.storedQuotas(toOwner(owner), kinds) ?? [];
   }
 
-  /** Returns a function that waits for a callback's turn in the owner's quota; it returns undefined if the callback may be made at once. */
+  /** Returns a function that waits for a callback's turn in the owner's quota. That function returns undefined if the callback may be made at once. */
   callbackTurnOf({ principal }: Subscription): (signal: CancelSignal) => Promise<void> | undefined {
     const owner = toOwner(principal);
     return (signal) => this.#quotas?.callbackTurn(owner, signal);

@@ -133,7 +133,7 @@ export class AuditTrail {
     this.#writeSome(caller, { ...toSubject(caller), action, outcome: "refused", ...subject, code, reason });
   }
 
-  /** Writes that a credential was wrong, or is no longer valid. */
+  /** Writes that a log-in failed, because its credential was wrong, missing or no longer valid. */
   recordFailedLogIn(principal: Principal, { address, protocol }: LogInOrigin, reason: string): void {
     const who = toSubject({ principal, address, protocol });
     this.#writeSome({ principal, address }, { ...who, action: "log in", outcome: "refused", reason });
@@ -164,7 +164,7 @@ export class AuditTrail {
   }
 }
 
-/** Whether the caller lacks a right or is over a quota. */
+/** Whether the caller lacks a valid credential or a right, or is over a quota. */
 function isRefusal(error: unknown): error is BrokerError {
   return refusals.some((name) => isBrokerError(error, name));
 }

@@ -56,7 +56,7 @@ interface Ring {
   stop(): Promise<void>;
 }
 
-/** Builds {@link Access} and its parts. Calls `onChecked` several times a second with the owners whose rights may have changed. */
+/** Builds {@link Access} and its parts. If access is on, calls `onChecked` several times a second with the owners whose rights may have changed. */
 export function createAccess(options: AccessOptions, onChecked: (changed: ChangedOwners) => void): CreatedAccess {
   const { defaultGroupId, keys, policy = allowAll, clock, auditLog, store, ledgers } = options;
   const trail = auditLog && new AuditTrail({ auditLog, clock });

@@ -32,7 +32,7 @@ export interface KeyRingParts extends RoleTableOptions {
   readonly logger: Logger;
   /** The time by which keys expire. */
   readonly time: Pick<ForwardClock, "now">;
-  /** Called after each read, with the owners of keys that changed or expired. */
+  /** Called after each try to read, with the owners of keys that changed or expired. */
   readonly onChecked: (changed: ReadonlySet<Owner>) => void;
 }
 
@@ -55,7 +55,7 @@ const unnamed = { kind: "rejected", reason: "no name of the certificate is confi
 const ambiguous = { kind: "rejected", reason: "several names of the certificate are configured" } as const;
 const wrong = { kind: "rejected", reason: "the credential is none of this broker's" } as const;
 
-/** Every key and role in memory, at most a second behind the tables that the nodes and the command line write. */
+/** Every key and role in memory, less than a second behind the tables that the nodes and the command line write, unless reads are slow or fail. */
 export class KeyRing {
   readonly roles: RoleTable;
   readonly #parts: KeyRingParts;
@@ -72,7 +72,7 @@ export class KeyRing {
   #running: Promise<void> = Promise.resolve();
   /** The read in progress. Reads run one after another, so that an older result never replaces a newer one. */
   #reading: Promise<void> = Promise.resolve();
-  /** Owners of a valid key with a role that does not exist. */
+  /** Owners of a valid key with a missing or damaged role. */
   readonly #lacking = new Set<Owner>();
   #warning: string | undefined;
   #revision = 0;
@@ -122,7 +122,7 @@ export class KeyRing {
     return principal;
   }
 
-  /** Rejects a certificate whose names belong to two principals. */
+  /** Rejects a certificate if none or several of its names are configured. */
   #findHolder({ names, validTo }: ClientCertificate): Principal {
     const found = [...new Set(names)].flatMap((name) => this.#entries.get(certificateId(name)) ?? []);
     const [entry] = found;
@@ -146,7 +146,7 @@ export class KeyRing {
     return isStale ? "the keys cannot be read" : undefined;
   }
 
-  /** A warning that names the roles which keys have but which do not exist. */
+  /** A warning that names the missing and damaged roles of valid keys; undefined if there are none. */
   findWarning(): string | undefined {
     return this.#warning;
   }
@@ -161,7 +161,7 @@ export class KeyRing {
     return this.#isExpired(principal) ? "the certificate is expired" : undefined;
   }
 
-  /** Whether an owner has a valid key, and no key with a role that does not exist. */
+  /** Whether an owner has a valid key, and no valid key with a missing or damaged role. */
   isAlive(owner: Owner): boolean {
     if (this.#lacking.has(owner)) return false;
     for (const id of this.#byOwner.get(owner) ?? []) {

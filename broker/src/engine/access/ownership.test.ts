@@ -272,7 +272,7 @@ it("checks the receiver only for the owner, so that others do not learn its answ
   expect(asked).toEqual(["http://one/"]);
 });
 
-it("refuses a stream to a caller without the right to each filter, and to another principal while its client is away", async () => {
+it("refuses a stream to a caller without the right to each filter, and to another principal while the client of its owner is away", async () => {
   const stream = { acknowledges: true, offset: undefined };
   const id = "5f1c0b2e-0000-4000-8000-000000000004";
   const order = (...filters: readonly string[]) =>
@@ -374,7 +374,7 @@ it("ends a connection within a second of the revocation of its key", async () =>
   expect(peer.endedBecause).toBe("refused");
 });
 
-it("is not ready if the keys could not be read for 30 seconds, since it refuses everybody", async () => {
+it("a node is not ready if it could not read the keys for 30 seconds, since it refuses everybody", async () => {
   const readiness = () => calls.health(testCaller).map(({ ready }) => ready);
   const read = keys.listApiKeys.bind(keys);
   keys.listApiKeys = () => Promise.reject(new Error("gone"));

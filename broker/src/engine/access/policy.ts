@@ -32,7 +32,7 @@ export interface Policy {
    * Returns a promise only if the check takes time; the promise never rejects.
    */
   authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal | Promise<Principal>;
-  /** Why a principal has no rights at all, as a text for its client; undefined if it may have some. @throws BrokerError 200207 if that is unknown. */
+  /** Why a principal has no rights at all, as a text for its client; undefined if it may have some. @throws BrokerError 200207 or 200300 if that is unknown. */
   findFault(principal: Principal): string | undefined;
   /** A warning to the operator; undefined if there is none. */
   findWarning(): string | undefined;

@@ -57,7 +57,7 @@ it("an event that waits for room in the window is skipped if the right to its to
   expect(topicsOf(peer)).toEqual(["a", "b"]);
 });
 
-it("a client that reconnects does not get an event again whose right has ended, and gets the later ones", async () => {
+it("a client that reconnects does not get an event again if the right to its topic has ended, and gets the later ones", async () => {
   const attachment = await attach(new RecordingPeer());
   await attachment.subscribe([orderOf("#")]);
   await engine.publish("a", "a");
@@ -69,7 +69,7 @@ it("a client that reconnects does not get an event again whose right has ended, 
   expect(topicsOf(peer)).toEqual(["b"]);
 });
 
-it("a client that rejects an event does not get it again once its right has ended", async () => {
+it("a client that rejects an event does not get the event again once the right to its topic has ended", async () => {
   const peer = new RecordingPeer();
   const attachment = await attach(peer);
   await attachment.subscribe([orderOf("#")]);
