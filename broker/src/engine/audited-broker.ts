@@ -40,7 +40,7 @@ interface Audited {
   readonly subject: AuditSubject;
 }
 
-/** Passes each call on to `calls`, and writes to the audit log what callers changed and which calls were refused. */
+/** Passes each call on to `calls`, and writes to the audit log what callers changed, what operators and tails read, and which calls were refused. */
 export class AuditedBroker implements Broker {
   readonly #calls: Broker;
   readonly #trail: AuditTrail;

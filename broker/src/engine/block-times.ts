@@ -25,7 +25,7 @@ export class BlockTimes {
     this.#parts = parts;
   }
 
-  /** The time of a block in milliseconds since the epoch; undefined if the chain does not answer in time. */
+  /** The time of a block in milliseconds since the epoch; undefined if the chain does not answer in time or lacks the block. */
   find(blockNumber: number): Promise<number | undefined> {
     const known = this.#reads.get(blockNumber);
     if (known !== undefined) return known;
@@ -34,7 +34,7 @@ export class BlockTimes {
     return read;
   }
 
-  /** The time of a block in milliseconds since the epoch. @throws BrokerError 200205 if the chain does not answer in time. */
+  /** The time of a block in milliseconds since the epoch. @throws BrokerError 200205 if {@link find} gives none, or `signal` aborts. */
   async get(blockNumber: number, signal: CancelSignal): Promise<number> {
     const time = signal.aborted ? undefined : await untilAborted(this.find(blockNumber), signal);
     if (time !== undefined) return time;

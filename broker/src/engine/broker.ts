@@ -143,7 +143,7 @@ export interface GroupHealth {
   readonly warning?: string | undefined;
   /** `follows`: this node reads the chain and writes the index. `watches`: another node does, and this one reads the index. */
   readonly role?: "follows" | "watches";
-  /** Active subscriptions that this node delivers. */
+  /** Active callback subscriptions that this node delivers. */
   readonly subscriptions?: number;
   /** How many callback subscriptions get no events, on all nodes together; as of a few seconds ago. */
   readonly held?: { readonly suspended: number; readonly paused: number };
@@ -286,7 +286,7 @@ export interface Attachment {
   readonly session: ConnectedSession;
   /**
    * Adds filters, or replaces those of the same text; a new filter begins after the newest indexed event. Answers for each whether it is new, or why it
-   * was refused (100702). If the session is stored, the filters are on disk before the answer. @throws BrokerError if the store cannot write.
+   * was refused, for example with 100702. If the session is stored, the filters are on disk before the answer. @throws BrokerError if the store cannot write.
    */
   subscribe(orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
   /** Answers for each filter whether it existed. @throws BrokerError if the store cannot write. */
@@ -308,8 +308,8 @@ export interface Attachment {
 }
 
 /**
- * Every operation of the broker, for gateways of any protocol. Each first checks that the caller is known (100701) and has the right (100702). Pass inputs as
- * clients wrote them: an invalid one throws a BrokerError of the catalogue, and changes nothing.
+ * Every operation of the broker, for gateways of any protocol. Each call that needs a right first checks that the caller is known (100701) and has the right
+ * (100702). Pass inputs as clients wrote them: an invalid one throws a BrokerError of the catalogue, and changes nothing.
  */
 export interface Broker {
   /** Answers whether it opened the topic; false if the topic was open already. {@link close} answers likewise. */
@@ -339,12 +339,12 @@ export interface Broker {
   pass(caller: Caller, call: PublishCall): void;
   /**
    * Whether the group's queue has room for all these publishes now. If not, calls back once, in a later turn, when it has. A gateway that can make its
-   * client wait calls this before it submits. The calls must be of one group. @throws BrokerError 200211, 200205.
+   * client wait calls this before it submits. The calls must be of one group. @throws BrokerError 100306, 200205, 200211.
    */
   whenRoom(caller: Caller, calls: readonly PublishCall[], callback: () => void): boolean;
   /**
    * Frees a key of a session, so that the next publish with this key makes another event. Answers, once that is on disk, whether the key was in use.
-   * @throws BrokerError 200205, 200211; also 200300 if another node has taken over the session, or if the store cannot write.
+   * @throws BrokerError 100306, 200205, 200211; also 200300 if another node has taken over the session, or if the store cannot write.
    */
   release(caller: Caller, call: ReleaseCall): Promise<boolean>;
   /**
@@ -356,17 +356,20 @@ export interface Broker {
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal>;
   /** Whether a listener accepts a new connection. If not, the listener closes it unread: its address has sent too many wrong credentials. */
   mayConnect(findAddress: () => string | undefined): boolean;
-  /** Checks that the caller may connect; for protocols whose connections have no session. @throws BrokerError 100701, 200207. */
+  /**
+   * Checks that the caller may connect, and counts the connection; for protocols whose connections have no session.
+   * @throws BrokerError 100701, 200207, 200300, 200301.
+   */
   admit(caller: Caller): void;
   /**
    * Gives a connection its session, and ends the connection when the principal loses its rights.
-   * @throws BrokerError 100701, 200205, 200207, 200211, 200300, and for a will what {@link submit} throws; for a stream also what {@link subscribe} throws
-   * about filters, identifier (100505, 100108) and offset.
+   * @throws BrokerError 100306, 100701, 200205, 200207, 200211, 200300, 200301, and for a will what {@link submit} throws; for a stream also what
+   * {@link subscribe} throws about filters, identifier (100505, 100108) and offset.
    */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   /**
    * Gives a connection the matching events after a position, each once and in order, until the connection ends. Nothing is acknowledged: the client says
-   * where its next tail begins. @throws BrokerError as {@link attach}, and 100300 to 100304 for a wrong start.
+   * where its next tail begins. @throws BrokerError as {@link attach}, 100702, and 100300 to 100304 for a wrong start.
    */
   tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
@@ -374,13 +377,13 @@ export interface Broker {
   unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;
   /** Checks the right once more when the event is found: only then is its topic known. */
   getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
-  /** Checks rights as {@link getEvent} does. */
+  /** Checks rights as {@link getEvent} does. Also refuses (100702) a tenant, and a caller who may not read every topic that the proof reveals. */
   getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
   /** Lists the subscriptions by live node, including nodes that deliver none. */
   listSubscriptions(caller: Caller): Promise<readonly NodeListing[]>;
   /** Works also for a group that is not up. */
   listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
-  /** Who the caller is, and which actions it may do on at least some topics. @throws BrokerError 100701, 200207. */
+  /** Who the caller is, and which actions it may do on at least some topics. @throws BrokerError 100701, 200207, 200300. */
   rightsOf(caller: Caller): CallerRights;
   /** Health of every group, or of one. @throws BrokerError 100701, 100702, 200207, and 200211 if that group is unknown. */
   health(caller: Caller, groupId?: string): readonly GroupHealth[];
@@ -388,7 +391,7 @@ export interface Broker {
   node(caller: Caller): NodeHealth | undefined;
   /**
    * Only checks a right, on a filter if `named` is given: for answers that a gateway gives without the broker, or builds once for many callers.
-   * @throws BrokerError 100701, 100702, 200207.
+   * @throws BrokerError 100701, 100702, 200207, 200300, and for a malformed filter as {@link subscribe}.
    */
   authorize(caller: Caller, action: Action, named?: NamedFilter): void;
 }

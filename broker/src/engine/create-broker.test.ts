@@ -20,7 +20,7 @@ const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: er
 const topic = (name: string) => ({ topic: name, groupId: undefined });
 const content = new Uint8Array([1, 2, 3]);
 
-/** An append to a chain that never answers: fails with 200202 only when `signal` aborts. */
+/** An append to a chain that never answers: fails with 200201 only when `signal` aborts. */
 function untilAborted(_: unknown, signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")), { once: true });

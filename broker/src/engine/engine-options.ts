@@ -56,7 +56,7 @@ export interface RunningBroker {
   readonly operator: Operator;
   /** Operators' orders that wait for receivers. {@link stop} ends these orders too, but their callers may then get no answer. */
   readonly runningOrders: Pick<RunningOrders, "stop">;
-  /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
+  /** Opens the store and the chains, indexes final blocks, and resumes delivery. Groups that take longer than `startWaitMs` come up after it resolves. */
   start(): Promise<void>;
   /**
    * Ends a start in progress and the orders that call receivers, commits waiting publishes, ends delivery after the attempts in progress, writes the

@@ -71,7 +71,7 @@ export class Group {
   readonly keyReleases: KeyReleases;
   /** The engine's limits, with this group's publish timeout. */
   readonly limits: EngineLimits;
-  /** Calls that create or continue a subscription hold it for reading, a rollback holds it for writing. */
+  /** Calls that create, continue or remove a subscription hold it for reading, a rollback holds it for writing. */
   readonly changes = new ReadWriteLock();
   readonly chainDamage = new ChainDamage();
   readonly indexDamage = new IndexDamage();
@@ -180,7 +180,10 @@ export class Group {
     return topic;
   }
 
-  /** Whether the index has the wanted state of a topic. Call it after the block of the change was indexed. */
+  /**
+   * Whether the index has the wanted state of a topic. Call it after the block of the change was indexed. Reads the store only if a reorg that this node has
+   * not seen may have undone the change.
+   */
   async hasTopicSo({ name, closed }: TopicState): Promise<boolean> {
     return !this.#isForeign || (await this.findTopic(name))?.closed === closed;
   }

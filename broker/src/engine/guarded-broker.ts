@@ -183,7 +183,10 @@ export class GuardedBroker implements Broker {
     this.#options.access.countConnection(caller);
   }
 
-  /** Rights are checked for each filter and each publish. Two principals never share a session, even if their clients use the same name. */
+  /**
+   * Rights are checked for each filter and each publish. Two principals never share a session, even if their clients use the same name; but an admin may take
+   * over another's stream.
+   */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const { access, groups, inlet, sessions } = this.#options;
     access.admit(caller);

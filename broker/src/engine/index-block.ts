@@ -10,7 +10,7 @@ import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 /**
  * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are names that the blocks
  * open although an indexed topic has them. Anybody may write to the chain, so this skips topics whose names break the rules or are taken, the events of
- * such topics, and batches that do not decode. The same blocks give the same result on every node.
+ * such topics, and batches that do not decode or exceed a limit. The same blocks give the same result on every node.
  */
 export function indexBlocks(
   blocks: readonly LedgerBlock[],

@@ -23,7 +23,7 @@ export class IndexProgress {
     return this.#generation;
   }
 
-  /** Changes with each rollback: data read under an earlier version may be gone. */
+  /** Changes with each rollback and each new generation: data read under an earlier version may be gone. */
   get version(): number {
     return this.#version;
   }

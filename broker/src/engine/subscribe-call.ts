@@ -6,9 +6,9 @@ export interface SubscribeCall {
   readonly topic: string;
   readonly groupId: string | undefined;
   readonly url: string;
-  /** Form of the callbacks. */
+  /** Format of the callbacks. */
   readonly format: WebhookFormat;
-  /** Identifier of the subscription to continue; undefined for a new one. */
+  /** Identifier of the subscription to continue, or to create if there is none; undefined for a new one whose identifier the broker makes. */
   readonly subscriptionId: string | undefined;
   /** `OFFSET_FIRST`, `OFFSET_LAST` or an eventId, exclusive; undefined counts as `OFFSET_LAST`. Ignored when a subscription continues. */
   readonly offset: string | undefined;

@@ -136,7 +136,10 @@ async function waitFor(clock: Clock, waitMs: number, signals: readonly CancelSig
 
 const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
 
-/** Makes one attempt, and counts and records it unless it was withheld. Not an async function, to save memory: tens of thousands of attempts may wait for their turn. */
+/**
+ * Makes one attempt, and counts and records it unless it was withheld. Not an async function, to save memory: tens of thousands of attempts may wait for their
+ * turn.
+ */
 export function attempt(
   parts: Pick<AttemptsOptions, "sink" | "clock" | "metrics" | "history" | "logger">,
   notification: Notification,

@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../../lib/cancellation.ts";
 
-/** Events that a subscription with concurrency or batches may take beyond its cursor. A kill repeats at most this many, and those whose acknowledgement was not written. */
+/** Events that a subscription with concurrency or batches may take beyond its cursor. A kill may also repeat events whose progress was not written. */
 const eventsAheadMax = 1_024;
 /** Bytes of the events that a subscription with concurrency or batches may have taken and not finished. */
 const bytesAheadMax = 1024 * 1024;
