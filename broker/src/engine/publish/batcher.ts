@@ -149,7 +149,7 @@ export class Batcher {
 
   /** Resolves when nothing waits and nothing is in progress, or when `signal` aborts. */
   async drain(signal: AbortSignal): Promise<void> {
-    if (this.#isIdle) return;
+    if (this.#isIdle || signal.aborted) return;
     const idle = this.#idle ?? createDeferred();
     this.#idle = idle;
     signal.addEventListener("abort", () => idle.resolve(), { once: true });

@@ -19,7 +19,7 @@ export interface KeyedPublish {
   readonly session: KeySession | undefined;
   /** Undefined if the publish must not open its topic. */
   readonly open?: OpenMissing | undefined;
-  /** Called each time the publish begins to wait for a transaction. A publish that settles before is not placed. */
+  /** Called once, when the publish first begins to wait for a transaction. A publish that settles before is not placed. */
   readonly onPlaced?: (() => void) | undefined;
 }
 
@@ -37,6 +37,7 @@ export class NamedPublish implements Claim {
   readonly #callers: OnSettled[];
   #row: NamedPublishOptions["row"];
   #isRecorded = false;
+  #isPlaced = false;
   /** Set once the topic was found open. */
   topic: OpenTopic | undefined;
   /** Called before the callers, with their number. */
@@ -64,8 +65,11 @@ export class NamedPublish implements Claim {
     return this.#options.open;
   }
 
-  get onPlaced(): NamedPublishOptions["onPlaced"] {
-    return this.#options.onPlaced;
+  /** Call it each time the publish begins to wait for a transaction. Only the first time counts. */
+  placed(): void {
+    if (this.#isPlaced) return;
+    this.#isPlaced = true;
+    this.#options.onPlaced?.();
   }
 
   get payload(): EventPayload {

@@ -143,7 +143,7 @@ export class PublishOnce {
     const payload = { content, extensions: [...extensions, [tokenKey, named.row.token] as const] };
     named.topic = topic;
     batcher.add({ topic, payload, claim: named, onSettled: (outcome) => void this.#onSettled(named, outcome) });
-    named.onPlaced?.();
+    named.placed();
   }
 
   #addLate(named: NamedPublish, topic: OpenTopic): void {

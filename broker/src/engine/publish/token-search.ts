@@ -85,8 +85,10 @@ export class TokenSearch {
     const after = endOfBlock(Math.max(0, block - 1));
     const wanted = { row, after, signal, found: createDeferred<EventId | undefined>() };
     const range = { topic: row.topic, wanted: [wanted], upTo: endOfBlock(block) };
+    const { promise } = wanted.found;
+    promise.catch(() => {}); // Nobody waits for it if `signal` aborts during the read. A rejection without a handler would end the process.
     await this.#semaphore.run(() => this.#searchFor(range), signal);
-    return signal.aborted ? undefined : wanted.found.promise;
+    return signal.aborted ? undefined : promise;
   }
 
   /** Never rejects. */
