@@ -1,4 +1,4 @@
-/** Every bound of the engine; each name contains the unit. Defaults are in `docs/limits.md`; a setting may change those that `Settings` names. */
+/** Limits of the engine that tests may change; each name contains the unit. Settings may change those that `Settings` names. Defaults: `docs/limits.md`. */
 export interface EngineLimits {
   /** Bytes of one event's content. */
   readonly contentBytesMax: number;
@@ -22,7 +22,7 @@ export interface EngineLimits {
   readonly publishKeysPerSessionMax: number;
   /** How long a publish key is kept. */
   readonly publishKeyKeptMs: number;
-  /** Maximum number of subscriptions of all nodes. Nodes count once a second, so subscriptions that are created within a second may exceed it. */
+  /** Maximum number of callback subscriptions of all nodes. Nodes count once a second, so subscriptions that are created within a second may exceed it. */
   readonly subscriptionsMax: number;
   /** Maximum number of subscriptions to one receiver (scheme, host and port of the url). Like `subscriptionsMax`, it may be exceeded within a second. */
   readonly subscriptionsPerReceiverMax: number;
@@ -46,7 +46,7 @@ export interface EngineLimits {
   readonly recentBytesMax: number;
   /** Memory for batches that all readers keep while they are behind. Above it, the readers that have been idle for longest drop their batches. */
   readonly heldBytesMax: number;
-  /** Acknowledged events after which cursors are written. */
+  /** Changes of progress, such as acknowledgements, after which cursors are written. */
   readonly progressEventsMax: number;
   /** Time after an acknowledgement within which its cursor is written. */
   readonly progressDelayMs: number;
@@ -63,7 +63,7 @@ export interface EngineLimits {
    * repeated.
    */
   readonly progressRetryDelayMsMax: number;
-  /** Wait between two scrubs of a group's index; 0 for no scrubs. */
+  /** Wait between two scrubs of a group; 0 for no scrubs. */
   readonly scrubPeriodMs: number;
   /** Wait before a follower that failed is restarted; it doubles with each failure. */
   readonly followDelayMsMin: number;

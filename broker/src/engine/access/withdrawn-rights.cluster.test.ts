@@ -177,7 +177,7 @@ it("a changed role takes effect at every node within a second, also for events t
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
-it("deleting a role ends connections and callbacks at every node; once the role is back and clients subscribe again, callbacks resume at their cursors", async () => {
+it("deleting a role ends connections and callbacks at every node; once it is back and clients subscribe again, callbacks resume at their cursors", async () => {
   const { connected, urls, callers } = await attachWithRole();
   await keys.deleteRole("stored");
   await cluster.clock.advance(secondMs);
