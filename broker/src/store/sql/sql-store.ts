@@ -145,6 +145,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
         ...(from === schemaVersion ? {} : { migratedFrom: from }),
       });
     } catch (error) {
+      this.#open = undefined; // so that a later start can succeed
       await database.close();
       throw error;
     }
