@@ -58,13 +58,13 @@ export const CODE_CACHE_CONTRACTS_MAX = 256;
 /** Contracts whose code the chain's own interpreter keeps analysed. */
 export const PROGRAM_CACHE_CONTRACTS_MAX = 32;
 
-/** EthereumJS repeats one in this many of the transactions that the chain's own interpreter runs, and the chain compares the results. */
+/** EthereumJS repeats one in this many of the transactions that the chain's own code runs, and the chain compares the results. */
 export const CHECK_INTERVAL_DEFAULT = 1_000;
 
-/** Maximum number of logs that one `eth_getLogs` answers. */
+/** Maximum number of logs that one `eth_getLogs` answers; one block may have more. */
 export const LOGS_ANSWER_LOGS_MAX = 10_000;
 
-/** Maximum number of bytes of log data that one `eth_getLogs` answers. */
+/** Maximum number of bytes of log data that one `eth_getLogs` answers; one block may have more. */
 export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
 
 /** Maximum number of bytes of the blocks that the owner gets in one answer; one block may have more. */

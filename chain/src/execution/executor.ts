@@ -69,7 +69,7 @@ export class Executor {
     this.#planners = [];
     onMismatch(
       new Error(
-        `The chain's own interpreter disagrees with the EVM on ${difference}. The EVM runs all transactions until the next start.`,
+        `The chain's own code disagrees with the EVM on ${difference}. The EVM runs all transactions until the next start.`,
       ),
     );
     return execution;

@@ -90,7 +90,8 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
 
 /**
  * The matching logs, in order.
- * @throws ProviderRpcError if the answer is too large or the search takes too long, but not within the first block: nobody could ask for less. Also as `readEntry`.
+ * @throws ProviderRpcError if the answer is too large or the search takes too long, but not within the first block: nobody could ask for less. Also as
+ * `readEntry`.
  */
 export function findLogs(chain: ReadableChain, query: LogQuery): Record<string, unknown>[] {
   const { callTimeMsMax } = chain.options;

@@ -53,7 +53,7 @@ export function readHeadFile(chainFile: string): HeadFileState {
  * The file is never ahead of the chain on disk: each block is synced before it is written here. It is never behind an announced block either,
  * unless the machine goes down or a write fails: a write costs microseconds, and the system keeps it when the process is killed. Syncing each write
  * would add a second sync to every publish, so a sync follows within HEAD_SYNC_INTERVAL_MS. Therefore a power loss may leave the file that
- * much behind. A failed write is repeated with the next block. The record is shorter than a sector of a disk, which is written whole or not at all.
+ * much behind. The write of the next block makes up for a failed one. The record is shorter than a sector of a disk, which is written whole or not at all.
  */
 export class HeadFile {
   readonly #chainFile: string;

@@ -32,7 +32,10 @@ export function merkleRoot(encoded: Uint8Array): Uint8Array {
   return copyLevel(level);
 }
 
-/** The sibling hashes from the leaf of the event at `index` (from 0) up to the root. @throws MalformedError as merkleRoot does; RangeError if there is no such event. */
+/**
+ * The sibling hashes from the leaf of the event at `index` (from 0) up to the root.
+ * @throws MalformedError as merkleRoot does; RangeError if there is no such event.
+ */
 export function merklePath(encoded: Uint8Array, index: number): Uint8Array[] {
   let level = hashLeaves(encoded);
   const { count } = level;

@@ -67,7 +67,7 @@ describe("an event as a CloudEvent", () => {
     ["text/plain", Uint8Array.of(0xff)],
     ["application/octet-stream", text("{}")],
     ["no type", text("{}")],
-  ])("has content of format %s in Base64 if it is not text or JSON", (format, content) => {
+  ])("has content in Base64 if its format %s is neither text nor JSON, or does not fit it", (format, content) => {
     const body = JSON.parse(renderCloudEvent(toSource({ content, extensions: [["svc-format", format]] }))) as object;
     expect(body).toHaveProperty("data_base64", Buffer.from(content).toString("base64"));
     expect(body).not.toHaveProperty("data");

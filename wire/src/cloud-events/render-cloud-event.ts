@@ -52,7 +52,7 @@ export const cloudEventKeys = {
   dataschema: "ce-dataschema",
 } as const;
 
-/** Keys that get no attribute of their own, because a core attribute has their value. */
+/** Keys that get no attribute of their own, because a core attribute has their value, or the broker's own value on purpose. */
 const ownKeys: ReadonlySet<string> = new Set([formatKey, ...Object.values(cloudEventKeys)]);
 
 const octets = "application/octet-stream";
@@ -115,7 +115,7 @@ function isCovered(bare: string, value: string): boolean {
   return ownKeys.has(bare);
 }
 
-/** Escapes control characters beyond ASCII: JSON may contain them, an attribute may not. */
+/** Escapes the control characters that JSON.stringify leaves: JSON may contain them, an attribute may not. */
 function renderOthers(others: readonly (readonly [string, string])[]): string {
   return JSON.stringify(Object.fromEntries(others)).replaceAll(
     /[\x7f-\x9f]/g,

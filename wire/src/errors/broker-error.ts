@@ -30,7 +30,7 @@ export class BrokerError extends Error {
   }
 }
 
-/** True when `error` is a BrokerError with this name's code. */
+/** Whether `error` is a BrokerError with this name's code; without a name, any BrokerError. */
 export function isBrokerError(error: unknown, name?: ErrorName): error is BrokerError {
   if (!(error instanceof BrokerError)) return false;
   return name === undefined || error.code === errorCatalogue[name].code;

@@ -25,7 +25,7 @@ const define = (code: number, kind: ErrorKind, options: { message: string; retry
   ...options,
 });
 
-/** Every error that the broker returns, by name. Codes are API and never change; messages may. 100xxx is the caller's fault, 200xxx the service's. */
+/** Every error that the broker returns, by name. Codes are API and never change; messages may. 100xxx is the caller's fault; 200xxx is mostly the service's. */
 export const errorCatalogue = {
   topicNotExist: define(100101, "not-found", { message: "topic not exist", retry: false }),
   topicTooLong: invalid(100102, "topic name exceeds max length"),

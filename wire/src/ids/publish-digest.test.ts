@@ -20,7 +20,7 @@ describe("publishDigest", () => {
   it.each<[string, Partial<PublishRequest>]>([
     ["another topic", { topic: "b" }],
     ["another content", { content: new Uint8Array([1, 3]) }],
-    ["content that moved into the topic", { topic: "", content: new Uint8Array([1, 2, 97]) }],
+    ["a topic that moved into the content", { topic: "", content: new Uint8Array([1, 2, 97]) }],
     ["an extension less", { extensions: [["svc-a", "1"]] }],
     [
       "text that moved from a value into the next key",

@@ -54,7 +54,7 @@ describe("a compact proof", () => {
   );
 });
 
-describe("the batch of a log", () => {
+describe("findCheckedBatch", () => {
   const events = eventsOf(3);
   const encoded = encodeEvents(events);
   const [first, , last] = events;

@@ -101,7 +101,7 @@ export function verifyCompactProof(
   );
 }
 
-/** Number of siblings of a leaf: one for each level, except where its node is the last one and has no sibling. */
+/** Number of siblings of a leaf: one for each level, except where its node is the last one and has no sibling. -1 if there is no such leaf. */
 function pathLength({ index, count }: Pick<CompactProof, "index" | "count">): number {
   if (index >= count) return -1;
   let length = 0;

@@ -73,8 +73,8 @@ export type ParsedProof =
   | { readonly status: "malformed"; readonly reason: string };
 
 /**
- * Reads the JSON text of a proof. White space between tokens is allowed. Everything else must be as JSON.stringify writes it, so that no two texts
- * mean the same proof.
+ * Reads the JSON text of a proof. White space between tokens is allowed. Everything else must be as JSON.stringify writes it, so that two texts of the
+ * same proof differ only in white space.
  */
 export function parseProof(text: string): ParsedProof {
   let value: unknown;

@@ -4,8 +4,8 @@ export const proofSteps = ["form", "header", "receipt", "log", "batch", "event",
 /**
  * A step at which a proof can fail. `form`: the input is not a proof. `header`: the header has another hash than the trusted block. `receipt`: the
  * receipt is not in the trusted block. `log`: the receipt has no batch at the proof's index. `batch`: the batch is malformed, or does not contain the event.
- * `event`: the eventId differs. `topic`: another contract wrote the log, or it is of another topic. `publisher`: the publishing account is not among
- * the expected ones.
+ * `event`: the eventId differs. `topic`: the registry is not the expected one, another contract wrote the log, or the log is of another topic. `publisher`: the
+ * publishing account is not the one that the proof names, or is not among the expected ones.
  */
 export type ProofStep = (typeof proofSteps)[number];
 

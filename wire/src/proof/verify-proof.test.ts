@@ -188,7 +188,7 @@ function expectRefutedText(text: string, { blockHash }: ProofSample): void {
 
 type Path = readonly (string | number)[];
 
-/** The parts of a proof that are bytes: its hex texts, and its numbers. */
+/** The paths of all values in a proof: hex texts, other texts, and numbers. */
 function bytesIn(value: unknown, path: Path = []): readonly Path[] {
   if (typeof value !== "object" || value === null) return [path];
   return Object.entries(value).flatMap(([key, member]) => bytesIn(member, [...path, key]));

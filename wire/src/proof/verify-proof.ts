@@ -48,7 +48,7 @@ export interface VerifyOptions {
   readonly expectedRegistry?: string;
   /** Accounts that may have published the event. If absent, any account passes; the result names it. */
   readonly expectedPublishers?: readonly string[];
-  /** A faster keccak-256 than the one in JavaScript. */
+  /** A keccak-256 to use instead of the portable one, such as a faster one. */
   readonly keccak?: Keccak256;
 }
 
@@ -183,7 +183,7 @@ class ProofVerifier {
       topic: event.topic,
       content: bytesOf(event.content),
       extensions: event.extensions,
-      eventId: event.eventId as EventId, // formatEventId made it.
+      eventId: event.eventId as EventId, // It equals the one that formatEventId made.
       sequence: batch.firstSequence + place.index,
       blockNumber: header.number,
       blockTimestamp: header.timestamp,

@@ -17,7 +17,7 @@ function findMembers(value: unknown, name: string): readonly unknown[] {
 }
 
 describe("the OpenAPI document", () => {
-  it("contains everything that OpenAPI 3.1 requires", () => {
+  it("has the version of OpenAPI, title, version and server", () => {
     expect(openApi).toMatchObject({ openapi: "3.1.0", info: { title: "Stele", version: "0.1.0" } });
     expect(openApi.servers).toEqual([{ url: "/stele" }]);
   });
@@ -75,7 +75,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("lists required parameters, and allows null only where the transport can carry it", () => {
+  it("lists required parameters, and no path allows null", () => {
     const [content] = openApi.paths["/rest/publish"].get.parameters.filter(
       (parameter: { name: string }) => parameter.name === "content",
     );
@@ -95,7 +95,7 @@ describe("the OpenAPI document", () => {
 });
 
 describe("the OpenRPC document", () => {
-  it("contains everything that OpenRPC 1.3 requires", () => {
+  it("has the version of OpenRPC, title, version and every method", () => {
     expect(openRpc).toMatchObject({ openrpc: "1.3.2", info: { title: "Stele", version: "0.1.0" } });
     expect(openRpc.methods.map(({ name }: { name: string }) => name)).toEqual(operationNames);
   });
@@ -110,7 +110,7 @@ describe("the OpenRPC document", () => {
     expect(method.errors[0].data.length).toBe(operations[name].errors.length);
   });
 
-  it("says that booleans are strings", () => {
+  it("says that a boolean result is a string", () => {
     expect(openRpc.methods[0].result.schema).toEqual({ type: "string", enum: ["true", "false"] });
   });
 

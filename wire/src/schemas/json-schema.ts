@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** A JSON Schema (2020-12) as plain data. */
+/** A JSON Schema as plain data, of 2020-12 or, for AsyncAPI, of draft 7. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Dialect = "draft-2020-12" | "draft-7";

@@ -36,7 +36,7 @@ const components = new Map<z.ZodType, string>([
   ...callbackComponents,
 ]);
 
-/** The OpenAPI 3.1 document of the REST and admin interface, made from the schemas that validate requests. */
+/** The OpenAPI 3.1 document of REST, tails, and the paths for listings, health and metrics. The schemas of REST also validate its requests. */
 export function toOpenApi(options: DocumentOptions) {
   return {
     openapi: "3.1.0",

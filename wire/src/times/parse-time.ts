@@ -13,7 +13,7 @@ export function parseDateTime(text: string): number | undefined {
   return isDay(date) && clock.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-/** As {@link parseDateTime}; also accepts milliseconds since the epoch. */
+/** As {@link parseDateTime}; also accepts milliseconds since the epoch, of 12 to 14 digits. */
 export function parseTime(text: string): number | undefined {
   return epochTime.test(text) ? Number(text) : parseDateTime(text);
 }

@@ -38,7 +38,10 @@ export class TopicHeads {
     this.#preimage[this.#preimage.length - 1] = HEADS_SLOT;
   }
 
-  /** Appends events to a topic, given as its word of calldata. Returns the sequence of the first; undefined if the topic is not open to everyone or a number is too large. */
+  /**
+   * Appends events to a topic, given as its word of calldata. Returns the sequence of the first event; undefined if the topic is not open to everyone, or the
+   * sequence or the block number does not fit into 48 bits.
+   */
   append(topic: Buffer, count: number): number | undefined {
     const key = topic.toString("latin1");
     const known = this.#heads.get(key);

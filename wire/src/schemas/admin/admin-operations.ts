@@ -42,7 +42,7 @@ export interface AdminOperation {
   readonly summary: string;
   /** Values of a query string. */
   readonly query: z.ZodObject;
-  /** The body, which a caller may leave out; undefined for a call without one. */
+  /** The body; one that a caller leaves out counts as an empty object. Undefined for a call without a body. */
   readonly body?: z.ZodObject;
   readonly result: z.ZodType;
 }

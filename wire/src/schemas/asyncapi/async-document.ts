@@ -13,7 +13,7 @@ export interface AsyncPart {
 }
 
 export interface AsyncChannel {
-  /** Null if only a client knows it. */
+  /** Null if the channel has none, or only a client knows it. */
   readonly address: string | null;
   readonly title: string;
   readonly description: string;
