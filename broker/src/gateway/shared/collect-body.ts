@@ -13,7 +13,7 @@ export class BodyTooLong {
   }
 }
 
-/** A body refused for lack of memory, or because its chunks cost too much. Its connection ends after the answer. */
+/** A body refused for lack of memory, because it came too slowly, or because its chunks cost too much. Its connection ends after the answer. */
 export class BodyRefused {
   readonly details: string;
   readonly error: BrokerError;
@@ -102,7 +102,7 @@ class BodyCollector {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** The body has ended: the client has no deadline any more. */
+  /** Call it when the body has ended or is refused: the client has no deadline any more. */
   close(): void {
     this.#holding?.awaitBroker();
   }
@@ -121,7 +121,7 @@ class BodyCollector {
     chunk.copy(this.#buffer, this.#length);
   }
 
-  /** Takes memory for a body of this length; false if there is none. */
+  /** Takes memory for a buffer of this size; returns false if there is none. A short body needs none. */
   #count(bytes: number): boolean {
     if (bytes <= smallBytesMax) return true;
     this.#holding ??= this.#beginHolding();

@@ -5,7 +5,7 @@ import { quote } from "@stele/wire";
 export interface ContentType {
   /** Type and subtype in lower case; empty when there is no header. */
   readonly mediaType: string;
-  /** False when the header names a character set other than UTF-8. */
+  /** False when the header names a character set other than UTF-8 and its part US-ASCII. */
   readonly isUtf8: boolean;
 }
 

@@ -17,7 +17,7 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Refuses half a surrogate pair, which has no UTF-8 form and would come back as another character. */
+/** Returns the text. @throws BrokerError 200001 for half a surrogate pair, which has no UTF-8 form and would come back as another character. */
 export function checkWellFormed(text: string, name: string): string {
   if (/\p{Surrogate}/u.test(text)) throw parameterError(`"${name}" holds half of a surrogate pair`);
   return text;

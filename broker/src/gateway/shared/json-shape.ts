@@ -11,7 +11,10 @@ export interface JsonShape {
   readonly refusal: string | undefined;
 }
 
-/** Counts values before the text is parsed. The count may be wrong for a text that is not JSON; parsing it fails later. */
+/**
+ * Counts values before the text is parsed. An empty array or object counts as two. For a text that is not JSON the count may be wrong; parsing it
+ * fails later.
+ */
 export function measureJson(text: Buffer): JsonShape {
   const names = new Names(text);
   let values = 1;

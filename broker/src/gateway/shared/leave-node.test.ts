@@ -14,9 +14,9 @@ const asks: readonly (readonly [string, (url: string) => Promise<Response>])[] =
   ["a batch of JSON-RPC", (url) => post(url, [{ ...open, method: "exist" }, open])],
 ];
 
-describe.each(asks)("an answer over %s", (_what, ask) => {
+describe.each(asks)("%s", (_what, ask) => {
   it.each(Object.entries(errorCatalogue))(
-    "with the error %s closes the connection if another node may succeed",
+    "closes the connection after an answer with the error %s if and only if another node may succeed",
     async (name, { code }) => {
       const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
       await using server = await serve({ open: () => Promise.reject(failure), exist: () => Promise.resolve(true) });

@@ -39,7 +39,7 @@ export class OperationRunner {
     receiver: new Turns(receiverOrdersRunningMax),
   };
 
-  /** @throws BrokerError of the operation; 200300 if its turn did not come in time; then it did not run. */
+  /** @throws BrokerError of the operation; 200300 if its turn did not come in time, or if nobody waits any more; then it did not run. */
   async run<Name extends AskedOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const expense = expenses[name];
     const task = (): Promise<OperationResult<Name>> => operationHandlers[name](call, call.reader);

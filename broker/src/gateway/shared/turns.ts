@@ -27,7 +27,7 @@ export class Turns {
     this.#runningMax = runningMax;
   }
 
-  /** Waits until the call may run, for up to `turnTimeoutMs`; undefined after the timeout. */
+  /** Returns at once if the call may run. Else waits until it may, for up to `turnTimeoutMs`; resolves with undefined after the timeout. */
   enter(caller: Caller): Leave | Promise<Leave | undefined> {
     if (this.#running < this.#runningMax && this.#waiting.size === 0) return this.#admit();
     return new Promise((resolve) => {

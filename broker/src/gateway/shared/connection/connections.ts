@@ -6,7 +6,7 @@ import { CountedLog } from "./counted-log.ts";
 
 /** One connection. Its constructor begins to serve it. */
 export interface Connected {
-  /** Tells the client that the broker stops, and closes. */
+  /** Tells the client that the broker stops, if the protocol can say so, and closes. */
   endByStop(): void;
 }
 
@@ -14,7 +14,7 @@ export interface ConnectionsOptions {
   readonly protocol: Extract<Protocol, "MQTT" | "STOMP">;
   /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
-  /** How long a client may take for the handshakes of TLS and of the protocol. */
+  /** How long a client may take for the TLS handshake, and then again for its CONNECT. */
   readonly connectTimeoutMs: number;
   /** Decides which new connections are admitted. */
   readonly broker: Pick<Broker, "mayConnect">;
@@ -58,7 +58,7 @@ export class Connections {
     this.#refusals.add({ address, connectionsMax, setting: `${protocol.toLowerCase()}ConnectionsMax` });
   }
 
-  /** Ends every connection. Clients will resend publishes that were not acknowledged. */
+  /** Ends every connection. Clients can resend publishes that were not acknowledged. */
   endAll(): void {
     for (const connection of this.#open) connection.endByStop();
   }

@@ -8,7 +8,7 @@ export interface CountedLogMessages {
   readonly further: string;
 }
 
-/** Warns of events that clients can cause at will: of the first one at once, of further ones by their count. */
+/** Warns of events that clients can cause at will: of one at once, of those in the second after it by their count. */
 export class CountedLog {
   readonly #logger: Logger;
   readonly #messages: CountedLogMessages;

@@ -1,6 +1,6 @@
 import { keptFilterBytes, uncountedFiltersMax } from "./limits.ts";
 
-/** Bytes that the filters of one connection count against the memory that connections share. */
+/** Bytes counted for the filters of one connection against the memory that connections share. */
 export function filterBytes(count: number): number {
   return Math.max(0, count - uncountedFiltersMax) * keptFilterBytes;
 }

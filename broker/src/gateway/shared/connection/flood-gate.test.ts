@@ -6,7 +6,7 @@ import { serve } from "../../testing/serve.ts";
 import { whenClosed } from "../../testing/when-closed.ts";
 import { closeFloods } from "./flood-gate.ts";
 
-it("closes a connection that the broker refuses without reading it, and serves one that the broker admits", async () => {
+it("closes a refused connection before anything is read from it, and serves an admitted one", async () => {
   const asked: (string | undefined)[] = [];
   let isTaken = false;
   const mayConnect: Broker["mayConnect"] = (findAddress) => {

@@ -11,7 +11,7 @@ interface ServerHandle {
 /** A connection before `net` makes a socket of it. */
 interface ClientHandle {
   getpeername(name: { address?: string }): number;
-  /** Closes with a reset; returns 0 on success. Its optional callback is left out, which would add a third of the time. */
+  /** Closes with a reset; returns 0 on success. Called without its optional callback, which would make it a third slower. */
   reset(): number;
   close(): void;
 }
@@ -28,7 +28,7 @@ export function closeFloods(server: Server, broker: Gate, findHandle = handleOf)
   });
 }
 
-/** Undefined in a version of Node without that handler. */
+/** The internal handle of a server; undefined in a version of Node without its handler `onconnection`. */
 function handleOf(server: Server): ServerHandle | undefined {
   const { _handle: handle } = server as { _handle?: Partial<ServerHandle> | null }; // As in lib/net.js of Node 20 to 24.
   return typeof handle?.onconnection === "function" ? (handle as ServerHandle) : undefined;

@@ -33,7 +33,7 @@ const answerBytes = 4_096;
 /** Units of one chunk. Their answers take four times the bytes that may wait for a client. */
 const units = Array.from({ length: (4 * outboxBytesMax) / answerBytes }, (_, index) => index % 256);
 
-/** Gives a long answer to each unit, at once or after a while. */
+/** Gives a long answer to each unit at once. With `staysBusy`, the unit is still being handled for a moment after its answer. */
 class Talk {
   readonly socket = new StalledSocket();
   readonly taken: number[] = [];
@@ -41,7 +41,7 @@ class Talk {
   readonly cutter = new ByteCutter();
   readonly #intake: Intake<number>;
 
-  constructor({ isLate }: { readonly isLate: boolean }) {
+  constructor({ staysBusy }: { readonly staysBusy: boolean }) {
     const metrics = { connectionEnded: () => {}, watchBytesInFlight: () => {} };
     this.#intake = new Intake<number>(this.socket, {
       memory: new ConnectionMemory(new MemoryBudget({ bytesMax: 2 ** 26, metrics })),
@@ -51,7 +51,7 @@ class Talk {
       onUnit: (unit) => {
         this.taken.push(unit);
         this.#intake.outbox.write(Buffer.alloc(answerBytes, unit));
-        if (isLate) this.#intake.whileBusy(Promise.resolve(), () => {});
+        if (staysBusy) this.#intake.whileBusy(Promise.resolve(), () => {});
       },
       onFailed: (error) => {
         throw error;
@@ -73,8 +73,8 @@ class Talk {
 
 it.each([false, true])(
   "handles no further unit while the client does not read, and continues when it reads; busy after each unit: %s",
-  async (isLate) => {
-    const talk = new Talk({ isLate });
+  async (staysBusy) => {
+    const talk = new Talk({ staysBusy });
     talk.socket.push(Buffer.from(units));
     talk.socket.push(null);
     for (let turn = 0; turn < 4 * units.length; turn += 1) await setImmediate();
@@ -89,7 +89,7 @@ it.each([false, true])(
 );
 
 it("frees the received bytes when it is closed, even if the client has yet to read its answers", async () => {
-  const talk = new Talk({ isLate: false });
+  const talk = new Talk({ staysBusy: false });
   talk.socket.push(Buffer.from(units));
   await setImmediate();
   expect(talk.cutter.heldBytes).toBeGreaterThan(0);

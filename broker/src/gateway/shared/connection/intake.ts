@@ -9,11 +9,11 @@ export interface Cutter<Unit> {
   /** Size of the buffer, including free room. */
   readonly heldBytes: number;
   /**
-   * Passes the units that `chunk` completes to `take`, in order, until `take` returns false; {@link resume} continues with the rest. Throws for
-   * bytes that are no valid unit.
+   * Passes units to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
+   * continues with the rest. Throws for bytes that are no valid unit.
    */
   push(chunk: Buffer, take: (unit: Unit) => boolean): void;
-  /** Passes on the units that an earlier call left. */
+  /** Passes on the units that an earlier call left. Throws as {@link push} does. */
   resume(take: (unit: Unit) => boolean): void;
   /** Frees the buffer; may be called within `take`. Neither `push` nor `resume` is called afterwards. */
   discard(): void;
@@ -33,7 +33,7 @@ export interface IntakeParts<Unit> {
   readonly keptBytes: () => number;
   /** Called when the client can receive more. */
   readonly onDrained: () => void;
-  /** Called when the client has ended its side and every unit was handled. */
+  /** Called when the client has ended its side and every unit was handled, except those after {@link Intake.stop}. */
   readonly onEnded: () => void;
   /** Called with the stream's error when the connection broke, or without one when it was closed. */
   readonly onBroken: (error?: unknown) => void;
@@ -53,7 +53,7 @@ export class Intake<Unit> {
   #isClosed = false;
   /** Whether the client has ended its side. */
   #isEnded = false;
-  /** Whether a unit is still being handled; later ones wait. */
+  /** Whether a unit is still being handled, or the time slice is over; later units wait. */
   #isBusy = false;
   /** Whether {@link stop} was called. */
   #isStopped = false;
@@ -77,7 +77,7 @@ export class Intake<Unit> {
     return this.#isClosed;
   }
 
-  /** Whether the client waits for the broker, or is reading what the broker sent. Such a client does not count as silent. */
+  /** Whether the client waits for the broker, or has read bytes of a full outbox since the last call. Such a client does not count as silent. */
   isAwaited(): boolean {
     return this.#isBlocked || (!this.outbox.hasRoom && this.outbox.hasMoved());
   }
@@ -99,7 +99,7 @@ export class Intake<Unit> {
     if (!this.#isClosed) this.#unfinished.hold(cutter.heldBytes + keptBytes());
   }
 
-  /** Ends the connection once the client has read everything written, or after `closeGraceMs`. */
+  /** Sends everything written, and ends this side. The stream closes when the client has ended its side too, or after `closeGraceMs`. */
   close(): void {
     this.#isClosed = true;
     this.#unfinished.release();

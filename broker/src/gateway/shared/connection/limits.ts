@@ -4,10 +4,10 @@ export const outboxBytesMax = 256 * 1024;
 /** Bytes that may wait for all slow clients together. At this limit a client gets events only while it reads what it was sent. */
 export const unreadBytesMax = 64 * 1024 * 1024;
 
-/** Unfinished packets and frames of fewer bytes do not count against the memory that connections share. */
+/** A connection that holds fewer bytes does not count against the memory that connections share. */
 export const unfinishedBytesMin = 4 * 1024;
 
-/** Bytes counted for each extension of a waiting publish in addition to its characters: a publish may have a thousand very short ones. */
+/** Bytes counted for each extension of a kept publish in addition to its characters: a publish may have a thousand very short ones. */
 export const keptExtensionBytes = 128;
 
 /** Filters of one connection that do not count against the shared memory. */
@@ -28,5 +28,5 @@ export const closeGraceMs = 1_000;
 /** How often the certificate files are reloaded. A renewed certificate serves new connections from then on. */
 export const certificateReloadMs = 60_000;
 
-/** Shortest time between log lines about an event that clients can cause at will. */
+/** After a log line about an event that clients can cause at will: how long further ones are only counted. */
 export const countedLogIntervalMs = 1_000;

@@ -24,7 +24,7 @@ export class ConnectionMemory {
   readonly unread = new UnreadBytes();
   readonly #budget: Pick<MemoryBudget, "createHolding">;
 
-  /** Requests in flight share the budget. When it runs out, the connections that have held memory for longest end. */
+  /** Requests in flight share the budget. When it runs out, the clients with the earliest deadlines are disconnected. */
   constructor(budget: Pick<MemoryBudget, "createHolding">) {
     this.#budget = budget;
   }
@@ -34,7 +34,7 @@ export class ConnectionMemory {
   }
 }
 
-/** Counts the bytes of an unfinished packet or frame. */
+/** Counts the bytes that one connection holds: unfinished packets or frames, publishes that wait, and filters. */
 export class UnfinishedInput implements Client {
   readonly #createHolding: () => Holding;
   readonly #client: Client;
@@ -54,12 +54,12 @@ export class UnfinishedInput implements Client {
     this.#client.end(reason);
   }
 
-  /** Always true: a slow client is disconnected only when others need the memory. */
+  /** Always true: a client past its deadline gets a new one, and is disconnected only when others need the memory. */
   isExcused(): boolean {
     return true;
   }
 
-  /** Sets the number of bytes that are held now. */
+  /** Sets the number of bytes that are held now. Fewer than `unfinishedBytesMin` count as none. */
   hold(bytes: number): void {
     if (bytes < unfinishedBytesMin) {
       if (this.#holding !== undefined) this.release();

@@ -32,7 +32,7 @@ it("sends the packets of a turn in one write, and in order", async () => {
   expect(Buffer.concat(socket.received)).toEqual(Buffer.concat(sent));
 });
 
-it("sends what it holds before the stream ends", async () => {
+it("sends the held bytes before the stream ends", async () => {
   const socket = new StalledSocket();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
   const [first, last] = [Buffer.alloc(100, 1), Buffer.alloc(2, 2)];
@@ -45,7 +45,7 @@ it("sends what it holds before the stream ends", async () => {
   expect(Buffer.concat(socket.received)).toEqual(Buffer.concat([first, last]));
 });
 
-it("makes the socket emit drain after it had no room, even if the socket takes all bytes at once", async () => {
+it("makes the socket emit drain after the outbox had no room, even if the socket takes all bytes at once", async () => {
   const socket = new StalledSocket();
   socket.startReading();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
@@ -56,7 +56,7 @@ it("makes the socket emit drain after it had no room, even if the socket takes a
   expect(outbox.hasRoom).toBe(true);
 });
 
-it("calls onAccepted once the system has accepted the bytes", async () => {
+it("calls onAccepted once the system has accepted the bytes, and refuses to write after the end", async () => {
   const socket = new StalledSocket();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
   const taken: number[] = [];

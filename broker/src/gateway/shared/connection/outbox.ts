@@ -3,7 +3,7 @@ import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import { outboxBytesMax } from "./limits.ts";
 import type { UnreadBytes } from "./memory.ts";
 
-/** Output of a socket: everything written in one turn of the event loop leaves in one write. */
+/** Output of a socket: everything that one callback of the event loop writes leaves in one write. */
 export class Outbox {
   readonly #stream: Duplex;
   /** Bytes for the next write, which copies them into one buffer: a write costs more than copying many packets, and small buffers take more memory. */
@@ -27,7 +27,7 @@ export class Outbox {
     this.#shared = shared;
   }
 
-  /** Whether the client keeps up. When it catches up again, the stream emits `drain`. */
+  /** Whether the client keeps up, and the stream has not ended. When the client catches up again, the stream emits `drain`. */
   get hasRoom(): boolean {
     const { writableLength, writableNeedDrain, writableHighWaterMark, writableEnded } = this.#stream;
     const waitingBytes = writableLength + this.#heldBytes;
@@ -48,7 +48,7 @@ export class Outbox {
     return hasMoved;
   }
 
-  /** Returns false if the stream has ended. `onAccepted` is called when the system has accepted the bytes, and never if the connection breaks first. */
+  /** Returns false if the stream has ended or is destroyed. Calls `onAccepted` when the system has accepted the bytes; never if the connection breaks first. */
   write(bytes: Buffer, onAccepted?: () => void): boolean {
     if (this.#stream.writableEnded || this.#stream.destroyed) return false;
     this.#writtenBytes += bytes.length;

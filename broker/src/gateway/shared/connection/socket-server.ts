@@ -4,7 +4,7 @@ import { closeFloods } from "./flood-gate.ts";
 import { closeGraceMs, probeAfterMs } from "./limits.ts";
 import type { Place } from "./listener.ts";
 
-/** The system probes silent connections, so that a connection ends whose client has vanished. */
+/** The system probes silent connections, so that the connection of a vanished client ends. */
 export const socketOptions = {
   noDelay: true,
   allowHalfOpen: true,
@@ -49,7 +49,7 @@ export class SocketServer {
     return `${scheme}://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`;
   }
 
-  /** Stops accepting, ends the connections, and resolves when every socket is closed. */
+  /** Stops accepting, ends the protocol's connections over every transport, and resolves when every socket of this server is closed. */
   async drain(): Promise<void> {
     this.#draining ??= new Promise((resolve) => {
       this.#server.close(() => resolve());

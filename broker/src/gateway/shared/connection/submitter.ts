@@ -44,7 +44,7 @@ export class Submitter {
     this.#placement = { onOpening: opener.isAutomatic ? onOpening : undefined, onPlaced };
   }
 
-  /** Bytes of the publishes that wait. */
+  /** Bytes of the publishes that wait to be submitted, or to get their place. */
   get waitingBytes(): number {
     return this.#isWaiting ? this.#orderBytes : 0;
   }
@@ -54,8 +54,8 @@ export class Submitter {
   }
 
   /**
-   * Submits a publish. Returns a promise if the group is full, or if the topic is unknown and may have to be opened. Submit nothing else until it
-   * resolves, so that the order is kept. It never rejects: `onSettled` gets every failure.
+   * Submits a publish. Returns a promise if the group is full, or if the publish has no place yet because its topic is unknown. Submit nothing else
+   * until the promise resolves, so that the order is kept. It never rejects: `onSettled` gets every failure.
    */
   submit(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
     const order = {
@@ -87,7 +87,7 @@ export class Submitter {
     return promise;
   }
 
-  /** Call it when the connection has ended. Refuses the publishes that wait. */
+  /** Call it when the connection has ended. Refuses the publishes that wait to be submitted. */
   close(): void {
     this.#refuse(new BrokerError("busy", { details: "the connection ended before the publish was submitted" }));
   }

@@ -27,8 +27,8 @@ export class TopicOpener {
   }
 
   /**
-   * Opens a topic for a transaction if it does not exist and publishes open topics. @throws BrokerError 100102, 100103, 100106, 200300 when this
-   * connection has opened too many.
+   * Opens a topic for a transaction if it does not exist and publishes open topics. @throws BrokerError of {@link Broker.exist} and
+   * {@link Broker.open}; 200300 when this connection has opened too many topics in a minute.
    */
   async ensure({ topic, groupId }: TopicCall): Promise<void> {
     const { broker, caller, isAutomatic } = this.#options;
@@ -37,7 +37,7 @@ export class TopicOpener {
     await broker.open(caller, { topic, groupId });
   }
 
-  /** Counts an opening. @throws BrokerError 200300 when this connection has opened too many. */
+  /** Counts an opening. @throws BrokerError 200300 when this connection has opened too many topics in a minute. */
   count(): void {
     const now = performance.now();
     if (now >= this.#minuteEndsAt) {

@@ -24,8 +24,8 @@ interface Context extends AnswerOptions {
 }
 
 /**
- * Answers a parsed body, a request or a batch (JSON-RPC 2.0, section 6), with the JSON text of the response. Undefined if there is nothing to
- * answer, as for a notification.
+ * Answers a parsed body, a request or a batch (JSON-RPC 2.0, section 6), with the JSON text of the response; with a stream of that text for a batch
+ * whose answer is long. Undefined if there is nothing to answer, as for a notification.
  */
 export async function answerBody(body: unknown, options: AnswerOptions): Promise<string | AnswerStream | undefined> {
   const { endpoint, findHolding, onError } = options;

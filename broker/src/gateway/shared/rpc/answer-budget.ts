@@ -26,7 +26,7 @@ export class AnswerBudget {
     this.#options = options;
   }
 
-  /** Whether a result did not fit. Members that have not started yet are then not run. */
+  /** Whether a result did not fit. Members that have not started yet are then not run, except notifications. */
   get isExceeded(): boolean {
     return this.#refusal !== undefined;
   }

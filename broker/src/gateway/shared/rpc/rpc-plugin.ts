@@ -100,7 +100,7 @@ function sendError(reply: FastifyReply, error: RpcError): FastifyReply {
   return reply.header("content-type", jsonType).send(JSON.stringify(toResponse(null, { error })));
 }
 
-/** Answers failures of the server before the handler runs, such as an invalid Content-Type. */
+/** Answers failures that belong to no call, such as an invalid Content-Type, for which the handler does not run. */
 function createErrorHandler(endpoint: RpcEndpoint) {
   return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
     const failure = toFailure(fromFramework(error), endpoint.logger, { operation: toOperation(endpoint) });

@@ -11,7 +11,7 @@ export interface CertificateFiles {
   readonly certificateFile: string;
   /** The private key, without a pass phrase. */
   readonly keyFile: string;
-  /** Certificates of the authorities that sign clients' certificates; empty if clients need none. */
+  /** Certificates of the authorities that sign clients' certificates; an empty path if clients need no certificate. */
   readonly clientCaFile: string;
 }
 
@@ -24,7 +24,7 @@ export interface Certificate {
   readonly validTo: Date;
 }
 
-/** @throws Error that names the file, what is wrong with it and what to do. */
+/** @throws Error that names the file and says what is wrong with it. */
 export function readCertificate(files: CertificateFiles, protocol: TlsProtocol): Certificate {
   const { certificateFile, keyFile, clientCaFile } = files;
   const cert = readPem(certificateFile, `certificate for ${protocol}`);

@@ -57,7 +57,7 @@ export class RenewedCertificate {
     clearInterval(this.#timer);
   }
 
-  /** Uses renewed files. While they are invalid, the previous certificate stays in use, and the log says so once. */
+  /** Uses renewed files. While they are invalid, the previous certificate stays in use, and the log names each new problem once. */
   reload(server: Server): void {
     const { files, logger, protocol } = this.#options;
     try {
