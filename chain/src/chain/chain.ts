@@ -76,7 +76,7 @@ export class Chain implements ReadableChain {
   #fault: Error | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isStopping = false;
-  /** Length of the write-ahead log, in bytes, at which the next checkpoint is due. A killed process leaves a log of any length, so one follows the first block. */
+  /** Bytes of the write-ahead log at which the next checkpoint is due. A killed process leaves a log of any length, so a checkpoint follows the first block. */
   #checkpointAt = 0;
   /** True while somebody copies the file: new blocks then stay in the log. */
   #isFileHeld = false;
