@@ -126,7 +126,7 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
 });
 
 describe("a refused publish", () => {
-  it("answers a client of 5.0 with the catalogue's code", async () => {
+  it("gives a client of 5.0 the catalogue's code in the reason string", async () => {
     const client = await RawClient.connect(world.port, 5);
     client.send(publication("ümlaut"));
     const answer = await client.next("puback");
@@ -276,7 +276,7 @@ it.each([
   expect(client.packets.map(({ cmd }) => cmd)).toEqual(answers);
 });
 
-/** Delays the ledger's answers. */
+/** Restarts the world: its ledger appends nothing, or gives the outcome, before the returned gate is resolved. */
 async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   const gate = createDeferred<void>();
   await world.stop();
@@ -294,7 +294,7 @@ async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   return gate;
 }
 
-it("publishes all that a client sent before it half-closed, even what waits for a topic to be opened", async () => {
+it("publishes all that a client sent before its DISCONNECT, even to topics that have yet to be opened, and no will", async () => {
   const gate = createDeferred<void>();
   await world.stop();
   world = await MqttWorld.start({

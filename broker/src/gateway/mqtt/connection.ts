@@ -91,7 +91,7 @@ export class Connection {
     this.#silence = setTimeout(() => this.#end("no CONNECT in time (mqttConnectTimeoutMs)"), settings.connectTimeoutMs);
   }
 
-  /** Sends the reason to a client of 5.0, and closes. */
+  /** Sends the reason to a client of 5.0 whose CONNECT was accepted, and closes. */
   end(reasonCode: number): void {
     this.#parts.metrics.answered("disconnect", reasonCode);
     if (this.#opened?.version === 5) this.#write(encodeReasoned("disconnect", reasonCode));
@@ -201,7 +201,7 @@ export class Connection {
         const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
         this.#write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
       },
-      onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
+      onUnknown: () => this.#end("the outcome of a publish, or of its release, is unknown", reason.unspecified),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error, this.#toNames(clientId)),
     });
     if (!this.#intake.isClosed) this.#watchSilence(accepted.keepAliveSeconds);

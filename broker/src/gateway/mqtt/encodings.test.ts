@@ -82,7 +82,7 @@ it("forgets all packets before they take more than their bound", () => {
   expect(countOf(firstThree)).toBe(3);
 });
 
-it("counts each version and QoS of one event against the bound", () => {
+it("counts the packets of both versions of one event against the bound", () => {
   const encoder = new CountingEncoder(packetBytes + encodingOverheadBytes);
   const delivery = toDelivery("t");
   for (const version of [4, 5, 4] as const) expect(encoder.encode(delivery, version)?.topic).toBe("t");

@@ -62,7 +62,7 @@ export class Inbound {
     this.#submitter = new Submitter(parts);
   }
 
-  /** Bytes of the publish that waits to be submitted. */
+  /** Bytes of the publish that waits to be submitted, or to get its place in the order. */
   get waitingBytes(): number {
     return this.#submitter.waitingBytes;
   }
@@ -130,8 +130,8 @@ export class Inbound {
   }
 
   /**
-   * Counts a publish against Receive Maximum: QoS 1 until PUBACK, QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count
-   * again, but the number of repeats is limited.
+   * Counts a publish against Receive Maximum: QoS 1 until PUBACK, QoS 2 until PUBREL or a refusal (section 4.9). A repeat of a QoS 2 publish within the
+   * connection does not count again, but the number of repeats is limited. @throws PacketError if a limit is exceeded.
    */
   #takeCredit({ qos, packetId }: PublishPacket): void {
     const { receiveMax } = this.#parts.settings;

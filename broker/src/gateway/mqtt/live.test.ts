@@ -66,7 +66,7 @@ it("does not deliver a live event to a session that was disconnected", async () 
   expect((await after.next("publish")).payload.toString()).toBe("heard");
 });
 
-it("sends a live event with the subscription's identifier, but not to its publisher if the filter is no-local", async () => {
+it("sends a live event with the subscription identifier, and none back to its publisher by a no-local filter", async () => {
   const client = await connect("both");
   await subscribe(client, { topic: "own", nl: true });
   const identified = { cmd: "subscribe", messageId: 2, properties: { subscriptionIdentifier: 9 } };

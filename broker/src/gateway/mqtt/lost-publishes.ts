@@ -11,7 +11,7 @@ export interface ClientNames {
   readonly address: string | undefined;
 }
 
-/** Logs refused publishes of QoS 0, whose clients get no answer. All connections of a listener share it: the first is logged at once, further ones as a count. */
+/** Counts and logs refused publishes of QoS 0, which get no answer. All connections share it: logs one at once, and those of the next second as a count. */
 export class LostPublishes {
   readonly #log: CountedLog;
   readonly #metrics: Pick<MqttMetrics, "publishLost">;

@@ -14,7 +14,7 @@ afterEach(async () => {
   world = undefined;
 });
 
-it("counts unfinished packets against the shared memory, and ends the connection that holds it for longest", async () => {
+it("counts unfinished packets against the shared memory, and ends the connection that has held memory for longest", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 250_000 });
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {

@@ -29,7 +29,7 @@ async function sequence(): Promise<number> {
   return (await world.broker.state({ topic: "a", groupId: undefined })).sequence;
 }
 
-it("makes clients wait while the group is full, and loses no publish of any QoS", async () => {
+it("makes clients wait while the group is full, and loses no publish of QoS 0 or 1", async () => {
   const gate = await startHeld({ limits: { publishesWaitingMax: 5 } });
   const clients = await Promise.all(
     ["one", "two"].map(async (clientId) => RawClient.connect(world.port, 5, { clientId })),
@@ -62,7 +62,7 @@ it("does not count a client as silent while it waits for the broker", async () =
   for (let id = 1; id <= 20; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
 });
 
-it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
+it("counts publishes that wait for room against the shared memory, and ends the connection that has held one for longest", async () => {
   // One transaction is in progress at most, so that what waits behind it keeps waiting.
   const limits = { publishesWaitingMax: 1, pipelineAfterMs: 60_000 };
   const gate = await startHeld({ limits, memoryBytesMax: 50_000 });

@@ -1,7 +1,7 @@
 import { type BrokerError, errorCatalogue } from "@stele/wire";
 import type { EndReason } from "../../engine/session/peer.ts";
 
-/** Reason codes of MQTT 5.0, section 2.4, that the broker gives. */
+/** Reason codes of MQTT 5.0, section 2.4, that the broker gives besides those of the codec. */
 export const reason = {
   success: 0x00,
   noSubscription: 0x11,
@@ -24,7 +24,7 @@ export const reason = {
   retainNotSupported: 0x9a,
 } as const;
 
-/** Reason codes of the DISCONNECT that the broker sends to a client of 5.0. */
+/** Reason codes of the DISCONNECT that a client of 5.0 gets when its session ends its connection. */
 export const endReasonCodes: Readonly<Record<EndReason, number>> = {
   "taken-over": reason.sessionTakenOver,
   removed: reason.unspecified,
@@ -50,7 +50,7 @@ const tooLong: ReadonlySet<number> = new Set([
   errorCatalogue.extensionsTooLong.code,
 ]);
 
-/** The reason code for a refused publish, subscribe or connect. */
+/** The reason code for a refused or failed call. */
 export function toReasonCode(error: BrokerError): number {
   switch (error.kind) {
     case "unauthenticated":
@@ -72,8 +72,8 @@ export function toConnectCode(error: BrokerError): number {
 }
 
 /**
- * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0; undefined if none fits, as for a refused will: then the connection
- * closes without a CONNACK [MQTT-3.2.2-6].
+ * Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0; undefined if none fits, as for a will with an invalid topic name: then the
+ * connection closes without a CONNACK ([MQTT-3.2.2-6]).
  */
 export function toReturnCode(reasonCode: number): number | undefined {
   switch (reasonCode) {

@@ -18,7 +18,7 @@ export interface MqttSettings {
   readonly sessionExpirySecondsMax: number;
   /** How long a client may take for its CONNECT. */
   readonly connectTimeoutMs: number;
-  /** Whether publishes of QoS 0 are committed, or only passed to subscribers that are connected to this node. */
+  /** Whether publishes of QoS 0 are committed, or only passed to subscribers that are connected to this node. Retained ones are always committed. */
   readonly qos0: "commit" | "live";
   /** What subscribers get: the content of the event, or the event as JSON. */
   readonly payload: "raw" | "event";
@@ -26,6 +26,6 @@ export interface MqttSettings {
   readonly hasEventPlace: boolean;
   /** Filters to which no client may subscribe, nor to any filter that one of them covers. */
   readonly filtersRefused: readonly TopicFilter[];
-  /** Reason code of 5.0 for a missing right: 0x87, or 0x80 for clients that know no other. */
+  /** Reason code of a SUBACK of 5.0 for a missing right: 0x87, or 0x80 for clients that know no other. */
   readonly denialCode: number;
 }

@@ -7,7 +7,7 @@ import type { Broker, EventCall, PublishCall, TopicCall } from "../../engine/bro
 import { toProof } from "../../engine/query/to-proof.ts";
 import { toEventBody, toTopicPage, toTopicState } from "./results.ts";
 
-/** The parameters of one call, independent of the protocol. A method throws 200001 (of a page index: 100104) if its value is malformed, or needed and missing. */
+/** The parameters of one call, independent of the protocol. Throws 200001 (for a page index: 100104) if a value is malformed, or needed and missing. */
 export interface ParameterReader {
   text(name: string): string;
   optionalText(name: string): string | undefined;

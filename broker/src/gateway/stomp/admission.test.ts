@@ -32,7 +32,7 @@ async function start(fields: Partial<ApiKey> = {}): Promise<number> {
 it.each([
   ["no credential", {}],
   ["a wrong credential", { login: "x", passcode: "wrong" }],
-])("answers a CONNECT with %s by an ERROR, and nothing that follows it", async (_, fields) => {
+])("answers a CONNECT with %s by an ERROR, and ignores the frames that follow it", async (_, fields) => {
   const client = await RawClient.open(await start());
   client.send("CONNECT", { "accept-version": "1.2", host: "x", ...fields });
   client.send("SEND", { destination: "a", receipt: "1" }, "x");

@@ -17,7 +17,7 @@ export class Answers {
   #room: Deferred<void> | undefined;
   #bytes = 0;
 
-  /** `onLeft` is called when answers have been sent. */
+  /** `onLeft` is called each time that an answer is known, after the answers that are due have been sent. */
   constructor(onLeft: () => void) {
     this.#onLeft = onLeft;
   }

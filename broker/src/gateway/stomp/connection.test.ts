@@ -26,7 +26,7 @@ it.each([
   ["1.1", "1.1"],
   ["1.0,1.1,1.2", "1.2"],
   ["1.1,2.0", "1.1"],
-])("negotiates the version of %s", async (accepted, version) => {
+])("answers the accept-version %s with version %s", async (accepted, version) => {
   const client = await RawClient.open(await start());
   client.send("CONNECT", accepted === undefined ? {} : { "accept-version": accepted });
   const { headers } = await client.next("CONNECTED");

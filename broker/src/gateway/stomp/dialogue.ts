@@ -29,7 +29,7 @@ export interface DialogueParts {
   /** Refuses the frame that asks for this receipt. Called when its answer is due. */
   readonly refuse: (error: unknown, receipt: string | undefined) => void;
   readonly onSubscriptionEnded: (why: EndReason) => void;
-  /** Called when answers have been sent, so that {@link Dialogue.keptBytes} is less. */
+  /** Called when answers may have been sent, so that {@link Dialogue.keptBytes} may be less. */
   readonly onAnswered: () => void;
   /** Called when the client has left and all its answers have been sent. */
   readonly leave: () => void;

@@ -16,7 +16,7 @@ export const answersWaitingMax = 1_000;
 /** Transactions that one connection may have open. */
 export const transactionsMax = 100;
 
-/** ACK, NACK and SEND frames of one transaction. Any chain takes at least that many events in one transaction. */
+/** ACK, NACK and SEND frames of one transaction. By default, each chain takes at least that many events in one transaction. */
 export const transactionFramesMax = 1_000;
 
 /** Bytes that the open transactions of one connection keep. */
@@ -28,15 +28,15 @@ export const keptFrameBytes = 256;
 /** Filters that the subscriptions of one connection have together; more if the settings allow more subscriptions. */
 export const connectionFiltersMax = 1_000;
 
-/** Unacknowledged events of a subscription without `prefetch-count`. */
+/** Unacknowledged events of a subscription without `prefetch-count`, unless its `ack` is `auto`. */
 export const prefetchDefault = 100;
 
 /** Largest `prefetch-count`. */
 export const prefetchMax = 1_000;
 
 /**
- * Events that the subscriptions of one connection may leave unacknowledged together, not counting `prefetchMin` of each. The broker keeps some 600
- * bytes for each event.
+ * Events that the subscriptions of one connection may leave unacknowledged together, except those with `auto`. Once it is reached, each further
+ * subscription may still have `prefetchMin`. The broker keeps some 600 bytes for each event.
  */
 export const connectionPrefetchMax = 2_000;
 

@@ -23,7 +23,7 @@ const oneCall = { topic: "t", groupId: undefined, content: new Uint8Array(), ext
 /** One transaction is in progress at most, so that what waits behind it keeps waiting. */
 const heldLimits = { pipelineAfterMs: 60_000 };
 
-/** Starts a world whose chain takes nothing until the gate opens, and sends it 50 publishes of "first" to topic "t". */
+/** Starts a world whose chain takes one publish, and nothing more until the gate opens. Sends it 50 more publishes of "first" to topic "t". */
 async function startFull(options: StompWorldOptions = {}): Promise<Deferred<void>> {
   const gate = createDeferred<void>();
   let isHeld = false;
@@ -93,7 +93,7 @@ it("lets a COMMIT wait until the group has room for all its SENDs", async () => 
   expect((await client.next("RECEIPT")).headers).toMatchObject({ "receipt-id": "committed" });
 });
 
-it("counts publishes that wait for room against the shared memory, and drops those that were held for longest", async () => {
+it("counts publishes that wait for room against the shared memory, and ends the connection that has held one for longest", async () => {
   const gate = await startFull({ memoryBytesMax: 50_000 });
   await vi.waitFor(() => expect(world?.broker.whenRoom([oneCall], () => {})).toBe(false), patienceMs);
   const clients: RawClient[] = [];
@@ -113,7 +113,7 @@ it("counts publishes that wait for room against the shared memory, and drops tho
   expect(letters.filter((letter) => letter !== "f")).toEqual(["b", "c"]);
 });
 
-it("stops reading from a client with 1,000 waiting answers, whatever its frames are", async () => {
+it("stops reading from a client with 1,000 waiting answers, even if they belong to SUBSCRIBEs", async () => {
   const gate = await startFull({ limits: { publishesWaitingMax: 100 }, settings: { subscriptionsMax: 5_000 } });
   const client = await RawClient.connect(world?.port ?? 0);
   client.send("SEND", { destination: "t", receipt: "r" }, "x");
@@ -214,7 +214,7 @@ it("counts filters against the shared memory, except the first ones", async () =
   }
 });
 
-it("counts the headers of SENDs in a transaction by the memory that they take", async () => {
+it("counts empty headers of SENDs in a transaction by the memory that they take", async () => {
   const client = await RawClient.connect(await start());
   client.send("BEGIN", { transaction: "t" });
   const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`h${index}`, ""]));
@@ -222,7 +222,7 @@ it("counts the headers of SENDs in a transaction by the memory that they take", 
   expect((await client.next("ERROR")).headers["message"]).toMatch(/1048576 bytes/);
 });
 
-it.each(["groupId", "svc-publish-key"])("counts the header %s of SENDs in a transaction", async (name) => {
+it.each(["groupId", "svc-publish-key"])("counts the bytes of the header %s of SENDs in a transaction", async (name) => {
   const client = await RawClient.connect(await start());
   client.send("BEGIN", { transaction: "t" });
   const long = "x".repeat(30_000);
@@ -259,7 +259,7 @@ it("stops delivering to a client that does not read, and continues when it reads
   for (let count = 0; count < 200; count += 1) expect((await slow.next("MESSAGE")).body).toHaveLength(60_000);
 });
 
-it("counts unfinished frames against the shared memory, and ends the connection that holds it for longest", async () => {
+it("counts unfinished frames against the shared memory, and ends the connection that has held memory for longest", async () => {
   const port = await start({ memoryBytesMax: 150_000 });
   const clients: RawClient[] = [];
   for (let count = 0; count < 3; count += 1) {

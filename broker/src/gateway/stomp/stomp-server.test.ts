@@ -24,7 +24,7 @@ async function start(options: StompWorldOptions = {}): Promise<StompWorld> {
   return world;
 }
 
-/** Returns the URL of its WebSocket connections. */
+/** Starts a server that gives its WebSocket connections to the world. Returns its URL. */
 async function startWebSockets(world: StompWorld): Promise<string> {
   const upgrades = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   upgrades.on("connection", (webSocket) => {

@@ -57,7 +57,7 @@ export class Subscription implements Peer {
     this.#attachment = attachment;
   }
 
-  /** Takes events from now on: call it once the RECEIPT is sent. */
+  /** Takes events once the profile's pause is over. Call it when the RECEIPT is sent. */
   open(): void {
     const { firstMessageDelayMs } = this.parts.profile;
     const open = (): void => {

@@ -269,7 +269,7 @@ it("sends a NACKed event again", async () => {
   expect(await waiting()).toEqual([0]);
 });
 
-it("ends a connection whose client rejects one event too often, and resumes with SUBSCRIBE", async () => {
+it("ends a connection whose client rejects one event too often; a SUBSCRIBE resumes the subscription", async () => {
   const port = await start({ limits: { rejectionsMax: 2 } });
   const client = await RawClient.connect(port);
   const fields = { "svc-subscriptionId": durableId, ack: "client-individual" };

@@ -93,7 +93,7 @@ export class Subscriptions {
 
   /**
    * The event that an ACK or NACK names; undefined if the subscription has ended meanwhile, or if the event is already settled. @throws BrokerError
-   * 200001 if the event was never sent to the client.
+   * 200001 if a header is missing, or if the event was never sent to the client or is forgotten; 100504 if there is no such subscription.
    */
   find(headers: Headers): Settled | undefined {
     return this.#parts.version === "1.2" ? this.#findByAck(requireHeader(headers, "id")) : this.#findByMessage(headers);

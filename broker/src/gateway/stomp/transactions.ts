@@ -45,7 +45,7 @@ export class Transactions {
     this.#bytes += bytes;
   }
 
-  /** @throws BrokerError 200001 if the transaction is not open, 200301 if it is full. */
+  /** @throws BrokerError 200001 if the transaction is not open, 200301 if it is full, or if the transactions of the connection have too many bytes. */
   addSend(name: string, call: PublishCall): void {
     this.#find(name, publishBytes(call)).sends.push(call);
   }

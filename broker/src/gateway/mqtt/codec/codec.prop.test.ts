@@ -50,7 +50,7 @@ function readByOracle(bytes: Buffer, level: ProtocolVersion): mqttPacket.Packet[
 }
 
 describe("another implementation reads what we encode", () => {
-  it("PUBLISH", () => {
+  it("topic, payload, flags and packet identifier of a PUBLISH", () => {
     const order = fc.record({ topic, payload: binary, qos, packetId, isRetained: fc.boolean() });
     fc.assert(
       fc.property(order, publishProperties, version, (publish, properties, level) => {
@@ -67,7 +67,7 @@ describe("another implementation reads what we encode", () => {
     );
   });
 
-  it("CONNACK, SUBACK, UNSUBACK and the acknowledgements", () => {
+  it("CONNACK, SUBACK, UNSUBACK, PUBACK and PUBREL", () => {
     const properties = fc.record({ reasonString: text, userProperties: pairs }, { requiredKeys: [] });
     fc.assert(
       fc.property(packetId, properties, version, (id, reasons, level) => {
@@ -146,7 +146,7 @@ describe("our decoder", () => {
     );
   });
 
-  it("turns any bytes into packets or a PacketError", () => {
+  it("turns a mutated PUBLISH and random bytes after it into packets or a PacketError", () => {
     const packet = encodePublish(
       { topic: "a/b", payload: Buffer.from("x"), qos: 1, packetId: 1, properties: { contentType: "t" } },
       5,

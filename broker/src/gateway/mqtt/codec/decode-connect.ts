@@ -14,7 +14,10 @@ interface ConnectFlags {
   readonly hasPassword: boolean;
 }
 
-/** Decodes CONNECT (MQTT 5.0 and 3.1.1, section 3.1). @throws PacketError; with {@link UNSUPPORTED_PROTOCOL_VERSION} for a level other than 4 and 5. */
+/**
+ * Decodes CONNECT (MQTT 5.0 and 3.1.1, section 3.1). @throws PacketError; with {@link UNSUPPORTED_PROTOCOL_VERSION} for a level other than 4 and 5, and for
+ * the protocol name MQIsdp of 3.1.
+ */
 export function decodeConnect(reader: ByteReader): ConnectPacket {
   const version = readVersion(reader);
   const flags = readFlags(reader.readByte(), version);

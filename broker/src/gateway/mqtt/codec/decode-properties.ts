@@ -14,7 +14,7 @@ const userPropertiesMax = 1_000;
 
 const rulesById = new Map(propertyRules.map((rule) => [rule.id, rule]));
 
-/** Reads the properties of a packet from a client. @throws PacketError for properties that are unknown, misplaced, repeated, out of range or too many. */
+/** Reads the properties of a packet from a client. @throws PacketError if one is unknown, misplaced, repeated or invalid, or if they are too many. */
 export function readProperties(reader: ByteReader, place: PropertyPlace): Properties {
   const length = reader.readVariableInteger();
   if (length === 0) return NO_PROPERTIES;

@@ -12,7 +12,7 @@ export interface EncodedProperties {
 
 const none: EncodedProperties = { byteLength: 1, write: (writer) => writer.writeVariableInteger(0) };
 
-/** Values must be in range; strings must be UTF-8 of at most 65,535 bytes. */
+/** Values must be in range; strings in UTF-8 and binary values must have at most 65,535 bytes. */
 export function encodeProperties(properties: Properties): EncodedProperties {
   const parts: Part[] = [];
   for (const rule of propertyRules) {

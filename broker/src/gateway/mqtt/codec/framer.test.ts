@@ -30,7 +30,7 @@ describe("cutting bytes into packets", () => {
     }
   });
 
-  it("gives the same packets byte by byte, and keeps nothing afterwards", () => {
+  it("gives the same packets if the bytes come one by one, and keeps nothing afterwards", () => {
     const framer = new Framer(1000);
     const frames = collect(
       framer,
@@ -55,7 +55,7 @@ describe("cutting bytes into packets", () => {
     expect(framer.pendingBytes).toBe(0);
   });
 
-  it("joins 57,344 chunks to one packet", () => {
+  it("joins a header and 57,344 chunks of one byte to one packet", () => {
     const framer = new Framer(2 ** 20);
     const header = Buffer.from("3080c003", "hex"); // 57,344 bytes follow
     let given: Frame | undefined;

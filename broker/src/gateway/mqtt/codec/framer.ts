@@ -3,7 +3,7 @@ import { malformed, PACKET_TOO_LARGE, PacketError } from "./packet-error.ts";
 
 /** One packet: its first byte, and what follows the fixed header. */
 export interface Frame {
-  /** 1 to 15. */
+  /** 0 to 15; 0 is reserved, and the decoder refuses it. */
   readonly type: number;
   /** The low four bits of the first byte. */
   readonly flags: number;
@@ -15,8 +15,8 @@ export interface Frame {
 const FIXED_HEADER_BYTES_MAX = 5;
 
 /**
- * Cuts a stream of bytes into packets, whatever its chunks. Keeps at most one unfinished packet, in one buffer of at most twice its received bytes.
- * Refuses a packet that is too large by its fixed header, before its body arrives.
+ * Cuts a stream of bytes into packets, whatever its chunks. Once all whole packets are taken, it keeps at most one unfinished packet, in one buffer of
+ * at most twice its received bytes. Refuses a packet that is too large as soon as its fixed header has arrived.
  */
 export class Framer {
   #packetBytesMax: number;
@@ -46,8 +46,8 @@ export class Framer {
   }
 
   /**
-   * Passes the packets that `chunk` completes to `take`, in order, until `take` returns false; {@link resume} continues with the rest.
-   * @throws PacketError for bytes that cannot be a packet.
+   * Passes packets to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
+   * continues with the rest. @throws PacketError for bytes that cannot be a packet, and for a packet that is too large.
    */
   push(chunk: Buffer, take: (frame: Frame) => boolean): void {
     if (chunk.length === 0) return;
@@ -60,7 +60,7 @@ export class Framer {
     this.#pending.discard();
   }
 
-  /** Passes on the packets that an earlier call left. */
+  /** Passes on the packets that an earlier call left. Throws as {@link push} does. */
   resume(take: (frame: Frame) => boolean): void {
     this.#needed = 1;
     for (let wantsMore = true; this.pendingBytes > 0; ) {

@@ -1,4 +1,4 @@
-/** Reason codes for a malformed or misplaced packet (MQTT 5.0, section 2.4). */
+/** Reason codes for a packet that the codec refuses (MQTT 5.0, section 2.4). */
 export const MALFORMED_PACKET = 0x81;
 export const PROTOCOL_ERROR = 0x82;
 export const PACKET_TOO_LARGE = 0x95;
@@ -7,8 +7,8 @@ export const TOPIC_ALIAS_INVALID = 0x94;
 export const UNSUPPORTED_PROTOCOL_VERSION = 0x84;
 
 /**
- * The peer sent bytes that are no packet, or a packet that the standard forbids. The connection ends: a 5.0 client gets the reason code in
- * DISCONNECT or CONNACK, a 3.1.1 client sees the close.
+ * The client sent bytes that are no packet, or a packet that the standard or a limit forbids. The connection ends. If the broker could read a CONNECT that
+ * it refuses, the client gets a CONNACK. After that, a 5.0 client gets the reason code in DISCONNECT. In all other cases the client only sees the close.
  */
 export class PacketError extends Error {
   override readonly name = "PacketError";

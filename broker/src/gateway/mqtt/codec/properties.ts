@@ -61,7 +61,7 @@ export interface PropertyRule {
   readonly name: keyof Properties;
   readonly form: PropertyForm;
   readonly places: readonly PropertyPlace[];
-  /** Zero is a protocol error. */
+  /** Zero is forbidden. */
   readonly isNonZero?: boolean;
 }
 

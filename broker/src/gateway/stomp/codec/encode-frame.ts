@@ -12,7 +12,7 @@ export interface FrameOrder {
   readonly body?: Buffer | undefined;
 }
 
-/** The bytes of a frame. Leaves out headers that the version cannot encode, except `receipt-id` and `subscription`. */
+/** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except `receipt-id` and `subscription`. */
 export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, version: Version): Buffer {
   // CONNECTED does not escape ("Value Encoding").
   const head = `${command}\n${encodeHeaders(headers, command === "CONNECTED" ? "1.0" : version)}\n`;

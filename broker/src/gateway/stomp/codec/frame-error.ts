@@ -1,4 +1,4 @@
-/** The bytes of a client break the protocol. Its connection ends. */
+/** A client breaks the protocol, or sends nothing when something is due. Its connection ends. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
   /** The `receipt-id` of the ERROR: the receipt that the broken frame asks for, if it is known. */

@@ -174,7 +174,7 @@ it.each([
   expect(errorOf(input, { version }).receipt).toBe(receipt);
 });
 
-it("ignores bodies in 1.0", () => {
+it("accepts in 1.0 a body of a frame that needs none", () => {
   expect(read("CONNECT\nlogin: a\n\nhello\0", {})[0]).toMatchObject({ command: "CONNECT", body: "hello" });
   expect(read("BEGIN\ntransaction:1\n\nhello\0", { version: "1.0" })[0]).toMatchObject({ command: "BEGIN" });
 });

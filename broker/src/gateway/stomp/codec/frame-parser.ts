@@ -59,14 +59,14 @@ export class FrameParser {
     return this.#pending.heldLength;
   }
 
-  /** Sets the negotiated version. Frames before that are read by the rules of CONNECT. */
+  /** Sets the negotiated version. Until then, frames other than CONNECT are read by the rules of 1.2; CONNECT always has rules of its own. */
   use(version: Version): void {
     this.#version = version;
   }
 
   /**
-   * Passes the frames that `chunk` completes to `take`, in order, until `take` returns false; {@link resume} continues with the rest.
-   * @throws FrameError for bytes that cannot be a frame.
+   * Passes frames to `take` in order, those that an earlier call left and those that `chunk` completes, until `take` returns false; {@link resume}
+   * continues with the rest. @throws FrameError for bytes that cannot be a frame, and for a frame that is too large.
    */
   push(chunk: Buffer, take: (frame: ClientFrame) => boolean): void {
     if (chunk.length === 0) return;
@@ -79,7 +79,7 @@ export class FrameParser {
     this.#pending.discard();
   }
 
-  /** Passes on the frames that an earlier call left. */
+  /** Passes on the frames that an earlier call left. Throws as {@link push} does. */
   resume(take: (frame: ClientFrame) => boolean): void {
     for (let frame = this.#next(); frame !== undefined; frame = this.#next()) {
       if (take(frame)) continue;
@@ -89,7 +89,7 @@ export class FrameParser {
     this.#pending.settle(this.#needed);
   }
 
-  /** Length of the unfinished head or body; its limit while the length is unknown. */
+  /** Length of the unfinished body with its NUL; for a head, or a body of unknown length, the limit. */
   get #needed(): number {
     if (this.#head === undefined) return this.#limits.headBytesMax;
     return (this.#head.bodyLength ?? this.#head.bodyBytesMax) + 1;
@@ -274,7 +274,7 @@ function toHeaders(lines: readonly string[], version: Version): Headers {
   }
 }
 
-/** The decoded receipt; undefined if its header is malformed. */
+/** The decoded receipt; undefined if there is none, or if its header is malformed. */
 function findReceipt(lines: readonly string[], version: Version): string | undefined {
   const line = lines.find((text) => text.startsWith("receipt:"));
   try {

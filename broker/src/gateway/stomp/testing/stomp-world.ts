@@ -5,7 +5,7 @@ import { createStandardProfile, type Profile } from "../profile.ts";
 import type { StompSettings } from "../settings.ts";
 import { StompServer } from "../stomp-server.ts";
 
-/** The broker's default settings. */
+/** The broker's default settings, with a shorter expiry of durable subscriptions. */
 const testSettings: StompSettings = {
   extensionPrefix: "svc-",
   opensTopics: true,
@@ -19,7 +19,7 @@ const testProfile = createStandardProfile({ hasImplicitReceipts: false, heartBea
 
 export interface StompWorldOptions extends ConnectionWorldOptions {
   readonly metrics?: Partial<StompMetrics>;
-  /** Settings that differ from the defaults. */
+  /** Settings that differ from {@link testSettings}. */
   readonly settings?: Partial<StompSettings>;
   readonly profile?: Partial<Profile>;
 }
