@@ -7,8 +7,9 @@ export const TOPIC_ALIAS_INVALID = 0x94;
 export const UNSUPPORTED_PROTOCOL_VERSION = 0x84;
 
 /**
- * The client sent bytes that are no packet, or a packet that the standard or a limit forbids. The connection ends. If the broker could read a CONNECT that
- * it refuses, the client gets a CONNACK. After that, a 5.0 client gets the reason code in DISCONNECT. In all other cases the client only sees the close.
+ * The client sent bytes that are no packet, or a packet that the standard or a limit forbids. The connection ends. CONNACK refuses a CONNECT for its
+ * contents or its version, if the client's version has a code for the reason. A connected 5.0 client gets the reason code in DISCONNECT. All others see
+ * only the close.
  */
 export class PacketError extends Error {
   override readonly name = "PacketError";
