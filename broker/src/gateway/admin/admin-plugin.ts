@@ -65,7 +65,7 @@ interface ListenerAddress {
 
 type CallerOf = (request: FastifyRequest) => Caller;
 
-/** The pages about the broker: subscriptions and metrics for operators, health, and an index of all addresses. */
+/** The pages about the broker: subscriptions, skipped entries and metrics for operators; health, rights, API documents and an index for all. */
 export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
   const callers = new ConnectionCallers("admin");
   const callerOf: CallerOf = (request) => callers.ofRequest(request);
@@ -208,7 +208,7 @@ function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" |
   return groups.some(({ ready }) => ready) ? "partly ready" : "not ready";
 }
 
-/** Sends a browser to the console, and gives a program the addresses. */
+/** Sends a browser to the console if there is one; other clients get the addresses. */
 function sendIndex(request: FastifyRequest, reply: FastifyReply, options: AdminOptions): FastifyReply {
   if (!options.hasConsole) return sendJson(reply, toIndex(options));
   addVary(reply, "accept");

@@ -168,17 +168,20 @@ describe("metrics, index and access", () => {
     expect(server.errors).toHaveLength(1);
   });
 
-  it.each(["", "stele"])("every address of the index answers under %j", async (basePath) => {
-    await using server = await serve({}, { basePath });
-    const index = (await (await fetch(server.url)).json()) as Record<string, string>; // Checked just below.
-    expect(index).toMatchObject({ defaultGroup: "1" });
-    expect(await (await fetch(`${server.url}/`)).json()).toEqual(index);
-    for (const name of ["subscriptions", "skippedEntries", "openapi", "asyncapi", "live", "ready", "metrics"]) {
-      expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);
-    }
-    const document = await (await fetch(`${server.url}/openapi.json`)).json();
-    for (const name of operationNames) expect(document).toHaveProperty(["paths", restPathOf(name)]);
-  });
+  it.each(["", "stele"])(
+    "the index names pages that answer under %j, and the OpenAPI document has every REST path",
+    async (basePath) => {
+      await using server = await serve({}, { basePath });
+      const index = (await (await fetch(server.url)).json()) as Record<string, string>; // Checked just below.
+      expect(index).toMatchObject({ defaultGroup: "1" });
+      expect(await (await fetch(`${server.url}/`)).json()).toEqual(index);
+      for (const name of ["subscriptions", "skippedEntries", "openapi", "asyncapi", "live", "ready", "metrics"]) {
+        expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);
+      }
+      const document = await (await fetch(`${server.url}/openapi.json`)).json();
+      for (const name of operationNames) expect(document).toHaveProperty(["paths", restPathOf(name)]);
+    },
+  );
 
   it.each(["/nothing", "/admin", "/health", "/%zz", "/restful"])(
     "answers %s with 404 or 400 and a code",

@@ -40,7 +40,7 @@ const kinds = new Map<string, AsyncServer["kind"]>([
 ]);
 
 /**
- * The AsyncAPI document. It names every server by the `Host` of the request: a listening address may mean nothing on other machines, and readers
+ * The AsyncAPI document. It names every server of the broker by the `Host` of the request: a listening address may mean nothing on other machines, and readers
  * without access to the health page must not learn it.
  */
 export class AsyncApiPage {

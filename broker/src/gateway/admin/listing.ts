@@ -4,7 +4,7 @@ import type { NodeListing, SkippedEntriesResult, SubscriptionStatus } from "../.
 import { chunksOf } from "../../lib/chunks.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 
-/** Entries that are encoded in one step and sent in one piece; they take about 50 KB and half a millisecond. */
+/** Entries that are encoded in one step, into one piece of the listing; they take about 50 KB and half a millisecond. */
 const entriesEncodedMax = 200;
 
 /** The subscription listing as JSON, in pieces. `ownAddress` is host:port of this node. */

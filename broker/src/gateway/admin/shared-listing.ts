@@ -16,7 +16,7 @@ export interface SharedListingOptions {
 }
 
 /**
- * The listing of subscriptions. All callers that wait get the same bytes, of a listing that began after their requests. After a listing comes a pause
+ * The listing of subscriptions. Callers that wait for the same listing get the same bytes; it began after their requests. After a listing comes a pause
  * of the same length, at most `listingRestMsMax`, so that many callers cannot keep the processor busy with listings.
  */
 export class SharedListing {
@@ -29,7 +29,7 @@ export class SharedListing {
     this.#options = options;
   }
 
-  /** The listing as JSON, in pieces. @throws BrokerError 100701, 100702. */
+  /** The listing as JSON, in pieces. @throws BrokerError 100701, 100702, 200207, 200300. */
   async read(caller: Caller): Promise<readonly Buffer[]> {
     const { broker } = this.#options;
     broker.authorize(caller, "administer");

@@ -346,7 +346,7 @@ describe("failures", () => {
   });
 });
 
-it("every operation is in the document, and has answered in these tests", () => {
+it("every operation is in the document, and has answered in these tests unless it is about roles", () => {
   const documented = Object.values(document.paths).flatMap((methods) =>
     Object.values(methods).map(({ operationId }) => String(operationId)),
   );

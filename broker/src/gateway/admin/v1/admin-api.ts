@@ -31,8 +31,8 @@ export interface AdminApiOptions extends Omit<AdminBrokers, "document"> {
 }
 
 /**
- * Operations that wait for receivers, unless they are dry runs. A change to a new url waits too: the broker looks up its host and asks its receiver
- * for consent.
+ * Operations that wait for receivers, unless they are dry runs. A change to a new url waits too, even a dry run: the broker looks up the host and
+ * asks the receiver for consent.
  */
 const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
   "testSubscription",
@@ -41,7 +41,7 @@ const callsReceivers: ReadonlySet<AdminOperationName> = new Set([
   "redeliverSubscriptions",
 ]);
 
-/** Operations that this node answers at once, from memory. */
+/** Operations that need no turn: this node answers them from memory, or with few short reads of the store, coordinator and chain. */
 const cheap: ReadonlySet<AdminOperationName> = new Set([
   "getOpenApi",
   "listFigures",
@@ -92,7 +92,7 @@ function registerRoutes(app: FastifyInstance, options: AdminApiOptions): void {
   });
 }
 
-/** The kind of an expensive call, whose limit it shares with the calls of the other interfaces. */
+/** The limit that an expensive call counts against. Calls of the other interfaces count against the same limits. */
 function expenseOf(name: AdminOperationName, { query, body }: CallValues): Expense {
   if (name === "getEvent") return query.proof === true ? "proof" : "read";
   if (body.url !== undefined) return "receiver";
@@ -106,7 +106,7 @@ function operationEntries(): readonly (readonly [AdminOperationName, AdminOperat
 
 type CallValues = Pick<AdminCall, "params" | "query" | "body">;
 
-/** @throws BrokerError 200001. */
+/** @throws BrokerError 200001; 200300 if the broker stopped reading the body. */
 function readCall(request: FastifyRequest, { query, body }: AdminOperation): CallValues {
   const values = {
     params: request.params,

@@ -98,7 +98,7 @@ it("ends a page of roles at a thousand rules", async () => {
   expect([items.length, next]).toEqual([1 + 9, "many-08"]);
 });
 
-describe("is refused, and changes nothing:", () => {
+describe("setRole is refused, and changes nothing:", () => {
   it.each<[string, { readonly name: string; readonly body: unknown }, number]>([
     ["a role of the file", { name: "member", body: { rules: [] } }, 409],
     ["the role of every broker", { name: "admin", body: { rules: [] } }, 409],
