@@ -84,7 +84,7 @@ test("answers preflights of allowed origins only", async () => {
   expect((await ask(server.url, { origin, ...asked }, "POST /jsonrpc HTTP/1.1")).status).toBe(200);
 });
 
-test("grants a preflight neither unrequested headers nor private network access", async () => {
+test("grants a preflight no headers and no private network access that it did not request, and no credentials", async () => {
   await using server = await serve({}, { allowedOrigins: ["*"] });
   const headers = { origin, "access-control-request-method": "GET" };
   const { head } = await ask(server.url, headers, "OPTIONS /rest/open HTTP/1.1");

@@ -17,8 +17,8 @@ export interface CallerGuardOptions {
 }
 
 /**
- * Builds the check that runs before every route, even for unknown paths, and before any byte of a body is read. It answers 403 to pages and hosts
- * that may not call, and answers CORS preflights. It returns true if it has answered.
+ * Builds the check that runs before every route, even for unknown paths, and before any byte of a body is read. It answers 403 to pages, hosts and
+ * callbacks that may not call, and answers CORS preflights of allowed origins. It returns true if it has answered.
  */
 export function createCallerGuard({ allowedHosts, allowedOrigins, logger, ...options }: CallerGuardOptions) {
   const origins = new OriginRule(allowedOrigins);

@@ -34,7 +34,7 @@ export class CallerRule {
     this.#origins = origins;
   }
 
-  /** Why a request is not served; undefined if it is. Reads its headers only. */
+  /** Why a request is not served; undefined if it is. Reads no body. */
   findRefusal(request: IncomingMessage): string | undefined {
     return this.findHostFault(request) ?? this.#findPageFault(request) ?? findLoop(request);
   }
@@ -73,7 +73,7 @@ export class CallerRule {
   }
 }
 
-/** Whether a web page sent a request. Programs send neither `Sec-Fetch-Site` nor `Origin`. */
+/** Whether a browser sent a request, usually for a web page. Programs send neither `Sec-Fetch-Site` nor `Origin`. */
 export function isOfPage({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers["sec-fetch-site"] !== undefined || headers.origin !== undefined;
 }

@@ -13,7 +13,7 @@ export function certificateOf(socket: Socket): ClientCertificate | undefined {
   return { names: readNames(certificate.subjectAltName ?? ""), validTo: Date.parse(certificate.validTo) };
 }
 
-/** Names such as `DNS:shop.example` and `URI:spiffe://example/shop`. Quoted names are left out: no principal has such a name. */
+/** Names such as `DNS:shop.example` and `URI:spiffe://example/shop`. Empty and quoted names are left out: no principal has such a name. */
 export function readNames(subjectAltName: string): readonly string[] {
   const names = [...subjectAltName.matchAll(alternativeName)];
   return names.flatMap(([, kind, name = ""]) => (name === "" || name.startsWith('"') ? [] : [`${kind}:${name}`]));

@@ -13,7 +13,7 @@ interface Held {
 /** Remembered callers of one connection, over which a proxy may send the requests of many clients. If one more comes, all are forgotten. */
 const callersKeptMax = 100;
 
-/** Creates the callers of one protocol: one for each connection, principal and client behind a proxy. */
+/** Creates the callers of one protocol. A connection keeps one for each principal, until another client behind the same proxy has that principal. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
   readonly #bySocket = new WeakMap<Socket, Held>();

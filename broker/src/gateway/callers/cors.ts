@@ -22,8 +22,8 @@ const requestHeaders: ReadonlySet<string> = new Set([
 const exposedHeaders = `stele-error-retry, retry-after, ${secretHeader}`;
 
 /**
- * Lets pages of allowed origins read their answers (Fetch standard, CORS protocol). Credentials are never allowed. Returns true if the request was
- * a preflight, which is answered here.
+ * Lets pages of allowed origins read their answers (Fetch standard, CORS protocol). Credentials are never allowed. Returns true if the request was a
+ * preflight of an allowed origin, which is answered here.
  */
 export function answerCors(request: FastifyRequest, reply: FastifyReply, origins: OriginRule): boolean {
   if (!origins.isOpen) return false;

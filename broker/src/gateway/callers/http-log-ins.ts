@@ -10,7 +10,7 @@ import { cookieNameOf, findSession } from "./session-cookie.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The sender, identified by `Authorization` header, session cookie or certificate; undefined without any of them. */
+    /** The sender, identified by `Authorization` header, session cookie or certificate; over plain HTTP, undefined without any of them. */
     principal: Principal | undefined;
     /** Address of the client if a trusted proxy sent the request; else undefined. */
     forwardedFor: string | undefined;
@@ -27,11 +27,14 @@ export interface HttpLogInOptions {
   readonly basePath: string;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted; none if left out. */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** Ways to log in to the console. Without any, cookies are ignored. */
+  /** Ways to log in to the console. If left out, cookies are ignored. */
   readonly logIns?: readonly unknown[] | undefined;
 }
 
-/** Authenticates each request before its body is read. The result is reused while the connection sends the same credential. */
+/**
+ * Authenticates each request that has a credential or comes over TLS, before its body is read. Unless the credential is rejected, the result is
+ * reused while the connection sends the same credential.
+ */
 export function registerLogIns(app: FastifyInstance, options: HttpLogInOptions): void {
   const { broker, basePath, trustedProxies = [], logIns } = options;
   const findForwarded = createForwardedFinder(trustedProxies);

@@ -9,7 +9,7 @@ export class OriginRule {
     this.#allowsAll = origins.includes("*");
   }
 
-  /** Whether any origin is allowed. */
+  /** Whether at least one origin is allowed. */
   get isOpen(): boolean {
     return this.#origins.size > 0;
   }

@@ -32,7 +32,10 @@ export const tooBusy: RpcError = {
   message: "limit exceeded: too many calls of the chain are waiting, try later",
 };
 
-/** A refusal by the provider keeps its code and data. Any other error is a defect, and its text is not shown to the client. */
+/**
+ * A refusal by the provider or by the broker keeps its code, and its data if there are any. Any other error is a defect, and its text is not shown to
+ * the client.
+ */
 export function toChainError(error: unknown, { method, logger }: { readonly method: string; readonly logger: Logger }) {
   if (!isProviderError(error)) {
     return toProtocolError("internalError", toFailure(error, logger, { operation: method }).message);

@@ -28,7 +28,7 @@ const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTime
 
 /**
  * Reads the chain, a bounded number of calls at once. A thread beside the chain runs the calls one at a time and shares the processor with
- * publishing, so after a long computation the reader starts no other for as long as that one took.
+ * publishing, so after a long computation the reader starts no other computation for as long as that one took.
  */
 export class ChainReader {
   readonly #options: ChainReaderOptions;
@@ -41,7 +41,7 @@ export class ChainReader {
     this.#options = options;
   }
 
-  /** Refuses all waiting calls, so that a server that closes need not wait for them. */
+  /** Refuses all waiting and later calls, so that a server that closes need not wait for them. */
   close(): void {
     for (const gate of Object.values(this.#gates)) gate.close();
   }

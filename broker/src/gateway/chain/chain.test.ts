@@ -218,7 +218,7 @@ describe("limits on calls of the chain", () => {
     expect(await Promise.all(calls)).toEqual(calls.map(() => ({ json: '"0x2"' })));
   });
 
-  it("results beyond the size limit of the answer are -32003, and the rest of the batch does not run", async () => {
+  it("results beyond the size limit of the answer are -32003, and most calls of the rest of the batch do not run", async () => {
     // Four results nearly fill the answer. The others are short, so that the test does not build results that are never sent.
     const fitting = 4;
     const [long, short] = ["x".repeat(chainAnswerBytesMax / fitting - 100), "x".repeat(1000)];

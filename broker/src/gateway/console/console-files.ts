@@ -24,8 +24,8 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the built console, less than a megabyte, into memory. Requests look up their paths in this map, so no path leads out of the folder, and a page
- * never mixes files of two versions. Undefined if nothing was built.
+ * Reads the built console, less than a megabyte, or the built documentation into memory. Requests look up their paths in this map, so no path leads
+ * out of the folder, and a page never mixes files of two versions. Undefined if nothing was built.
  */
 export function readConsoleFiles(folder: string): ConsoleFiles | undefined {
   if (!existsSync(join(folder, indexFile))) return undefined;

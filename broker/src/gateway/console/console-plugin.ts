@@ -17,7 +17,7 @@ export interface ConsoleOptions {
   readonly chainNodes?: readonly string[] | undefined;
   /** Ways to log in besides keys. */
   readonly logIns?: readonly LogIn[] | undefined;
-  /** Authenticates the token that a provider issued. */
+  /** Authenticates the tokens that providers issue, and counts failed log-ins. */
   readonly broker: Pick<Broker, "authenticate" | "refuseLogIn">;
 }
 
@@ -30,7 +30,7 @@ interface IndexParts extends Pick<ConsoleOptions, "files" | "basePath"> {
 const hashedFolder = "assets/";
 
 /**
- * The page runs its own scripts only, calls this broker and the nodes that its operator names, and appears in no frame of another page. It
+ * The page runs its own scripts only, calls this broker and the nodes that its operator names, and appears in no frame. It
  * never turns a text into markup or script either: Trusted Types refuse that.
  */
 function toContentPolicy(chainNodes: readonly string[]): string {
@@ -49,7 +49,7 @@ function toContentPolicy(chainNodes: readonly string[]): string {
   ].join("; ");
 }
 
-/** Serves the console's files. Every other address below the console is a view of its page. */
+/** Serves the console's files. Every other address below the console is a view of its page, except in the folder of hashed files. */
 export function registerConsole(app: FastifyInstance, options: ConsoleOptions): void {
   const { broker, files, basePath, hasDocs = false, chainNodes = [], logIns = [] } = options;
   const index = toIndex({ files, basePath, hasDocs, chainNodes });

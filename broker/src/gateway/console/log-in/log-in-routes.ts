@@ -181,7 +181,7 @@ function toRefusal({ status, reason }: LogInFault): Refusal {
   return status === "refused" ? { status: 400, reason: `The log-in failed: ${reason}. Log in again.` } : unavailable;
 }
 
-/** Why a token begins no session; undefined if it does. It must come from this provider, and the broker must accept it in any call. */
+/** Why a token begins no session; undefined if it does. The token must come from this provider, and the broker must accept the token in any call. */
 function findRefusal(principal: Principal, { issuer }: LogIn): Refusal | undefined {
   if (principal.kind === "rejected" && principal.error !== undefined) return unavailable;
   if (principal.kind === "known" && principal.token?.issuer === issuer) return undefined;

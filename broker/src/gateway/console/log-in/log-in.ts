@@ -38,7 +38,7 @@ export interface LogIn {
   readonly provider: LogInProvider;
 }
 
-/** The origin by which a browser reached this broker; undefined if it cannot log in there. */
+/** The origin by which a browser reached this broker; undefined if the log-in has no such origin. */
 export function findOrigin({ origins }: LogIn, host: string | undefined): string | undefined {
   return origins.find((origin) => new URL(origin).host === host?.toLowerCase());
 }
