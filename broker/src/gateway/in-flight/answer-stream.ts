@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { answerSliceBytes } from "../limits.ts";
 import type { Holding } from "./memory-budget.ts";
 
-/** A long answer, written in slices as fast as the client reads. Its memory is already counted. */
+/** A long answer, written in slices as fast as the client reads. Whoever creates it counts its memory. */
 export class AnswerStream extends Readable {
   readonly bytes: number;
   readonly holding: Holding;

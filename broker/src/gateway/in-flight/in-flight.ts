@@ -10,12 +10,12 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The response to this request. */
     response: ServerResponse;
-    /** Memory of its long body and answer; undefined while both are short. */
+    /** Memory of its long body, its long answer and its wait behind other requests; undefined while there is none. */
     holding: Holding | undefined;
   }
 }
 
-/** Finds or creates the holding of a request with a long body or answer. */
+/** Finds or creates the holding of a request. */
 export type FindHolding = (request: FastifyRequest) => Holding;
 
 /** Counts long bodies and answers against one budget, and limits the waiting requests of each connection. */

@@ -43,7 +43,7 @@ function createBudget(bytesMax: number) {
   return { hold, ended, bytes: () => read?.() };
 }
 
-test("disconnects the client that is idle for longest if memory is needed, but no client that moved bytes within a second", () => {
+test("disconnects the client that is idle for longest if memory is needed, but no client within a second of its start", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(40, "first");
   vi.advanceTimersByTime(100);

@@ -1,7 +1,10 @@
 import type { Socket } from "node:net";
 import { paceGraceMs, progressBytesPerSecondMin, progressCheckIntervalMs, progressTimeoutMs } from "../limits.ts";
 
-/** Why a connection was ended: its client was too slow, or it was the slowest when others needed the memory. */
+/**
+ * Why a connection was ended: its client was too slow, or (`memory`) was the slowest when others needed the memory, or sent a request that could
+ * neither run nor wait.
+ */
 export type EndReason = "slow" | "memory";
 
 /** Metrics of the budget. */
@@ -46,7 +49,7 @@ export class MemoryBudget {
     });
   }
 
-  /** Ends a connection with too many waiting requests. */
+  /** Ends a connection whose next request can neither run nor wait. */
   endConnection(socket: Socket): void {
     socket.resetAndDestroy();
     this.#options.metrics.connectionEnded("memory");
@@ -122,7 +125,7 @@ export class Holding {
     return this.#deadline;
   }
 
-  /** Takes memory if it is free, or if disconnecting slow clients frees it; false otherwise. */
+  /** Takes memory if it is free, or if disconnecting slow clients frees it; false otherwise. After `release`, true without taking any. */
   tryTake(bytes: number): boolean {
     if (this.#isReleased) return true;
     if (!this.#options.makeRoom(bytes, paceGraceMs)) return false;
@@ -166,7 +169,7 @@ export class Holding {
     this.#options.forget(this);
   }
 
-  /** False if the connection had already ended. */
+  /** Releases the memory and disconnects the client. False if there is no client to wait for, or if its connection had already ended. */
   end(reason: EndReason): boolean {
     const client = this.#client;
     this.release();

@@ -15,7 +15,7 @@ export function toProtocolError(name: RpcErrorName, details: string): BrokerRpcE
   return { ...rpcErrors[name], data: toData(errorCatalogue.parameterInvalid.code, details) };
 }
 
-/** A failure of an operation. `message` is the catalogue's, so that clients can compare it; the details are in `data`. */
+/** A failure of an operation. `message` is the catalogue's or, for 200001 and 200000, JSON-RPC's own: clients can compare it. The details are in `data`. */
 export function toRpcError(failure: BrokerError): BrokerRpcError {
   const data = toData(failure.code, failure.message);
   if (failure.code === errorCatalogue.parameterInvalid.code) return { ...rpcErrors.invalidParams, data };
@@ -23,7 +23,7 @@ export function toRpcError(failure: BrokerError): BrokerRpcError {
   return { code: rpcBrokerFailureCode, message: messages.get(failure.code) ?? failure.message, data };
 }
 
-/** The error of a call that was not run. */
+/** The error of a call that was not run, or whose result did not fit into the answer. */
 export function toBusyError(details: string): BrokerRpcError {
   return toRpcError(new BrokerError("busy", { details }));
 }

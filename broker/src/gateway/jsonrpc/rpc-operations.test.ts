@@ -156,7 +156,7 @@ describe("JSON-RPC methods", () => {
   });
 });
 
-it("adds the header traceparent as an extension to each publish of a batch that has none", async () => {
+it("adds the header traceparent as an extension to each publish of a batch, unless the publish has that extension", async () => {
   await using server = await serve();
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const params = { topic: "a", groupId: "1", content: "" };

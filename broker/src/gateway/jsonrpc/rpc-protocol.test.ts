@@ -31,7 +31,7 @@ describe("JSON-RPC 2.0, section 4, request object", () => {
     ["params that are null", call({ params: null }), 1],
     ["an id that is an object", call({ id: {} }), null],
     ["an id that is true", call({ id: true }), null],
-    ["an id over 2^53", call({ id: 2 ** 53 }), null],
+    ["an id of 2^53", call({ id: 2 ** 53 }), null],
     ["an invalid notification", { jsonrpc: "2.0", method: 1, params: "bar" }, null],
   ])("%s is -32600", async (_what, body, id) => {
     await using server = await serve();

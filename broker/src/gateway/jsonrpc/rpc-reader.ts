@@ -10,7 +10,7 @@ import type { RpcParams } from "../shared/rpc/message.ts";
 export class RpcReader implements ParameterReader {
   readonly #values: Readonly<Record<string, unknown>>;
 
-  /** @throws BrokerError 200001 when the parameters do not have the operation's types. */
+  /** @throws BrokerError 200001 if a required parameter is missing, one has a wrong type, or there are too many by position. */
   constructor(params: RpcParams, operation: Operation) {
     this.#values = toNamed(params, operation);
     checkTypes(this.#values, operation);
