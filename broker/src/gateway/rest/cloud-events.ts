@@ -34,7 +34,7 @@ export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "m
   return headers["content-type"]?.toLowerCase().startsWith("application/cloudevents") === true;
 }
 
-/** The publishes of a request; `reader` reads its query. @throws BrokerError 100201, 200001. */
+/** The publishes of a request; `reader` reads its query. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
 export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEventOrder {
   const body = readBody(request);
   const refusal = findEncodingRefusal(request.headers);

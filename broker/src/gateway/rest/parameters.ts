@@ -7,7 +7,7 @@ export type Parameters = Map<string, string>;
 
 /**
  * Adds the pairs of a query string or form: `+` is a space, escapes are UTF-8.
- * @throws BrokerError 200001 for a malformed escape, invalid UTF-8, or a repeated name.
+ * @throws BrokerError 200001 for a malformed escape, invalid UTF-8, a repeated name, or too many parameters.
  */
 export function addEncodedPairs(parameters: Parameters, encoded: string): void {
   let start = 0;

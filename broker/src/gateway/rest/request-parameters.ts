@@ -30,7 +30,10 @@ export function toParameterRules(operation: Operation, extensionPrefix: string):
   };
 }
 
-/** The parameters of a request, from its query and its body. Each name may occur once. @throws BrokerError 200001. */
+/**
+ * The parameters of a request, from its query and its body. Each name may occur once. @throws BrokerError 100201, 100206, 200001; 200300 if the
+ * broker stopped reading the body.
+ */
 export function readParameters(request: FastifyRequest, rules: ParameterRules): Parameters {
   const parameters = readQuery(request);
   // createBodyCollector sets it; Fastify types it as unknown.

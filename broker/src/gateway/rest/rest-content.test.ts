@@ -111,10 +111,10 @@ describe("content is unchanged byte for byte", () => {
   });
 });
 
-describe("bodies as they arrive from the network", () => {
+describe("requests as they arrive from the network", () => {
   const body = Buffer.from(`topic=a&content=${encodeURIComponent("ä+😀")}`);
 
-  it("are complete if they are cut at any byte", async () => {
+  it("have complete bodies if these are cut at any byte", async () => {
     await using server = await serve();
     const request = toPost("/rest/publish", body, form);
     for (let cut = request.length - body.length; cut < request.length; cut += 1) {
@@ -124,7 +124,7 @@ describe("bodies as they arrive from the network", () => {
     for (const { call } of server.calls) expect(call).toMatchObject({ topic: "a", content: Buffer.from("ä+😀") });
   });
 
-  it("are complete in chunks of one byte", async () => {
+  it("have complete bodies in chunks of one byte", async () => {
     await using server = await serve();
     const raw = Buffer.from('{"topic":"a","content":"ä😀"}');
     const head =
@@ -136,7 +136,7 @@ describe("bodies as they arrive from the network", () => {
     expect(published(server).content).toEqual(Buffer.from("ä😀"));
   });
 
-  it("are answered in order if requests are pipelined", async () => {
+  it("are answered in order if they are pipelined", async () => {
     const order = ["1", "2", "3"];
     const gates = new Map<string, () => void>();
     await using server = await serve({

@@ -183,8 +183,8 @@ const refusals: readonly Failure[] = [
   },
 ];
 
-describe("a REST failure is HTTP 200 with a code, and nothing is called", () => {
-  it.each(refusals)("$what: $code", async ({ path, init, code, message }) => {
+describe("a REST failure is HTTP 200 with a code", () => {
+  it.each(refusals)("$what: $code, and the broker is not called", async ({ path, init, code, message }) => {
     await using server = await serve();
     const response = await fetch(`${server.url}${path}`, init);
     expect(response.status).toBe(200);
@@ -196,17 +196,20 @@ describe("a REST failure is HTTP 200 with a code, and nothing is called", () => 
     expect(server.errors).toEqual([]);
   });
 
-  it.each(Object.entries(errorCatalogue))("returns the broker's error %s", async (name, definition) => {
-    const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
-    await using server = await serve({ open: () => Promise.reject(failure) });
-    const response = await fetch(`${server.url}/rest/open?topic=a`);
-    expect(response.headers.get("stele-error-retry")).toBe(String(definition.retry));
-    expect(await response.json()).toEqual({ code: definition.code, message: definition.message });
-    expect(server.errors).toHaveLength(name === "unknown" ? 1 : 0);
-    const { code, message: reason } = definition;
-    const warning = { message: "request failed", fields: { operation: "open", code, reason } };
-    expect(server.warnings).toEqual(name === "transactionFailed" ? [warning] : []);
-  });
+  it.each(Object.entries(errorCatalogue))(
+    "returns the broker's error %s, and logs only a defect or a failed transaction",
+    async (name, definition) => {
+      const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
+      await using server = await serve({ open: () => Promise.reject(failure) });
+      const response = await fetch(`${server.url}/rest/open?topic=a`);
+      expect(response.headers.get("stele-error-retry")).toBe(String(definition.retry));
+      expect(await response.json()).toEqual({ code: definition.code, message: definition.message });
+      expect(server.errors).toHaveLength(name === "unknown" ? 1 : 0);
+      const { code, message: reason } = definition;
+      const warning = { message: "request failed", fields: { operation: "open", code, reason } };
+      expect(server.warnings).toEqual(name === "transactionFailed" ? [warning] : []);
+    },
+  );
 
   it("logs an unexpected error once, and hides its text from the client", async () => {
     const defect = new TypeError("secret at /etc/passwd");
@@ -254,7 +257,7 @@ describe("limits of a request", () => {
     expect(response).toMatch(/^HTTP\/1.1 431 /);
   });
 
-  it("an unescaped character in the request line is answered with its code", async () => {
+  it("an unescaped character in the request line is answered with 200001 and the reason", async () => {
     await using server = await serve();
     const response = await sendRaw(server.url, ["GET /rest/open?topic=ä HTTP/1.1\r\nhost: localhost\r\n\r\n"]);
     expect(response).toMatch(/^HTTP\/1.1 200 /);

@@ -21,7 +21,7 @@ interface Row {
   readonly result: unknown;
 }
 
-// Calls of each operation, with every parameter and with only the required ones.
+// Calls of each operation with every parameter, and of some with only the required ones.
 const rows: readonly Row[] = [
   { operation: "open", parameters: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: true },
   { operation: "open", parameters: { topic }, call: { topic, groupId: undefined }, result: true },

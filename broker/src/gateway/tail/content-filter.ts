@@ -54,7 +54,7 @@ export class ContentFilter {
     this.#conditions = conditions;
   }
 
-  /** @throws BrokerError 200001 that names the place of the syntax error. */
+  /** @throws BrokerError 200001 for a filter that is too long, has too many conditions or an inexact number, or has a syntax error, whose place it names. */
   static parse(text: string): ContentFilter {
     if (text.length > filterCharactersMax) {
       throw parameterError(`"filter" has ${text.length} characters, at most ${filterCharactersMax}`);
@@ -196,7 +196,7 @@ function toDoubleQuoted(text: string): string {
   return `"${replaced}"`;
 }
 
-/** Whether a double holds the number exactly. Contents are read as doubles, so an integer from 2^53 on would match its neighbours. */
+/** Whether a double keeps all digits of the number. Contents are read as doubles, so a number from 2^53 on would match its neighbours. */
 function isExact(text: string, value: number): boolean {
   return Math.abs(value) <= Number.MAX_SAFE_INTEGER && toDecimal(text) === toDecimal(String(value));
 }

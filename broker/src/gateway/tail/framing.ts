@@ -3,12 +3,12 @@ import type { Framing } from "./tail-request.ts";
 /** How a framing writes the messages of a tail. JSON texts hold no line break. */
 export interface Frames {
   readonly contentType: string;
-  /** Opens the stream: its start position, and the delay before a reconnect. */
+  /** Opens the stream: its start position, and the delay before a reconnect. Nothing for JSON lines. */
   readonly begin: (id: string, retryMs: number) => string;
   readonly event: (id: string, json: string) => string;
-  /** A message about the tail itself. Without an id the client's position stays. */
+  /** A message about the tail itself. Without an id, or in JSON lines, the client's position stays. */
   readonly notice: (name: "resync" | "end", json: string, id?: string) => string;
-  /** Shows that the tail is alive, and its position. */
+  /** Shows that the tail is alive and, given an id, its position. */
   readonly heartbeat: (id: string | undefined) => string;
 }
 

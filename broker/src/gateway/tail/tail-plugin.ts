@@ -82,7 +82,7 @@ function headersOf({ framing }: TailRequest): Readonly<Record<string, string>> {
   return {
     "content-type": framings[framing].contentType,
     "cache-control": "no-store, no-transform",
-    // Tells nginx not to buffer; other proxies do not buffer this content type.
+    // Tells nginx not to buffer; other proxies do not buffer event streams.
     "x-accel-buffering": "no",
   };
 }

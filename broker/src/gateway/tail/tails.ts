@@ -53,7 +53,7 @@ export class Tails {
     this.#timer = setInterval(() => this.#beat(), (parts.beatMs ?? heartbeatMs) / heartbeatTurns).unref();
   }
 
-  /** Checks that the caller may open the tail. @throws BrokerError 100701, 100702, 200207. */
+  /** Checks that the caller may open the tail. @throws BrokerError as {@link Broker.authorize}. */
   authorize(caller: Caller, { groupId, topics }: TailRequest): void {
     for (const topic of topics) this.#parts.broker.authorize(caller, "subscribe", { groupId, topic });
   }
@@ -91,7 +91,7 @@ export class Tails {
     if (this.#isStopping) tail.end("stopping"); // it began meanwhile
   }
 
-  /** Ends all tails. Their clients reconnect, here or to another node. */
+  /** Ends all tails; one that has not begun yet ends as soon as it begins. Their clients reconnect, here or to another node. */
   endAll(): void {
     this.#isStopping = true;
     clearInterval(this.#timer);

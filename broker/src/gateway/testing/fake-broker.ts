@@ -1,7 +1,10 @@
 import { anonymous } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 
-/** A broker with the given operations, where everybody has every right. Any other operation throws when it is called. */
+/**
+ * A broker with the given operations, where everybody passes every check of access. Any other operation on topics, events, sessions and subscriptions
+ * throws.
+ */
 export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
   return {
     open: refuse("open"),

@@ -23,7 +23,7 @@ function write(socket: ReturnType<typeof connect>, piece: string | Uint8Array): 
   });
 }
 
-/** A POST as bytes, with `connection: close`. */
+/** A POST as bytes, with `connection: close` unless `headers` has another value. */
 export function toPost(path: string, body: Uint8Array, headers: Readonly<Record<string, string>>): Uint8Array {
   const lines = Object.entries({
     host: "localhost",

@@ -98,7 +98,10 @@ export interface RecordedCall {
   readonly call: unknown;
 }
 
-/** A broker that records its calls and their callers, and answers with the samples above; `overrides` replace operations. */
+/**
+ * A broker that records its calls and their callers, and answers with the samples above. `overrides` replace operations, which then record nothing;
+ * `listSubscriptions` never does.
+ */
 export function createRecordingBroker(overrides: Partial<Broker> = {}) {
   const calls: RecordedCall[] = [];
   const callers: Caller[] = [];
