@@ -26,7 +26,10 @@ const answers: Readonly<Record<string, Answer>> = {
 
 const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
 
-/** Answers a request that Node cannot parse, and closes the connection. Such a request reaches no route. */
+/**
+ * Answers a request that Node cannot parse or that came too slowly, unless an earlier request of its connection is being answered, and closes the
+ * connection. Such a request reaches no route.
+ */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const { status, details } = answers[error.code ?? ""] ?? malformed;

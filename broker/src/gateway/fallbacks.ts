@@ -7,8 +7,8 @@ import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
 
 /**
- * Answers requests that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the status gives the kind of
- * failure.
+ * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the
+ * status gives the kind of failure, or is 500.
  */
 export function createFallbacks({ basePath, logger }: { readonly basePath: string; readonly logger: Logger }) {
   const restPath = `${basePath}/rest`;

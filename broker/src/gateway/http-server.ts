@@ -59,10 +59,13 @@ export interface HttpServerOptions {
   /** Context segment of every path; empty for none. */
   readonly basePath: string;
   readonly extensionPrefix: string;
-  /** Longest request body, in bytes. A longer publish is answered 100201, anything else 200001. */
+  /** Longest request body, in bytes. A longer publish over REST is answered 100201, anything else 200001. */
   readonly bodyBytesMax: number;
   readonly metrics: MetricsPage & InFlightMetrics;
-  /** Memory for long requests and for long answers until their clients have read them. Past it, the server ends the slowest connections. */
+  /**
+   * Memory for long requests and for long answers until their clients have read them. Past it, the server ends the slowest connections or refuses
+   * long requests.
+   */
   readonly memoryInFlightBytesMax: number;
   /** The budget of that memory, if other listeners share it. If left out, the server creates its own. */
   readonly budget?: MemoryBudget | undefined;
@@ -115,8 +118,9 @@ export interface HttpServerOptions {
 export const operatorsListener = "Operators";
 
 /**
- * Serves REST, JSON-RPC, admin, the chain and protocols over WebSocket on one port. `listen` returns the base URL, context segment included. A
- * draining server is not ready; it stops accepting after the delay, then requests in progress have until the deadline.
+ * Serves REST, JSON-RPC, tails, admin, the chain, the console, the documentation and protocols over WebSocket on one port. `listen` returns the base
+ * URL, context segment included. A draining server is not ready; it stops accepting after the delay, then requests in progress have until the
+ * deadline.
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);

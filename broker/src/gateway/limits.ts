@@ -52,7 +52,9 @@ export const readsRunningMax = 16;
 /** Concurrent calls for proofs, over all connections. */
 export const proofsRunningMax = 4;
 
-/** Concurrent calls of the admin API that search subscriptions, topics or sessions, or that give other orders than `receiverOrdersRunningMax` counts. */
+/**
+ * Concurrent calls of the admin API that no other limit counts: searches, views of one object, blocks, skipped entries, role changes and most orders.
+ */
 export const searchesRunningMax = 8;
 
 /** Concurrent orders in the admin API that wait for receivers: `test`, `redeliver`, and `change` to a new url. */
