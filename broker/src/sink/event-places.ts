@@ -25,7 +25,7 @@ export class EventPlaces {
     this.#createTree = createTree;
   }
 
-  /** The event's extensions with its place, which replaces extensions of the same names. */
+  /** The event's extensions with its place, which replaces extensions of the same names. Without a batch, the extensions unchanged. */
   extensionsOf(event: Event): Extensions {
     const { batch, extensions } = event;
     if (batch === undefined) return extensions;

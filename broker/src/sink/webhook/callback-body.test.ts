@@ -122,7 +122,7 @@ describe("the W3C trace of an event", () => {
     expect(await traceOf(traced, { options: { form: "cloudevents-binary" } })).toBe(trace);
   });
 
-  it("is not in the headers of a batch, or if the publisher wrote an invalid trace or none", async () => {
+  it("is in no header of a batch, and in no header if the publisher wrote an invalid trace or none", async () => {
     expect(await traceOf(traced, { options: { batchEvents: 2 } }, [traced])).toBeUndefined();
     expect(await traceOf(notified(61, "1", [["svc-traceparent", "x\r\ny: z"]]))).toBeUndefined();
     expect(await traceOf(json)).toBeUndefined();

@@ -6,7 +6,7 @@ import { switchesProtocols } from "./describe-failure.ts";
 /** By lower-case name. A repeated header has an array of values. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The receiver's answer. `isCut`: the body is longer than what was read. `brokenBy`: why the rest never arrived. */
+/** The receiver's answer. `isCut`: reading stopped at a limit. `brokenBy`: why the rest never arrived. */
 export interface Answer {
   readonly status: number;
   readonly headers: AnswerHeaders;
@@ -31,7 +31,7 @@ export interface ExchangeOptions {
 /** Maximum number of informational answers and body pieces to read per answer. */
 const partsMax = 1024;
 
-/** One request and its result. It ends once: with the answer, at a read limit, by an error or by `cancel`. */
+/** One request and its result. It ends once: with the answer, at a read limit, by an error, by `cancel`, or unsent because `mayStart` withholds it. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
   readonly #options: ExchangeOptions;

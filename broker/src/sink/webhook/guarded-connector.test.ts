@@ -45,7 +45,7 @@ describe("the address guard", () => {
     }
   });
 
-  test("refuses every port that the Fetch standard blocks, at subscribe and at each attempt", async () => {
+  test("refuses ports that the Fetch standard blocks, at subscribe and at each attempt", async () => {
     for (const url of ["http://93.184.216.34:25/", "https://a.example:6667/", "http://127.0.0.1:10080/"]) {
       expect(await faultOf(url)).toMatch(/^callbacks may not reach port \d+$/);
       expect(await attemptAt(url)).toMatchObject({

@@ -36,7 +36,7 @@ export function createGuardedConnector(guard: GuardOptions & { readonly timeoutM
   };
 }
 
-/** The reason given to an attempt, or to a new subscription, for addresses that callbacks may not reach. */
+/** The failure of an attempt at addresses that callbacks may not reach. */
 export function refusal(addresses: readonly string[]): AttemptError {
   return new AttemptError(`callbacks may not reach the address ${addresses.join(", ")}`);
 }

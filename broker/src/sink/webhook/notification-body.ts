@@ -29,7 +29,7 @@ export class NotificationEncoder {
     return Buffer.concat([Buffer.from(head), ...this.#partsOf(notification), Buffer.from("}")]);
   }
 
-  /** Approximate size of a request with that body, computed without encoding it. */
+  /** Approximate size of a request with that body, one event. Encodes the event, which the body then contains, but not the body. */
   bytesOf(notification: Notification): number {
     return this.#encodeEvent(notification).length + envelopeBytes;
   }

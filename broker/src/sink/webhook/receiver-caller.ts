@@ -38,7 +38,7 @@ export interface CallSignals {
   readonly signal: CancelSignal;
   /** Ends a call that waits for its connection. */
   readonly stopping?: CancelSignal | undefined;
-  /** Called in the turn of the event loop in which the request is written to its connection; false withholds it. */
+  /** Called once the request has its connection, and again in the turn of the event loop in which it is written; false withholds the request. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
@@ -72,7 +72,7 @@ export class ReceiverCaller {
     return this.#pool.waitingCount;
   }
 
-  /** Waits for a connection and then for the answer. Never rejects. */
+  /** Waits for a connection and then for the answer. Rejects only if `message` throws. */
   call(call: Call, signals: CallSignals): Promise<ExchangeEnd> {
     const lease = this.#pool.take(call);
     if (lease !== undefined) return this.#use(lease, call, signals);
@@ -94,7 +94,7 @@ export class ReceiverCaller {
     }
   }
 
-  /** Ends all waits. Calls in progress have `graceMs`; then it cancels them. Returns when every connection is closed. */
+  /** Ends all waits. Calls in progress have `graceMs`; then it cancels them. Returns when every call has ended and the idle connections are closed. */
   async stop(graceMs: number): Promise<void> {
     const closed = this.#pool.close();
     const cancelTimer = this.#clock.after(graceMs, () => {

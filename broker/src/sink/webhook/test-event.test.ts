@@ -20,7 +20,7 @@ describe("a test event", () => {
     expect(request?.headers["webhook-signature"]).toBe(signMessage("secret", { id, timestampSeconds, body }));
   });
 
-  test("is accepted with any 2xx, also by a JsonRPC receiver that does not know the method", async () => {
+  test("is accepted with status 200, even if a JsonRPC receiver answers that it does not know the method", async () => {
     await using receiver = await startReceiver((response) => response.end('{"error":{"code":-32601}}'));
     const target = notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription;
     expect((await makeSink().test(target, neverAborted)).outcome).toEqual({ status: "accepted" });

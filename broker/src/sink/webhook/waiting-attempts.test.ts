@@ -91,7 +91,7 @@ describe("an attempt whose permission is withdrawn while it waits", () => {
     expect(pathsOf(receiver)).toEqual(["/first"]);
   });
 
-  test("is not sent if it is withdrawn while the name is resolved", async () => {
+  test("is not sent if that happens while the name is resolved", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const asked = createDeferred<void>();
     const resolver = async (): Promise<readonly string[]> => {

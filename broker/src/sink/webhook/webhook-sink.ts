@@ -54,7 +54,7 @@ export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimi
 
 /** How long a new subscription waits for the look-up of its host name. */
 const checkLookupMsMax = 3000;
-/** How long a new subscription waits for its receiver's consent. A slower receiver is asked again before its first event. */
+/** How long a new subscription waits for its receiver's consent. A slower receiver does not fail the subscription: every attempt needs the consent. */
 const checkConsentMsMax = 5000;
 /** Approximate size of a test event. */
 const testBytes = 512;

@@ -109,7 +109,7 @@ test("receivers that do not answer leave a quarter of the connections to those t
   expect(await settled()).toEqual(["good 2"]);
 });
 
-test("receivers that did not answer leave half of the connections to new ones, which need not wait for them", async () => {
+test("receivers that did not answer use at most half of the connections, so that a new receiver need not wait for them", async () => {
   const { acquire, release, settled } = createPool();
   for (const name of ["a", "b", "c"]) acquire(`${name} 1`);
   await settled();

@@ -31,7 +31,7 @@ export interface ConnectionOrder {
 export interface Usage {
   /** Whether it can carry another request. */
   readonly isWhole: boolean;
-  /** Whether the receiver answered; undefined if the request was not sent, or was cut short by us. */
+  /** Whether the receiver answered; undefined if the request was not sent, or its caller aborted it. */
   readonly isAnswered: boolean | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface LaneOptions {
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 
-/** One receiver: the requests that wait for a connection to it, in order, and its rate limit. */
+/** One receiver, or one url for which a receiver granted a rate: the requests that wait for a connection, in order, and the rate limits. */
 export class Lane {
   readonly key: string;
   readonly origin: string;
@@ -49,7 +49,7 @@ export class Lane {
     return Math.max(this.#bytes.delayMs(now), this.#requests?.delayMs(now) ?? 0);
   }
 
-  /** Removes and returns the first waiting request. */
+  /** Removes and returns the first waiting request, and charges it to the rate limits. */
   takeFirst(now: number): Waiter | undefined {
     const [first] = this.waiting;
     if (first === undefined) return undefined;
@@ -58,7 +58,7 @@ export class Lane {
     return first;
   }
 
-  /** Charges a request to the rate limit. */
+  /** Charges a request to the rate limits. */
   charge(bytes: number, now: number): void {
     this.#bytes.take(now, bytes);
     this.#requests?.take(now, 1);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Pacer } from "./pacer.ts";
 
-test("passes one second's worth at once, and then delays each item by the cost of the one before", () => {
+test("passes one second's worth and one more item at once, and then delays each item by the cost of the one before", () => {
   const pacer = new Pacer({ perMs: 1, burstMs: 1000 });
   for (let index = 0; index < 11; index += 1) {
     expect(pacer.delayMs(0)).toBe(0);
@@ -11,13 +11,13 @@ test("passes one second's worth at once, and then delays each item by the cost o
   expect(pacer.delayMs(100)).toBe(0);
 });
 
-test("passes an item larger than one second's worth, and delays the next ones by its cost", () => {
+test("passes an item larger than one second's worth, and delays the next ones by the excess", () => {
   const pacer = new Pacer({ perMs: 1, burstMs: 1000 });
   pacer.take(0, 5000);
   expect(pacer.delayMs(0)).toBe(4000);
 });
 
-test("without a burst, spaces items evenly, however long it was idle", () => {
+test("without a burst, spaces items evenly, however long none came", () => {
   const pacer = new Pacer({ perMs: 60 / 60_000, burstMs: 0 });
   for (const now of [0, 1000, 90_000]) {
     expect(pacer.delayMs(now)).toBe(0);

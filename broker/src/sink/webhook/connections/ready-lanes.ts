@@ -10,7 +10,8 @@ const healths: readonly ReceiverHealth[] = ["new", "proven", "failing"];
 
 /**
  * Receivers with a request that may be sent, in turns. There are three classes: receivers that answered their last request, new ones, and ones that
- * failed. Each class has its turns and its share of the connections, so that hanging receivers block neither the others nor new ones.
+ * failed. Each class has its turns, and new and failed receivers have limited shares of the connections, so that hanging receivers block neither the
+ * others nor new ones.
  */
 export class ReadyLanes {
   readonly #doubtfulMax: number;
@@ -49,7 +50,7 @@ export class ReadyLanes {
     return lane;
   }
 
-  /** Whether a lane may send at once: no waiting lane could go before it. */
+  /** Whether a lane may send at once: its class has a free connection, and no waiting lane could go before it. */
   mayPass({ health }: Lane): boolean {
     return this.#mayBegin(health) && !healths.some((each) => this.#isReady(each));
   }

@@ -142,7 +142,7 @@ describe("a receiver that does not support the handshake", () => {
     expect(replies).toEqual(["unknown"]);
   });
 
-  test("is called in mode `try`, even if it supports only POST", async () => {
+  test("is called in mode `try`, even if it answers OPTIONS with 500", async () => {
     await using receiver = await startReceiver(answering(500));
     const { sink } = makeAsking("try");
     expect(await attempt(sink, receiver.url)).toEqual(accepted);
@@ -186,7 +186,7 @@ describe("a receiver that does not support the handshake", () => {
   });
 });
 
-test("in mode `require`, asks a receiver that answered with an error again after 1 s, and sends it no event before", async () => {
+test("in mode `require`, a receiver that answered OPTIONS with 503 is asked again after 1 s, and gets no event before it agrees", async () => {
   const answers = [answering(503), answering(503), agreeing, agreeing];
   await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));
   const { sink, time } = makeAsking("require");

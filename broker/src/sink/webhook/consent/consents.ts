@@ -28,7 +28,7 @@ const minuteMs = 60_000;
 const agreedMsMax = 24 * 60 * minuteMs;
 /** How long a receiver's refusal to be called is valid. */
 const refusedMsMax = minuteMs;
-/** How long to wait before an unreachable receiver is asked again. */
+/** How long to wait in `require` before an unreachable receiver is asked again. */
 const unreachableMsMax = 1000;
 /** How long to wait in `try` before an unreachable receiver is asked again; it may be called meanwhile. */
 const silentMsMax = 5 * minuteMs;

@@ -13,7 +13,8 @@ const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
 const laterStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
- * Reads the answer to a validation request (HTTP 1.1 Web Hooks for Event Delivery 1.0, section 4.2). Ignores a rate that is not a positive integer.
+ * Reads the answer to a validation request (HTTP 1.1 Web Hooks for Event Delivery 1.0, section 4.2). Ignores a rate that is not a positive integer of
+ * at most nine digits.
  */
 export function judgeHandshake({ status, headers }: Answer, origin: string): Reply {
   if (status >= 200 && status < 300) return judgeConsent(headers, origin);
@@ -22,7 +23,7 @@ export function judgeHandshake({ status, headers }: Answer, origin: string): Rep
   return { kind: laterStatuses.has(status) || status >= 500 ? "unreachable" : "refused", reason };
 }
 
-/** Any 2xx status agrees to a ping; a receiver that cannot be reached may still agree later. */
+/** Any 2xx status agrees to a ping. A receiver that is busy or fails counts as unreachable: it may still agree later. */
 export function judgePing({ status }: Answer): Reply {
   if (status >= 200 && status < 300) return { kind: "agreed" };
   const reason = `it answered the ping with ${status}`;

@@ -2,7 +2,7 @@ import type { Resolver as DnsClient } from "node:dns/promises";
 import type { Clock } from "../../../ports/clock.ts";
 import { pause } from "../../../lib/pause.ts";
 
-/** Result of a query. `absent`: the name does not exist, or has no address. `silent`: no name server answered. */
+/** Result of a query. `absent`: the name does not exist, or has no address. `silent`: no name server answered, or one answered with a failure. */
 export type LookupEnd =
   | { readonly kind: "found"; readonly addresses: readonly string[]; readonly ttlMs: number }
   | { readonly kind: "absent" }
@@ -10,7 +10,7 @@ export type LookupEnd =
 
 /** Maximum number of addresses to use per name. */
 const addressesMax = 16;
-/** How long to wait for the second address family after the first has answered (RFC 8305, section 3). */
+/** How long to wait for the second address family after the first answer with addresses (RFC 8305, section 3). */
 const secondFamilyMsMax = 50;
 /** Codes of name servers for a missing name or address, and of c-ares for an invalid name. */
 const absentCodes: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "EBADNAME"]);

@@ -38,12 +38,12 @@ export class NameCache {
     return entry.end;
   }
 
-  /** Whether the last look-up of the name got no answer. */
+  /** Whether the last look-up of the name got no answer, and no earlier addresses took its place. */
   wasSilent(name: string): boolean {
     return this.#entries.get(name)?.end.kind === "silent";
   }
 
-  /** Caches a result and returns it. Without an answer from the name servers, returns earlier addresses instead. */
+  /** Caches a result and returns it. Without an answer from the name servers, caches and returns earlier addresses instead, unless they are too old. */
   note(name: string, end: LookupEnd): LookupEnd {
     const now = this.#clock.monotonic();
     const earlier = this.#entries.get(name);

@@ -14,8 +14,9 @@ export interface ReceivedRequest {
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Complete requests. */
+  /** Complete requests; none of a TCP receiver. */
   readonly requests: ReceivedRequest[];
+  /** Connections that the server has accepted so far, closed ones included. */
   connectionCount(): number;
 }
 
