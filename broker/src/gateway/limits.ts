@@ -84,7 +84,7 @@ export const jsonValueBytes = 64;
 /** Parameters of one REST request. */
 export const parametersMax = 10_000;
 
-/** Bodies and answers up to this length do not count against the memory for bodies and answers in flight. */
+/** Bodies and answers up to this length do not count against the memory for bodies and answers in flight, except answers that wait behind earlier ones. */
 export const smallBytesMax = 16 * 1024;
 
 /** Answers that are longer are written in slices of this length, each after the client has read the slice before it. */

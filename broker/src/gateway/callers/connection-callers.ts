@@ -27,7 +27,7 @@ export class ConnectionCallers {
     return this.of(raw.socket, { principal, forwardedFor });
   }
 
-  /** The caller of a connection. A protocol may set the principal later, see `logIn`. */
+  /** The caller of a connection. A protocol whose clients log in later replaces the caller, see `logIn`. */
   of(socket: Socket, { principal = anonymous, forwardedFor }: Sender = {}): Caller {
     const held = this.#bySocket.get(socket);
     if (held?.caller.principal === principal && held.caller.isOf(forwardedFor)) return held.caller;

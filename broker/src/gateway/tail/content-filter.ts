@@ -156,7 +156,7 @@ class FilterParser {
     const value = Number(found);
     if (isExact(found, value)) return value;
     throw parameterError(
-      `"filter" has the number ${quote(found)}: it is beyond 2^53, or has more digits than a double keeps`,
+      `"filter" has the number ${quote(found)}: its absolute value is 2^53 or more, or it has more digits than a double keeps`,
     );
   }
 

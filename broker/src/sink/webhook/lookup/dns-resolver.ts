@@ -46,7 +46,10 @@ export class DnsResolver {
   readonly #silentTurns = new Semaphore(silentLookupsMax);
   readonly #closing = new AbortController();
   #client: DnsClient;
-  /** The search rules from when the client was created: the client reads the machine's name servers only then. */
+  /**
+   * The search rules at the first use of the client. If they change, a new client is needed: a client reads the machine's name servers only when it
+   * is created.
+   */
   #clientOf: SearchRules | undefined;
 
   constructor(options: DnsResolverOptions) {
