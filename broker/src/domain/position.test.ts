@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   advance,
   before,
+  beforeBlock,
   blockNumberMax,
   blockOf,
   endOfBlock,
@@ -24,6 +25,11 @@ describe("position", () => {
 
   it("steps back over a block boundary", () => {
     expect(before(toPosition(4, 0))).toBe(endOfBlock(3));
+  });
+
+  it("before a block is the end of the block before, or the position before every event", () => {
+    expect(beforeBlock(4)).toBe(endOfBlock(3));
+    expect(beforeBlock(0)).toBe(positionZero);
   });
 
   it("returns its block, and can be stored and read back", () => {

@@ -26,6 +26,11 @@ export function endOfBlock(blockNumber: number): Position {
   return toPosition(blockNumber, eventsPerBlockMax - 1);
 }
 
+/** The position before the first event of a block. */
+export function beforeBlock(blockNumber: number): Position {
+  return blockNumber === 0 ? positionZero : endOfBlock(blockNumber - 1);
+}
+
 /** The block of a position. */
 export function blockOf(position: Position): number {
   return Math.floor(position / eventsPerBlockMax);

@@ -1,6 +1,6 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { endOfBlock } from "../../domain/position.ts";
+import { beforeBlock, endOfBlock } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AddressedBatch, BlockState, ChainCheck, DamagedBlock } from "../../ports/chain-check.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -77,7 +77,7 @@ export class BlockRepair {
   /** The indexed batches of a block; none if the store cannot read them, for example because the index is damaged too. */
   async #batchesOf(number: number): Promise<readonly EventBatch[]> {
     const { store, groupId, logger } = this.#options;
-    const range = { after: endOfBlock(number - 1), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };
+    const range = { after: beforeBlock(number), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };
     try {
       return await store.readBatches(groupId, range);
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { advance, beforeBlock, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import type { IndexDamage } from "./index-damage.ts";
@@ -65,7 +65,7 @@ export class IndexScrub implements Scrubbable {
 
   async #read(upToBlock: number): Promise<boolean> {
     const { store, groupId, metrics } = this.#options;
-    const upTo = endOfBlock(upToBlock);
+    const upTo = beforeBlock(upToBlock + 1);
     const limits = { batchesMax: batchesPerStepMax, bytesMax: bytesPerStepMax };
     const batches = await store.readBatches(groupId, { after: this.#after, upTo, topic: undefined, ...limits });
     for (const { topic, firstSequence } of batches) await store.findBatch(groupId, { topic, sequence: firstSequence });

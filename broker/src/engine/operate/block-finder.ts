@@ -1,5 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
-import { blockNumberMax, blockOf, endOfBlock, positionZero } from "../../domain/position.ts";
+import { beforeBlock, blockNumberMax, blockOf, endOfBlock } from "../../domain/position.ts";
 import { type EventBatch, eventBytesOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
@@ -70,7 +70,7 @@ export class BlockFinder {
   }
 
   async #read(groupId: GroupId, { first, last }: BlockRange) {
-    const after = first === 0 ? positionZero : endOfBlock(first - 1);
+    const after = beforeBlock(first);
     const bounds = { batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
     const batches = await this.#options.storeWithoutDropped.readBatches(groupId, {
       after,

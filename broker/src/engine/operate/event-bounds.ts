@@ -1,4 +1,4 @@
-import { endOfBlock, positionZero } from "../../domain/position.ts";
+import { beforeBlock, endOfBlock } from "../../domain/position.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Group } from "../group.ts";
@@ -19,7 +19,7 @@ export async function findSequence(
   if ("sequence" in bound) return bound.sequence;
   const head = Math.max(0, (await group.findHead())?.blockNumber ?? 0);
   const block = await group.times.findBlockAt(bound.time, head);
-  const after = block === 0 ? positionZero : endOfBlock(block - 1);
+  const after = beforeBlock(block);
   const range = { after, upTo: endOfBlock(head), topic: name, batchesMax: 1, bytesMax: 1 };
   const [batch] = await store.readBatches(group.id, range);
   return batch?.firstSequence ?? sequence + 1;

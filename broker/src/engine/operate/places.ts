@@ -1,5 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
-import { before, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { before, beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
@@ -39,7 +39,7 @@ export class Places {
     if (typeof place === "string") return around((await this.#options.events.getPlace(group, place)).position);
     if ("sequence" in place) return this.#ofSequence(place.sequence, filter, group);
     const block = await group.times.findBlockAt(place.time, head);
-    const start = block === 0 ? positionZero : endOfBlock(block - 1);
+    const start = beforeBlock(block);
     return { before: start, after: start };
   }
 

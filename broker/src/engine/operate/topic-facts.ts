@@ -1,5 +1,5 @@
 import type { Topic } from "../../domain/topic.ts";
-import { before, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { before, beforeBlock, endOfBlock, type Position } from "../../domain/position.ts";
 import { BriefCache } from "../../lib/brief-cache.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -103,6 +103,6 @@ export class TopicFacts {
     const time = this.#options.clock.now() - rateMs;
     const head = Math.max(0, (await group.findHead())?.blockNumber ?? 0);
     const block = await group.times.findBlockAt(time, head);
-    return { time, position: block === 0 ? positionZero : endOfBlock(block - 1) };
+    return { time, position: beforeBlock(block) };
   }
 }

@@ -1,6 +1,6 @@
 import type { Keccak256 } from "@stele/eth";
 import { BrokerError, isBrokerError, quote, verifyProof } from "@stele/wire";
-import { advance, endOfBlock, positionZero } from "../../domain/position.ts";
+import { advance, beforeBlock, endOfBlock } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Hash } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -67,7 +67,7 @@ export class ProofQuery {
 
   async #checkTopics({ id }: Group, blockNumber: number, mayRead: (topic: TopicName) => boolean): Promise<void> {
     const bounds = { topic: undefined, batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
-    let after = blockNumber === 0 ? positionZero : endOfBlock(blockNumber - 1);
+    let after = beforeBlock(blockNumber);
     for (;;) {
       const range = { after, upTo: endOfBlock(blockNumber), ...bounds };
       const batches = await this.#options.storeWithoutDropped.readBatches(id, range);

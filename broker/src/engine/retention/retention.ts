@@ -1,6 +1,6 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { advance, beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import { findFirstTrue } from "../../lib/first-true.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
@@ -110,10 +110,10 @@ export class Retention {
   async #findKept(end: number): Promise<Position> {
     const upTo = endOfBlock(end - 1);
     const depth = await findFirstTrue(end, async (place) => {
-      const [batch] = await this.#read({ after: startOf(end - 1 - place), upTo }, 1);
+      const [batch] = await this.#read({ after: beforeBlock(end - 1 - place), upTo }, 1);
       return batch?.dropped !== undefined;
     });
-    return depth === end ? positionZero : startOf(end - 1 - depth);
+    return depth === end ? positionZero : beforeBlock(end - 1 - depth);
   }
 
   /** Returns where the next step begins; undefined at the end. */
@@ -141,8 +141,4 @@ export class Retention {
     const { store, groupId } = this.#options;
     return store.readBatches(groupId, { ...range, topic: undefined, batchesMax, bytesMax: bytesPerStepMax });
   }
-}
-
-function startOf(block: number): Position {
-  return block === 0 ? positionZero : endOfBlock(block - 1);
 }

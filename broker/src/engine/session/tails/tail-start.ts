@@ -1,5 +1,5 @@
 import { BrokerError, isBrokerError, parseEventId, parseTime, quote } from "@stele/wire";
-import { blockOf, endOfBlock, type Position, positionZero } from "../../../domain/position.ts";
+import { beforeBlock, blockOf, endOfBlock, type Position, positionZero } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { reorganisationBlocksMax } from "../../../ports/store.ts";
 import type { StartPosition, TailOrder, TailStart } from "../../broker.ts";
@@ -93,7 +93,7 @@ async function belowRollbacks(group: Group, block: number): Promise<Start> {
 async function findTime(group: Group, timeMs: number, signal: AbortSignal): Promise<string> {
   const newest = (await group.findHead())?.blockNumber ?? 0;
   const block = await group.times.findBlockAt(Math.floor(timeMs / 1000) * 1000, newest, signal);
-  return placeIdOf(block === 0 ? positionZero : endOfBlock(block - 1));
+  return placeIdOf(beforeBlock(block));
 }
 
 function startAt(found: StartPosition): Start {
