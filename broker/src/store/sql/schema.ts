@@ -331,8 +331,7 @@ export interface RowWriter {
 export interface HeldFile {
   /**
    * Copies all commits into the file and keeps it unchanged until {@link release}, so that it can be copied: later commits stay in its log.
-   * Nothing is committed while `meanwhile` runs. If `meanwhile` returns false or throws, the file may change again. Returns whether the file is held; if
-   * it cannot copy all commits, it does not call `meanwhile`.
+   * Nothing is committed while `meanwhile` runs. If it returns false or throws, the file may change again. Returns whether the file is held.
    */
   hold(meanwhile: () => Promise<boolean>): Promise<boolean>;
   release(): Promise<void>;
@@ -373,10 +372,7 @@ export interface SqlDatabase {
     rows: readonly ProgressRow[],
     letters: readonly DeadLetterTable[],
   ) => Promise<readonly string[]>;
-  /**
-   * In SQLite, compares every table except `batches` with its database indexes, and returns damage of the store's index.
-   * @throws StoreError `corrupt` for other tables.
-   */
+  /** In SQLite, compares all tables but `batches` with their database indexes. Returns damage of the store's index. @throws StoreError `corrupt` for others. */
   readonly checkTables: (transaction: Transaction<Schema>) => Promise<IndexFinding | undefined>;
   /** In SQLite, checks the whole file after the index was emptied, since other tables may be damaged too. @throws StoreError `corrupt`. */
   readonly checkEmptied: (transaction: Transaction<Schema>) => Promise<void>;

@@ -176,33 +176,30 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     relay.close();
   }, 60_000);
 
-  it.each(["fast", "kill"] as const)(
-    "logs once that the server is unreachable (%s), and once that it is reached again",
-    async (way) => {
-      const lines: (readonly [string, string, LogFields])[] = [];
-      const store = await started({}, { connectionsMax: 4, logger: listing(lines) });
-      lines.length = 0;
-      const call = async () => Promise.allSettled(Array.from({ length: 8 }, async () => store.findHead(group)));
-      const callUntilReported = async (message: string) => {
-        while (lines.every(([, logged]) => logged !== message)) {
-          await call();
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-      };
-      await connectAll(server, await session(), { call, connections: 4 });
-      await server.halt(way);
-      await callUntilReported("database unreachable");
-      await server.resume();
-      await callUntilReported("database reached again");
-      // On a busy machine the first failed connection may come late.
-      const reported = lines.filter(([, message]) => message !== "database connections lost");
-      expect(lines.length - reported.length).toBeLessThanOrEqual(1);
-      expect(reported).toEqual([
-        ["warn", "database unreachable", { pool: "store", connectionsLost: 4, reason: expect.any(String) }],
-        ["info", "database reached again", { pool: "store", connectionsLost: 4, awayMs: expect.any(Number) }],
-      ]);
-    },
-  );
+  it.each(["fast", "kill"] as const)("logs one line for an outage (%s), and one for its end", async (way) => {
+    const lines: (readonly [string, string, LogFields])[] = [];
+    const store = await started({}, { connectionsMax: 4, logger: listing(lines) });
+    lines.length = 0;
+    const call = async () => Promise.allSettled(Array.from({ length: 8 }, async () => store.findHead(group)));
+    const callUntilReported = async (message: string) => {
+      while (lines.every(([, logged]) => logged !== message)) {
+        await call();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    await connectAll(server, await session(), { call, connections: 4 });
+    await server.halt(way);
+    await callUntilReported("database unreachable");
+    await server.resume();
+    await callUntilReported("database reached again");
+    // On a busy machine the first failed connection may come late.
+    const reported = lines.filter(([, message]) => message !== "database connections lost");
+    expect(lines.length - reported.length).toBeLessThanOrEqual(1);
+    expect(reported).toEqual([
+      ["warn", "database unreachable", { pool: "store", connectionsLost: 4, reason: expect.any(String) }],
+      ["info", "database reached again", { pool: "store", connectionsLost: 4, awayMs: expect.any(Number) }],
+    ]);
+  });
 
   it("gives up a connection that is cut off silently, and gives the next call a new one", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
