@@ -15,7 +15,8 @@ export {
 } from "./bytes.ts";
 export { cryptoInUse } from "./crypto-in-use.ts";
 export type { Hex } from "./hex-text.ts";
-export { keccak256, keccakInto } from "./keccak/keccak.ts";
+export { keccak256 } from "./keccak/keccak.ts";
+export { keccakInto } from "./keccak/portable-keccak.ts";
 export { fromLatin1, toLatin1 } from "./latin1.ts";
 export { encodeReceipt, type ReceiptFieldsLog } from "./receipt.ts";
 export { decodeRlp } from "./rlp/decode-rlp.ts";

@@ -235,7 +235,7 @@ function refuseSchema(): never {
 }
 
 /** Options of Fastify that every server has. */
-const alwaysTheSame = {
+const fastifyDefaults = {
   logger: false,
   // While closing, the server still serves requests on open connections.
   return503OnClosing: false,
@@ -257,7 +257,7 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
     logger,
   });
   const app = fastify({
-    ...alwaysTheSame,
+    ...fastifyDefaults,
     serverFactory: (handler) => createServer(options.tls, handler, broker),
     clientErrorHandler: createClientErrorHandler(basePath),
     // Fastify runs no hook if it cannot read the target, so the guard is called here.

@@ -1,5 +1,6 @@
 import { toBuffer } from "../bytes.ts";
-import { keccak256, keccakInto } from "../keccak/keccak.ts";
+import { keccak256 } from "../keccak/keccak.ts";
+import { keccakInto } from "../keccak/portable-keccak.ts";
 import { fromLatin1, toLatin1 } from "../latin1.ts";
 import { listBytes, RlpWriter, stringBytes } from "../rlp/rlp-writer.ts";
 import { INLINE_BYTES_MAX, toPathString } from "./encode.ts";

@@ -14,7 +14,7 @@ const bytesPerStepMax = 1024 * 1024;
 export interface IndexScrubOptions {
   readonly groupId: GroupId;
   /** A store that repairs damaged batches when it reads them. */
-  readonly store: Store;
+  readonly store: Pick<Store, "findHead" | "readBatches" | "findBatch">;
   readonly mender: Pick<Mender, "mendedIn">;
   readonly indexDamage: IndexDamage;
   readonly metrics: Metrics;

@@ -2,7 +2,7 @@ import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Caller } from "../access/caller.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { OrderResult } from "./calls.ts";
-import type { ConcernedEvents } from "./concerned.ts";
+import type { ConcernedEvents } from "./concerned-events.ts";
 import { describeOrder } from "./describe-order.ts";
 import type { CountedOrder, SubscriptionOperator } from "./subscription-operator.ts";
 

@@ -13,7 +13,7 @@ import type { TopicWriters } from "../../ports/topic-writers.ts";
 import type { SeenMemberChange } from "../member-history.ts";
 import type { SeenRollBack } from "../rollback-history.ts";
 import type { ConnectedSession } from "../connected-session.ts";
-import type { ConcernedEvents } from "./concerned.ts";
+import type { ConcernedEvents } from "./concerned-events.ts";
 
 /** Asks for the page of a list that begins after `after`, the `next` of the previous page. */
 export interface PageCall {

@@ -34,7 +34,7 @@ import {
   deliveriesPaused,
   type DeadLetterRun,
 } from "./dead-letter-orders.ts";
-import { addConcernedEvents, type ConcernedEvents } from "./concerned.ts";
+import { addConcernedEvents, type ConcernedEvents } from "./concerned-events.ts";
 import { DeliveryChanges, type DeliveryChangesOptions } from "./delivery-changes.ts";
 import { describeOrder } from "./describe-order.ts";
 import { failureAfter } from "./failure-after.ts";

@@ -28,7 +28,7 @@ import { ReadingLoops, type ReadingParts } from "./reading-loops.ts";
 import { Rejections } from "./rejections.ts";
 import { Repeater } from "./repeater.ts";
 import { type Retained, RetainedEvents } from "./retained/retained.ts";
-import { encodeUnderWay } from "./stored/session-codec.ts";
+import { encodeProgress } from "./stored/session-codec.ts";
 import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
 import type { WritableSession } from "./stored/session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
@@ -116,7 +116,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
   get state(): SessionState {
     const { isSuspended } = this;
-    const inFlight = encodeUnderWay({ window: this.#window, retained: this.#retained.pending, isSuspended });
+    const inFlight = encodeProgress({ window: this.#window, retained: this.#retained.pending, isSuspended });
     const { settled } = this.#shared;
     return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, taken: this.#takenUpTo, inFlight, settled };
   }

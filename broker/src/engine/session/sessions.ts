@@ -26,7 +26,7 @@ import { RetainedReads } from "./retained/retained-reads.ts";
 import { Session } from "./session.ts";
 import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
 import { SessionClaims } from "./stored/session-claims.ts";
-import { beginningOf, decodeUnderWay, nothingUnderWay, storedOf, resumeUnderWay } from "./stored/session-codec.ts";
+import { beginningOf, decodeProgress, noProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionRoom } from "./stored/session-room.ts";
 import { SessionSweeper } from "./stored/session-sweeper.ts";
@@ -76,8 +76,8 @@ export class Sessions implements Readers {
     const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
-    const findReturned = (groupId: GroupId): void => this.#sharesOf(groupId).findReturned();
-    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, findReturned });
+    const checkReturned = (groupId: GroupId): void => this.#sharesOf(groupId).checkReturned();
+    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, checkReturned });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
@@ -92,7 +92,7 @@ export class Sessions implements Readers {
 
   /** Whether a stored session gets no events, because its client rejected one too often. */
   isSuspended({ inFlight }: StoredSession): boolean {
-    return decodeUnderWay(inFlight).isSuspended;
+    return decodeProgress(inFlight).isSuspended;
   }
 
   /** A warning for the operator about the sessions of a group; undefined if there is none. */
@@ -247,7 +247,7 @@ export class Sessions implements Readers {
       protocol: claim.protocol,
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
-      underWay: stored === undefined ? nothingUnderWay() : resumeUnderWay(stored, indexedUpTo(group)),
+      underWay: stored === undefined ? noProgress() : resumeProgress(stored, indexedUpTo(group)),
       inbound: this.#unreleased.take(stored?.id ?? claim.newId, claimed.former),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
@@ -314,7 +314,7 @@ export class Sessions implements Readers {
   /** Forgets unreleased publishes, and lets shares take events back. Call it when an earlier connection of a session, or the session itself, has ended. */
   #onEnded(id: SessionId): void {
     this.#unreleased.forget(id);
-    for (const shares of this.#shares.values()) shares.findReturned();
+    for (const shares of this.#shares.values()) shares.checkReturned();
   }
 
   async #keep(session: Session): Promise<void> {

@@ -81,7 +81,7 @@ export class Share implements Interest {
   }
 
   /** Looks for returned events. Call it when any node may have returned some. */
-  findReturned(): void {
+  checkReturned(): void {
     this.#mayHaveReturned = true;
     this.wake();
   }

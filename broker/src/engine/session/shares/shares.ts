@@ -60,8 +60,8 @@ export class Shares {
   }
 
   /** Looks for returned events. Call it when the connection of a session has ended: its end may return events. */
-  findReturned(): void {
-    for (const share of this.#shares.values()) share.findReturned();
+  checkReturned(): void {
+    for (const share of this.#shares.values()) share.checkReturned();
   }
 
   /** See {@link Readers.stop}. */
@@ -92,7 +92,7 @@ export class Shares {
       const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
       const ids = [...byId.keys()].filter((id) => id !== undefined);
       try {
-        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.findReturned();
+        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.checkReturned();
         this.#trouble.done();
       } catch (error) {
         this.#trouble.failed(error);

@@ -26,7 +26,7 @@ export interface LeftConnectionsParts {
   readonly writer: SessionWriter;
   readonly signal: AbortSignal;
   /** Called when the end of a connection may have returned events to shares of the group. */
-  readonly findReturned: (groupId: GroupId) => void;
+  readonly checkReturned: (groupId: GroupId) => void;
 }
 
 /** The will and the expiry of a session whose connection has left. */
@@ -80,7 +80,7 @@ export class LeftConnections {
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
-    const { store, clock, limits, logger, signal, sweeper, room, times, writer, findReturned } = this.#parts;
+    const { store, clock, limits, logger, signal, sweeper, room, times, writer, checkReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     await lingering.ended();
     while (!signal.aborted) {
@@ -97,7 +97,7 @@ export class LeftConnections {
       }
     }
     this.#all.delete(left);
-    findReturned(group.id);
+    checkReturned(group.id);
     const key = { id: session.id, epoch: session.epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
     sweeper.checkAfter(group.id, { key, delayMs });

@@ -34,7 +34,7 @@ export interface SessionProgress {
   readonly isSuspended: boolean;
 }
 
-export function encodeUnderWay({ window, retained, isSuspended }: SessionProgress): Uint8Array {
+export function encodeProgress({ window, retained, isSuspended }: SessionProgress): Uint8Array {
   const topics = new Map<string, number>();
   const entries: number[] = [];
   const rejections: number[] = [];
@@ -50,8 +50,8 @@ export function encodeUnderWay({ window, retained, isSuspended }: SessionProgres
   return toBytes(isRejecting ? { ...encoded, rejections, isSuspended } : encoded);
 }
 
-export function decodeUnderWay(bytes: Uint8Array): SessionProgress {
-  if (bytes.length === 0) return nothingUnderWay();
+export function decodeProgress(bytes: Uint8Array): SessionProgress {
+  if (bytes.length === 0) return noProgress();
   const encoded = fromBytes(bytes) as Encoded; // This file wrote it.
   const { lastTicket, topics, entries, retained, isSuspended = false } = encoded;
   const rejections = toCounts(encoded.rejections ?? []);
@@ -79,7 +79,7 @@ export function decodeUnderWay(bytes: Uint8Array): SessionProgress {
 }
 
 /** The state of a new session. */
-export function nothingUnderWay(): SessionProgress {
+export function noProgress(): SessionProgress {
   return { window: new DeliveryWindow(), retained: [], isSuspended: false };
 }
 
@@ -114,8 +114,8 @@ function fromBytes(bytes: Uint8Array): unknown {
 }
 
 /** The deliveries of a stored session, without events that a reorg has removed. Events outside the stream may be ahead of it, up to the end of the index. */
-export function resumeUnderWay({ inFlight, taken }: StoredSession, indexedUpTo: Position): SessionProgress {
-  const underWay = decodeUnderWay(inFlight);
+export function resumeProgress({ inFlight, taken }: StoredSession, indexedUpTo: Position): SessionProgress {
+  const underWay = decodeProgress(inFlight);
   underWay.window.rollBack(taken, indexedUpTo);
   return underWay;
 }

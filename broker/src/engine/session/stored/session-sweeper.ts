@@ -159,7 +159,7 @@ export class SessionSweeper {
     if (taken !== undefined) await this.#remove(groupId, taken);
   }
 
-  /** Removes the row of a session that was not found. If there is such a row, it is damaged, and would stay due before all others. */
+  /** Removes the row of a session that was not found. A row that exists nevertheless is damaged: every sweep would read it before all others. */
   async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
     if (!(await this.#remove(groupId, key))) return;
     const remedy = "its client subscribes again; its will, if it had one, is lost";

@@ -98,8 +98,8 @@ async function askFor(transaction: Transaction<Schema>, id: SubscriptionId, node
 const liveWanter = sql`(select from nodes where node_id = kept.wanted_by and ${isLive(sql.ref("nodes.expires_at"))})`;
 
 /**
- * Gives the rows that meet `condition` to the nodes that claim them; such a row loses its owner if no live node claims it. Locks the rows by id, as all
- * transactions do, before it reads the claims: a node that claimed and left while this waited gets nothing.
+ * Gives the rows that meet `condition` to the nodes that claim them. If the node that claims a row is not live, the row loses its owner. Locks the rows by
+ * id, as all transactions do, before it reads the claims: a node that claimed and left while this waited gets nothing.
  */
 async function move(
   transaction: Transaction<Schema>,
