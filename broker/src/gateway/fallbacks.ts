@@ -1,14 +1,15 @@
-import { isBrokerError, quote } from "@stele/wire";
+import { quote } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../lib/logger.ts";
 import { toPath } from "./shared/base-path.ts";
 import { parameterError } from "./shared/failure.ts";
 import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
+import { statusOf } from "./shared/status-of.ts";
 
 /**
  * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the
- * status gives the kind of failure, or is 500.
+ * status gives the kind of failure.
  */
 export function createFallbacks({ basePath, logger }: { readonly basePath: string; readonly logger: Logger }) {
   const restPath = `${basePath}/rest`;
@@ -30,11 +31,4 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
       sendFailure(reply.status(status), failure, context);
     },
   };
-}
-
-function statusOf(failure: unknown): number {
-  if (isBrokerError(failure, "parameterInvalid")) return 400;
-  if (isBrokerError(failure, "credentialRefused")) return 401;
-  if (isBrokerError(failure, "storeUnreachable")) return 503;
-  return isBrokerError(failure, "accessDenied") ? 403 : 500;
 }

@@ -227,6 +227,22 @@ describe("a server that stops", () => {
     expect((await closed)[0]).toBe(1001);
   });
 
+  it("refuses a request that it gets meanwhile, as one that may succeed later", async () => {
+    const server = await serveEcho({ closeDeadlineMs: 600_000 });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) }).setEncoding("utf8");
+    const client = new WebSocket(server.address, ["echo"]); // Accepted after the socket.
+    await once(client, "open");
+    const closed = server.close();
+    await once(client, "close");
+    socket.write(`${headOf("GET /ctx/echo", "websocket")}sec-websocket-protocol: echo\r\n\r\n`);
+    let answer = "";
+    for await (const text of socket) answer += String(text);
+    expect(answer).toContain("HTTP/1.1 503 ");
+    expect(JSON.parse(bodyOf(answer))).toMatchObject({ code: 200_300 });
+    await closed;
+  });
+
   it("disconnects a peer that does not close within the deadline", async () => {
     const server = await serveEcho({ closeDeadlineMs: 1 });
     const { hostname, port } = new URL(server.url);

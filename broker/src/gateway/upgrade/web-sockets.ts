@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { BrokerError } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { WebSocket, WebSocketServer } from "ws";
 import type { Logger } from "../../lib/logger.ts";
@@ -97,10 +98,12 @@ export class WebSockets {
     const callers = new ConnectionCallers(route.protocol);
     scope.get(route.path, { exposeHeadRoute: false }, (request, reply) => {
       const upgrade = this.#upgrades.get(request.raw);
-      if (upgrade === undefined) return this.#refuse(reply.status(426).header("upgrade", "websocket"), "use WebSocket");
+      if (upgrade === undefined) {
+        return this.#refuse(reply.status(426).header("upgrade", "websocket"), parameterError("use WebSocket"));
+      }
       const refusal = findRefusal(request, route);
-      if (refusal !== undefined) return this.#refuse(reply.status(400), refusal);
-      if (this.#isDraining) return this.#refuse(reply.status(503), "the broker is stopping");
+      if (refusal !== undefined) return this.#refuse(reply.status(400), parameterError(refusal));
+      if (this.#isDraining) return this.#refuse(reply.status(503), stopping());
       reply.hijack();
       request.response.detachSocket(request.raw.socket);
       server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (webSocket) => {
@@ -137,10 +140,14 @@ export class WebSockets {
     webSocket.once("close", () => unfinished.release());
   }
 
-  #refuse(reply: FastifyReply, details: string): FastifyReply {
+  #refuse(reply: FastifyReply, error: BrokerError): FastifyReply {
     const context = { logger: this.#options.logger, operation: "upgrade" };
-    return sendFailure(reply.header("connection", "close"), parameterError(details), context);
+    return sendFailure(reply.header("connection", "close"), error, context);
   }
+}
+
+function stopping(): BrokerError {
+  return new BrokerError("busy", { details: "the broker is stopping" });
 }
 
 function findRefusal(

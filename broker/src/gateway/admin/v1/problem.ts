@@ -1,36 +1,25 @@
-import { type ErrorKind, errorCatalogue, type Problem } from "@stele/wire";
+import { errorCatalogue, type Problem } from "@stele/wire";
 import type { FastifyReply } from "fastify";
 import type { Logger } from "../../../lib/logger.ts";
 import { toFailure } from "../../shared/failure.ts";
 import { leaveNode } from "../../shared/leave-node.ts";
+import { statusOf } from "../../shared/status-of.ts";
 
 const problemType = "application/problem+json; charset=utf-8";
-
-/** The HTTP status of each kind of failure. */
-const statuses: { readonly [Kind in ErrorKind]: number } = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  "not-found": 404,
-  conflict: 409,
-  exhausted: 429,
-  unavailable: 503,
-  internal: 500,
-};
 
 const titles = new Map(Object.values(errorCatalogue).map(({ code, message }) => [code, message]));
 
 export interface ProblemContext {
   readonly logger: Logger;
   readonly operation: string;
-  /** Replaces the status of the error's kind. */
+  /** Replaces the status of the failure. */
   readonly status?: number;
 }
 
 /** Answers a failure as a problem (RFC 9457), with the headers that go with its status (RFC 9110). */
 export function sendProblem(reply: FastifyReply, error: unknown, { logger, ...rest }: ProblemContext): FastifyReply {
-  const { code, kind, message: detail, retry, hints, retryAfterMs } = toFailure(error, logger, rest);
-  const status = rest.status ?? statuses[kind];
+  const { code, message: detail, retry, hints, retryAfterMs } = toFailure(error, logger, rest);
+  const status = rest.status ?? statusOf(error);
   leaveNode(reply, code);
   if (status === 401) reply.header("www-authenticate", "Bearer");
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
