@@ -31,8 +31,10 @@ export class SocketServer {
       socket.once("close", () => this.#sockets.delete(socket));
     });
     closeFloods(server, connections.options.broker);
-    // A connection that cannot be accepted, for lack of descriptors or memory, must not end the process.
-    server.on("error", (error) => logger.error(`${protocol} connection not accepted`, { error }));
+    // A connection that cannot be accepted, for lack of descriptors or memory, must not end the process. `listen` reports a server that cannot listen.
+    server.on("error", (error) => {
+      if (server.listening) logger.error(`${protocol} connection not accepted`, { error });
+    });
   }
 
   /** Resolves with the address, as clients write it. */

@@ -64,8 +64,8 @@ export class RenewedCertificate {
       const found = readCertificate(files, protocol);
       this.#problem = undefined;
       if (isSame(found, this.#certificate)) return;
-      this.#certificate = found;
       server.setSecureContext(toContext(found));
+      this.#certificate = found;
       logger.info(`${protocol} certificate renewed`, { file: files.certificateFile, validTo: found.validTo });
       this.#warnOfExpiry();
     } catch (error) {
