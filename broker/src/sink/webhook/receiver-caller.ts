@@ -106,6 +106,7 @@ export class ReceiverCaller {
   }
 
   #exchange(call: Call, lease: Lease, { signal, mayStart }: CallSignals): Promise<ExchangeEnd> {
+    const request = toRequest(call); // First, because it may throw.
     const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
     const cancelTimer = this.#clock.after(call.timeoutMs, () => {
       exchange.cancel(new AttemptError(`the deadline of ${call.timeoutMs} ms passed`));
@@ -114,7 +115,7 @@ export class ReceiverCaller {
     allowManyListeners(signal); // One signal may be shared by all attempts of the node.
     signal.addEventListener("abort", onAbort, { once: true });
     this.#underWay.add(exchange);
-    lease.connection.dispatch(toRequest(call), exchange);
+    lease.connection.dispatch(request, exchange);
     return exchange.end.finally(() => {
       this.#underWay.delete(exchange);
       signal.removeEventListener("abort", onAbort);
