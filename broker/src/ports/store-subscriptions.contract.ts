@@ -315,6 +315,17 @@ export function testProgress(store: () => Store): void {
       retryAt: 0,
     });
   });
+  it.each(["failedMs", "failingSince", "retryAt"] as const)("keeps a failure with a later %s", async (name) => {
+    const { id, cursor } = subscriptionOf(1);
+    const known = { failedAttempts: 1, failedMs: 3_000, failingSince: 3_000, retryAt: 3_000 };
+    await store().insertSubscription(subscriptionOf(1, known), 0);
+    const earlier = { failedAttempts: 2, failedMs: 2_000, failingSince: 2_000, retryAt: 2_000 };
+    await store().saveProgress([{ ...progress(1, cursor), ...earlier }]);
+    expect(await store().findSubscription(id)).toMatchObject(known);
+    const later = { ...earlier, [name]: 4_000 };
+    await store().saveProgress([{ ...progress(1, cursor), ...later }]);
+    expect(await store().findSubscription(id)).toMatchObject(later);
+  });
   it("saveProgress accepts an empty list, and thousands of rows", async () => {
     expect(await store().saveProgress([])).toEqual([]);
     const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);

@@ -67,8 +67,8 @@ export function progressQuery(columns: ProgressColumns, letters: readonly DeadLe
         retry_at = given.retry_at, progress_check = given.progress_check
       from given
       where kept.id = any (array(select id from held)) -- All of them, before the first row is changed.
-        and kept.id = given.id and (kept.cursor, kept.failed_ms, kept.failing_since, kept.retry_at)
-          < (given.cursor, given.failed_ms, given.failing_since, given.retry_at)
+        and kept.id = given.id and kept.cursor <= given.cursor and (kept.cursor < given.cursor
+          or kept.failed_ms < given.failed_ms or kept.failing_since < given.failing_since or kept.retry_at < given.retry_at)
     )
     select id from given where not exists (select from held where held.id = given.id)`;
 }
