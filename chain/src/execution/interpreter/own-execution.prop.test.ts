@@ -94,10 +94,10 @@ const piece = fc.oneof(
       push(at) +
       hex(0xa0 + topics),
   ),
-  // A jump forward over one instruction, or into the middle of it.
+  // A jump forward over PUSH1 0x5b, or to its 0x5b, which is data and no JUMPDEST. The distance counts from PC, 0x58.
   fc
-    .tuple(fc.boolean(), fc.constantFrom(4n, 5n))
-    .map(([taken, ahead]) => `${push(taken ? 1n : 0n)}58${push(ahead)}015760ff5b`),
+    .tuple(fc.boolean(), fc.constantFrom(6n, 7n, 7n, 7n))
+    .map(([taken, ahead]) => `${push(taken ? 1n : 0n)}58${push(ahead)}0157605b5b`),
 );
 const program = fc
   .tuple(
