@@ -1,9 +1,15 @@
 import type { Logger } from "../../../lib/logger.ts";
+import { pause } from "../../../lib/pause.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { JournalEntry } from "../../../ports/journal.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import { KeptTransactions } from "./kept-transactions.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import { recoverTransaction } from "./recovered-transaction.ts";
+
+/** Pause before the journal is read again after a failure, in milliseconds. */
+const retryMs = 1000;
 
 export interface JournalRecoveryOptions {
   readonly journal: JournalWriter | undefined;
@@ -18,15 +24,26 @@ export class JournalRecovery {
   readonly #options: JournalRecoveryOptions;
   readonly #kept = new KeptTransactions();
   readonly #lost = new WeakSet<PendingTransaction>();
-  #bringingBack = 0;
+  /** Nonces of lost transactions that are being read from the journal. */
+  readonly #bringingBack = new Set<number>();
+
+  readonly #stopping = new AbortController();
+  readonly #trouble: ReportedTrouble;
 
   constructor(options: JournalRecoveryOptions) {
     this.#options = options;
+    const message = "journal not read, lost transactions are not sent yet, trying again";
+    this.#trouble = new ReportedTrouble(options.logger, message, "journal read again");
+  }
+
+  /** Ends attempts to read the journal again. */
+  stop(): void {
+    this.#stopping.abort();
   }
 
   /** Whether transactions that the chain lost are being read from the journal and are not tracked yet. */
   get isBringingBack(): boolean {
-    return this.#bringingBack > 0;
+    return this.#bringingBack.size > 0;
   }
 
   /** Resumes the transactions of an earlier run; returns the nonce after the highest in the journal, 0 if the journal is empty. */
@@ -60,11 +77,10 @@ export class JournalRecovery {
     void this.#bringBack(this.#kept.takeAfter(blockNumber));
   }
 
-  /** Resumes those of the kept transactions that have one of these nonces; returns the nonces found. */
+  /** Resumes those of the kept transactions that have one of these nonces; returns the nonces found, and those that are being resumed already. */
   resume(nonces: readonly number[]): readonly number[] {
-    const kept = this.#kept.takeNonces(new Set(nonces));
-    void this.#bringBack(kept);
-    return kept;
+    void this.#bringBack(this.#kept.takeNonces(new Set(nonces)));
+    return nonces.filter((nonce) => this.#bringingBack.has(nonce));
   }
 
   async #forget(nonces: readonly number[]): Promise<void> {
@@ -77,21 +93,34 @@ export class JournalRecovery {
 
   async #bringBack(nonces: readonly number[]): Promise<void> {
     if (nonces.length === 0) return;
-    const { journal, clock, logger, adopt } = this.#options;
-    const wanted = new Set(nonces);
-    this.#bringingBack += 1;
-    try {
-      const entries = ((await journal?.list()) ?? []).filter(({ nonce }) => wanted.has(nonce));
-      for (const entry of entries) {
-        const pending = recoverTransaction(entry, clock);
-        this.#lost.add(pending);
-        adopt(pending);
-      }
-      logger.warn("chain lost transactions, sending them again", { count: entries.length });
-    } catch (error) {
-      logger.error("journal not read, lost transactions are not sent again; check the store", { error });
-    } finally {
-      this.#bringingBack -= 1;
+    const { clock, logger, adopt } = this.#options;
+    for (const nonce of nonces) this.#bringingBack.add(nonce);
+    const entries = await this.#listAll();
+    if (entries === undefined) return;
+    const lost = entries.filter(({ nonce }) => nonces.includes(nonce));
+    for (const entry of lost) {
+      const pending = recoverTransaction(entry, clock);
+      this.#lost.add(pending);
+      adopt(pending);
     }
+    for (const nonce of nonces) this.#bringingBack.delete(nonce);
+    logger.warn("chain lost transactions, sending them again", { count: lost.length });
+  }
+
+  /** All entries of the journal; undefined if `stop` ends the attempts to read it. */
+  async #listAll(): Promise<readonly JournalEntry[] | undefined> {
+    const { journal, clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        const entries = (await journal?.list()) ?? [];
+        this.#trouble.done();
+        return entries;
+      } catch (error) {
+        this.#trouble.failed(error);
+      }
+      await pause(clock, retryMs, signal);
+    }
+    return undefined;
   }
 }

@@ -133,6 +133,7 @@ export class TransactionSender {
     await Promise.allSettled(waited.map(({ outcome }) => outcome));
     this.#isEnded = true;
     this.#overseer.stop();
+    this.#recovery.stop();
     await this.#options.journal?.idle();
   }
 

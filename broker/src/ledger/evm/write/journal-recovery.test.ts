@@ -1,0 +1,79 @@
+import { parseTransaction } from "viem";
+import { expect, test } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
+import type { JournalEntry } from "../../../ports/journal.ts";
+import { SenderWorld } from "../testing/sender-world.ts";
+import { TestJournal } from "../testing/writer-world.ts";
+
+const data = new Uint8Array(100).fill(7);
+
+/** A journal whose next reads wait for a promise. */
+class SlowJournal extends TestJournal {
+  before: () => Promise<void> = async () => {};
+
+  override async listTransactions(
+    ...[group, sender]: Parameters<TestJournal["listTransactions"]>
+  ): Promise<readonly JournalEntry[]> {
+    await this.before();
+    return super.listTransactions(group, sender);
+  }
+}
+
+/** A reorg removes the final block of one transaction while a later transaction waits in the pool. */
+async function loseFinalBlock(journal: SlowJournal, whileReorganised: (world: SenderWorld) => Promise<void>) {
+  const world = new SenderWorld({ journal });
+  const { node, sender } = world;
+  node.includeMax = 1;
+  world.readUpTo = 1;
+  await world.send(1, { data, logsExpected: undefined });
+  await world.timeUntil(() => sender.unfinished === 0);
+  await world.send(1, { data });
+  expect(node.pool.size).toBe(1);
+  node.included.clear();
+  node.includeMax = 0;
+  sender.onReorganised(0);
+  await whileReorganised(world);
+  return world;
+}
+
+/** Calldata by nonce of what the node's pool has. */
+const poolOf = ({ node }: SenderWorld) => {
+  const transactions = [...node.pool].map((raw) => parseTransaction(raw));
+  return Object.fromEntries(transactions.map((one) => [one.nonce ?? 0, one.data ?? "0x"]));
+};
+const sent = `0x${Buffer.from(data).toString("hex")}`;
+
+test("sends a lost final transaction again, and no no-op in its place, though the journal answers late", async () => {
+  const journal = new SlowJournal();
+  const answer = createDeferred<void>();
+  journal.before = () => answer.promise;
+  const world = await loseFinalBlock(journal, async ({ clock }) => {
+    await clock.advance(30_000); // The waiting transaction is checked meanwhile, and its predecessor is missing.
+    answer.resolve();
+    await clock.advance(30_000);
+  });
+  expect(poolOf(world)).toEqual({ 0: sent, 1: sent });
+  expect(await journal.listTransactions("", world.signer.address)).toHaveLength(2);
+});
+
+test("sends a lost final transaction again after reads of the journal failed", async () => {
+  const journal = new SlowJournal();
+  let reads = 0;
+  journal.before = async () => {
+    reads += 1;
+    if (reads < 3) throw new Error("the database is away");
+  };
+  const world = await loseFinalBlock(journal, ({ clock }) => clock.advance(30_000));
+  expect(poolOf(world)).toEqual({ 0: sent, 1: sent });
+});
+
+test("stops reading a journal that fails", async () => {
+  const journal = new SlowJournal();
+  journal.before = async () => {
+    throw new Error("the database is away");
+  };
+  const world = await loseFinalBlock(journal, ({ clock }) => clock.advance(1000));
+  await world.sender.stop(AbortSignal.abort());
+  await world.clock.advance(10_000);
+  expect(world.clock.timers).toBe(0);
+});
