@@ -186,7 +186,7 @@ export class TransactionSender {
       const { nonce } = pending.state;
       if (gaveUp !== undefined)
         this.#options.logger.warn("transaction given up, a no-op takes its nonce", { nonce, reason: gaveUp });
-      void this.#sign(pending);
+      void this.#survive(this.#sign(pending));
     },
     send: (pending) => void this.#transmitter.send(pending),
     taken: (pending, { isForgotten }) => {
@@ -238,10 +238,11 @@ export class TransactionSender {
     }
   }
 
-  #sign(pending: PendingTransaction): Promise<void> {
+  /** Resolves when the journal has the transaction; undefined without a journal. */
+  #sign(pending: PendingTransaction): Promise<void> | undefined {
     const recorded = this.#transmitter.sign(pending, this.#options.fees.current());
     this.#overseer.watch();
-    return this.#survive(recorded);
+    return recorded;
   }
 
   /** A journal that cannot be written ends the process (decision 4); until then callers get an unknown outcome. */
@@ -316,19 +317,20 @@ export class TransactionSender {
     pending.reject(reason === "unreachable" ? this.#options.unreachable() : reason);
   }
 
-  /** Uses up a nonce with a no-op. */
-  async #fill(nonce: number): Promise<void> {
+  /** Uses up a nonce with a no-op. Resolves when the journal has the no-op; undefined without a journal. */
+  #fill(nonce: number): Promise<void> | undefined {
     const { signer, logger } = this.#options;
     const state = newTransaction(signer.address, noOp(signer.address));
     const filler = this.#create({ ...state, nonce, isNoOp: true, isAnswered: true });
     logger.info("nonce filled with a no-op transaction", { nonce });
-    await this.#sign(filler);
+    return this.#sign(filler);
   }
 
   /** The chain lacks these nonces and nothing in flight has them: it lost their transactions, or nobody sent them. */
   #fillGap(nonces: readonly number[]): void {
     const kept = this.#recovery.resume(nonces);
-    for (const nonce of nonces) if (!kept.includes(nonce) && !this.#options.isKept(nonce)) void this.#fill(nonce);
+    const free = nonces.filter((nonce) => !kept.includes(nonce) && !this.#options.isKept(nonce));
+    for (const nonce of free) void this.#survive(this.#fill(nonce));
   }
 
   #adopt(pending: PendingTransaction): void {
