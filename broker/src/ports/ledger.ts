@@ -191,8 +191,9 @@ export interface Ledger {
   closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /**
    * Commits the batches in order, in one transaction that first opens the topics of batches with an `opening`. Commits successive calls in their
-   * order, even if the caller does not wait for the earlier ones. The caller must observe `limits`. If aborted before sending, throws 200202 and
-   * changes nothing; if later, throws 200201 or 200205 and the batches may still be committed.
+   * order, even if the caller does not wait for the earlier ones. The caller must observe `limits`. If aborted before the call, throws 200202. If
+   * aborted later, throws 200201 if the batches may still be committed, else 200202 or 200205: any error but 200201 says that nothing was committed and
+   * nothing will be.
    */
   append(
     batches: readonly OutgoingBatch[],
