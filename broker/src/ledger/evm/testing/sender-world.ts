@@ -87,6 +87,7 @@ export interface SenderOptions {
   readonly fees?: FeeMode;
   readonly journal?: Journal;
   readonly deadlineMs?: number;
+  readonly feeBumpAfterMs?: number;
 }
 
 /** A sender on virtual time, whose node is at block 1. */
@@ -94,14 +95,18 @@ export class SenderWorld {
   readonly node = new PoolNode();
   readonly clock = new VirtualClock();
   readonly signer = new Signer(testKey("sender"));
+  readonly fees: FeePolicy;
   readonly sender: TransactionSender;
+  /** The newest block. */
+  head = 1;
   /** The newest final block that was read. */
   readUpTo = 0;
 
-  constructor({ fees = "zero", journal, deadlineMs = 3_600_000 }: SenderOptions = {}) {
+  constructor({ fees = "zero", journal, deadlineMs = 3_600_000, feeBumpAfterMs = 3_600_000 }: SenderOptions = {}) {
     const { node, clock, signer } = this;
     const rpc = new Rpc(node);
     const place = { groupId: defaultGroupId, sender: signer.address, clock, logger: silentLogger };
+    this.fees = new FeePolicy(rpc, { mode: fees, max: undefined, clock });
     this.sender = new TransactionSender({
       rpc,
       clock,
@@ -109,11 +114,11 @@ export class SenderWorld {
       signer,
       chainId: 1,
       registry: signer.address,
-      fees: new FeePolicy(rpc, { mode: fees, max: undefined, clock }),
+      fees: this.fees,
       journal: journal === undefined ? undefined : new JournalWriter({ journal, ...place }),
       deadlineMs,
-      feeBumpAfterMs: 3_600_000,
-      head: () => 1,
+      feeBumpAfterMs,
+      head: () => this.head,
       readUpTo: () => this.readUpTo,
       isRead: async () => true,
       onSent: () => {},

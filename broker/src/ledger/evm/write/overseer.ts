@@ -256,12 +256,12 @@ export class Overseer {
     const { nonce, isDone, variants } = pending.state;
     if (isDone || nonce === undefined) return;
     if (count === undefined) this.#reportMissingState();
-    const isNext = nonce === inFlight.lowestNonce();
-    if (isNext && count !== undefined && count < nonce) this.#reportGap(count, nonce);
+    const isLowest = nonce === inFlight.lowestNonce();
+    if (isLowest && count !== undefined && count < nonce) this.#reportGap(count, nonce);
     const [newest] = variants;
     if ((await isHeldBack(pending.state, this.#options)) && newest === pending.state.variants[0])
       return this.#offerAnother(pending);
-    if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
+    if (!this.#isStuck(pending)) return transmitter.send(pending);
     if (await this.offerMore(pending)) return;
     this.#reportWaiting(pending);
     await transmitter.send(pending);
@@ -305,11 +305,11 @@ export class Overseer {
     this.#options.onGap(Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index));
   }
 
-  /** Whether the newest version has waited long while the chain made blocks, and is the next in line or offers too little. */
-  #isStuck({ state: { variants } }: PendingTransaction, isNext: boolean): boolean {
-    const { clock, feeBumpAfterMs, head, fees } = this.#options;
+  /** Whether the newest version has waited long while the chain made blocks, and is the next that the chain can include or offers too little. */
+  #isStuck({ state: { nonce, variants } }: PendingTransaction): boolean {
+    const { clock, feeBumpAfterMs, head, fees, inFlight } = this.#options;
     const [newest] = variants;
     if (newest === undefined || clock.monotonic() - newest.signedAt < feeBumpAfterMs) return false;
-    return head() > newest.signedAtBlock && (isNext || !fees.covers(newest.fees));
+    return head() > newest.signedAtBlock && (nonce === inFlight.lowestUnseenNonce() || !fees.covers(newest.fees));
   }
 }
