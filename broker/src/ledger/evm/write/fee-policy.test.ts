@@ -55,6 +55,17 @@ describe("offered fees", () => {
   });
 });
 
+test("raises a tip of zero as well, since geth accepts a replacement only if both of its prices are higher", async () => {
+  const { fees } = startPolicy("auto");
+  await fees.refresh();
+  fees.onHead({ ...head, baseFeePerGas: gwei });
+  const offered = fees.current();
+  expect(offered).toEqual(dynamic(2n, 0n));
+  const raised = fees.raised(offered);
+  expect(raised).toEqual({ kind: "eip1559", maxFeePerGas: (25n * gwei) / 10n, maxPriorityFeePerGas: 1n });
+  expect(raised && fees.raised(raised)).toMatchObject({ maxPriorityFeePerGas: 2n });
+});
+
 /** A policy on virtual time. Its endpoint's gas price is `price` gwei; if that is undefined, the endpoint does not answer. */
 function startPolicy(mode: FeeSettings["mode"]) {
   const endpoint = { price: 12n as bigint | undefined, requests: 0 };

@@ -80,7 +80,8 @@ export class FeePolicy {
       return this.#ifEnough({ kind: "legacy", gasPrice: this.#capped(price) }, old);
     }
     const maxFeePerGas = this.#capped(larger(raise(old.maxFeePerGas), now.maxFeePerGas));
-    const tip = larger(raise(old.maxPriorityFeePerGas), now.maxPriorityFeePerGas);
+    // Geth also wants a higher tip, even in place of a tip of zero.
+    const tip = larger(larger(raise(old.maxPriorityFeePerGas), 1n), now.maxPriorityFeePerGas);
     return this.#ifEnough({ kind: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(tip, maxFeePerGas) }, old);
   }
 
