@@ -36,6 +36,12 @@ function toObject(value: unknown): RawAnswer | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as RawAnswer) : undefined; // Just checked.
 }
 
+/** The count or number that an endpoint returned as a quantity; undefined for anything else, such as "0x" from a node that has no answer. */
+export function findCount(quantity: unknown): number | undefined {
+  const count = typeof quantity === "string" && quantity !== "" ? Number(quantity) : undefined;
+  return Number.isSafeInteger(count) ? count : undefined;
+}
+
 /** The error in an answer; undefined if there is none. */
 export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswerError | undefined {
   const { error } = answer;

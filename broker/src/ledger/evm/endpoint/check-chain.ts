@@ -1,4 +1,5 @@
 import type { Hash } from "../../../domain/topic.ts";
+import { findCount } from "./answer.ts";
 import type { ChainIdentity } from "./rpc.ts";
 import type { RpcCall } from "./connection.ts";
 
@@ -8,9 +9,10 @@ export interface ExpectedChain {
   readonly genesisHash: Hash | undefined;
 }
 
-/** Asks an endpoint which chain it serves. @throws TypeError if the endpoint returns no first block. */
+/** Asks an endpoint which chain it serves. @throws TypeError if the endpoint returns no chain id or no first block. */
 export async function readIdentity(request: (call: RpcCall) => Promise<unknown>): Promise<ChainIdentity> {
-  const chainId = Number(await request({ method: "eth_chainId" }));
+  const chainId = findCount(await request({ method: "eth_chainId" }));
+  if (chainId === undefined) throw new TypeError("the endpoint returned no chain id");
   const block = await request({ method: "eth_getBlockByNumber", params: ["0x0", false] });
   const { hash } = (block ?? {}) as { hash?: unknown }; // A block, or anything else; checked below.
   if (typeof hash !== "string") throw new TypeError("the endpoint returned no first block");

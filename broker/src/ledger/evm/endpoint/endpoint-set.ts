@@ -1,6 +1,7 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
+import { findCount } from "./answer.ts";
 import type { ChainIdentity, EvmProvider } from "./rpc.ts";
 import { toRpcFailure } from "./rpc-failure.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
@@ -292,7 +293,8 @@ export class EndpointSet implements EvmProvider {
 
   /** Reads the newest block. If it is lower than before, checks the chain: the endpoint may serve another one. */
   async #readHead(member: Member): Promise<number> {
-    const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
+    const head = findCount(await this.#askMember(member, { method: "eth_blockNumber" }));
+    if (head === undefined) throw new EndpointError(`${member.name}: returned no block number`, { reach: "unreached" });
     if (head < (member.head ?? 0)) await this.#check(member);
     member.head = head;
     return head;

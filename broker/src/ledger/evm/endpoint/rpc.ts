@@ -3,6 +3,7 @@ import type { Address, Hash } from "../../../domain/topic.ts";
 import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
+import { findCount } from "./answer.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
 export interface RpcRequest {
@@ -127,7 +128,7 @@ export class Rpc {
   }
 
   async chainId(): Promise<number> {
-    return Number(await this.#ask<Hex>("eth_chainId"));
+    return toCount(await this.#ask<unknown>("eth_chainId"));
   }
 
   /** @throws RpcFailure if there is no such block. */
@@ -216,7 +217,7 @@ export class Rpc {
   }
 
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
-    return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
+    return toCount(await this.#ask<unknown>("eth_getTransactionCount", address, toTag(tag)));
   }
 
   /** The transaction in this block that used the sender's nonce; undefined if there is none. */
@@ -231,7 +232,7 @@ export class Rpc {
   }
 
   async estimateGas(request: CallRequest): Promise<number> {
-    return Number(await this.#ask<Hex>("eth_estimateGas", request));
+    return toCount(await this.#ask<unknown>("eth_estimateGas", request));
   }
 
   async gasPrice(): Promise<bigint> {
@@ -306,7 +307,7 @@ interface RawFullBlock {
 export function readHeader(value: unknown): Header {
   const block = (value ?? {}) as Readonly<Record<string, unknown>>; // The fields are checked below.
   const { number, hash, parentHash, timestamp, baseFeePerGas, gasLimit, logsBloom, transactionsRoot } = block;
-  if (!isHex(number) || !isHex(hash) || !isHex(parentHash) || !isHex(timestamp) || !isHex(gasLimit)) {
+  if (!isQuantity(number) || !isHex(hash) || !isHex(parentHash) || !isQuantity(timestamp) || !isQuantity(gasLimit)) {
     throw new RpcFailure("refused", "the endpoint returned no block", { cause: value });
   }
   return {
@@ -314,11 +315,18 @@ export function readHeader(value: unknown): Header {
     hash,
     parentHash,
     timestamp: Number(timestamp) * 1000,
-    baseFeePerGas: isHex(baseFeePerGas) ? BigInt(baseFeePerGas) : undefined,
+    baseFeePerGas: isQuantity(baseFeePerGas) ? BigInt(baseFeePerGas) : undefined,
     gasLimit: Number(gasLimit),
     logsBloom: isHex(logsBloom) ? logsBloom : undefined,
     transactionsRoot: isHex(transactionsRoot) ? transactionsRoot : undefined,
   };
+}
+
+/** @throws RpcFailure if `quantity` is not one. */
+function toCount(quantity: unknown): number {
+  const count = findCount(quantity);
+  if (count === undefined) throw new RpcFailure("refused", "the endpoint returned no number", { cause: quantity });
+  return count;
 }
 
 function toParameters({ address, signatures, sender }: LogFilter): {
@@ -335,4 +343,8 @@ function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {
 
 function isHex(value: unknown): value is Hex {
   return typeof value === "string" && value.startsWith("0x");
+}
+
+function isQuantity(value: unknown): value is Hex {
+  return typeof value === "string" && /^0x[0-9a-f]+$/i.test(value);
 }

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { readHeader, Rpc } from "./rpc.ts";
+import { RpcFailure } from "./rpc-failure.ts";
+
+const noNumbers = ["0x", "", null, {}, "0xzz", "latest"];
+const address = `0x${"11".repeat(20)}` as const;
+
+test.each(noNumbers)("refuses %j in place of a number", async (answer) => {
+  const rpc = new Rpc({ request: async () => answer });
+  await expect(rpc.chainId()).rejects.toThrow(RpcFailure);
+  await expect(rpc.transactionCount(address, "pending")).rejects.toThrow(RpcFailure);
+  await expect(rpc.estimateGas({ from: address, data: "0x" })).rejects.toThrow(RpcFailure);
+});
+
+const hash = `0x${"00".repeat(32)}` as const;
+const header = { number: "0x1", hash, parentHash: hash, timestamp: "0x2", gasLimit: "0xffffffffffffffff" };
+
+test("reads a header, also one with a gas limit of 64 bits", () => {
+  expect(readHeader(header)).toMatchObject({ number: 1, timestamp: 2000, gasLimit: 2 ** 64 });
+});
+
+test.each(["number", "timestamp", "gasLimit"].flatMap((field) => noNumbers.map((value) => [field, value] as const)))(
+  "refuses a header whose %s is %j",
+  (field, value) => {
+    expect(() => readHeader({ ...header, [field]: value })).toThrow(RpcFailure);
+  },
+);
