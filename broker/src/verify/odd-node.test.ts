@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toQuantity } from "@stele/eth/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serve } from "../gateway/testing/serve.ts";
 import { AnvilChain, someEvents } from "../ledger/evm/proof/testing/anvil-chain.ts";
@@ -50,6 +51,20 @@ describe("stele verify with a malicious node", () => {
     expect(outcome).toMatchObject({ exitCode: 0, problem: expect.stringContaining("trusted on first use") });
     const chainId = Number(await of.chain.provider.request({ method: "eth_chainId" }));
     expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ chains: [{ chainId }] });
+  });
+
+  test("verifies a topic that gets events between two requests to the node", async () => {
+    let asked = 0;
+    const outcome = await run(["--topic", topic, "--registry", of.chain.registry], (method, result) => {
+      if (method !== "eth_blockNumber") return result;
+      asked += 1;
+      return asked === 1 ? toQuantity(Number(result) - 1) : result; // The block of the events came after the first answer.
+    });
+    expect(outcome).toMatchObject({
+      exitCode: 0,
+      output: expect.stringContaining("verified: events 1 to 3"),
+      problem: "",
+    });
   });
 
   test.each([null, {}, { topics: 1 }])("exits 2, not 1, for a log that is %j", async (log) => {

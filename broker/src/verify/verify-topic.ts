@@ -40,7 +40,7 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
   await confirmSameChain(chain, broker);
   const { address, registry } = await locate(chain, options, state?.topicAddress);
   const pinnedBy = await pin.check(registry, chain);
-  const head = await chain.blockNumber();
+  const headBefore = await chain.blockNumber();
   const contract = await chain.findTopic(address);
   if (contract === undefined) throw new Unverifiable(`the node at ${chain.url} has no topic contract at ${address}`);
   const onChain = contract.sequence;
@@ -49,6 +49,8 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
   if (to > last || options.from > to + 1) throw new Unverifiable(`the topic has ${last} events`);
   const { topic, from, publishers } = options;
   const comparison = new Comparison(broker, { topic, from, to, publishers });
+  // Not below the block whose state has `onChain` events: a busy topic gets some after `headBefore`.
+  const head = Math.max(headBefore, await chain.blockNumber());
   let read = 0;
   for await (const batch of readBatches(chain, { address, registry, fromBlock: options.fromBlock, head })) {
     await comparison.take(batch);
@@ -60,7 +62,7 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
       `the node returned events up to sequence ${read}, but the contract has ${onChain}; ask another node`,
     );
   }
-  if (state !== undefined) comparison.finish(state, { onChain, head });
+  if (state !== undefined) comparison.finish(state, { onChain, head: headBefore });
   return {
     status: comparison.total === 0 ? "verified" : "refuted",
     topic: options.topic,
