@@ -34,6 +34,9 @@ const readinessSchema = z.object({
 /** Longest answer with one event: the maximum content and extensions, as JSON. Smaller than the default limit, because many such requests run at once. */
 const eventBytesMax = 25_165_824;
 
+/** The broker has not read the event's block yet: it may not be final. */
+export const unread = Symbol("unread");
+
 const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
 
 export interface BrokerOptions {
@@ -62,14 +65,21 @@ export class BrokerClient {
     return this.#ask(() => this.#stele.getProof(eventId), proofSchema);
   }
 
-  /** The event; undefined if the broker does not have it. */
-  async findEvent(eventId: string): Promise<EventBody | undefined> {
-    return this.#find(() => this.#events.getEvent(eventId), eventSchema, [eventNotExist, eventBeyondHead]);
+  /** The event; undefined if the broker does not have it, {@link unread} if it says that it has not read the event's block yet. */
+  async findEvent(eventId: string): Promise<EventBody | typeof unread | undefined> {
+    return this.#find(
+      () => this.#events.getEvent(eventId),
+      eventSchema.or(z.custom<typeof unread>((answer) => answer === unread)),
+      [
+        [eventNotExist, undefined],
+        [eventBeyondHead, unread],
+      ],
+    );
   }
 
   /** The topic's state; undefined if the broker does not have the topic. */
   async findTopic(topic: string): Promise<TopicState | undefined> {
-    return this.#find(() => this.#stele.state(topic), topicStateSchema, [topicNotExist]);
+    return this.#find(() => this.#stele.state(topic), topicStateSchema, [[topicNotExist, undefined]]);
   }
 
   /** The chain of the group; undefined if the broker does not report it. */
@@ -94,10 +104,11 @@ export class BrokerClient {
   async #find<Result>(
     call: () => Promise<unknown>,
     schema: z.ZodType<Result>,
-    none: readonly { readonly code: number }[],
+    answers: readonly (readonly [{ readonly code: number }, unknown])[],
   ): Promise<Result | undefined> {
-    const caught = (error: unknown): undefined => {
-      if (error instanceof SteleError && none.some(({ code }) => code === error.code)) return undefined;
+    const caught = (error: unknown): unknown => {
+      const found = answers.find(([{ code }]) => error instanceof SteleError && code === error.code);
+      if (found !== undefined) return found[1];
       throw error;
     };
     return this.#ask(() => call().catch(caught), schema.optional());

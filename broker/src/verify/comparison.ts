@@ -1,6 +1,6 @@
 import { type EventBody, formatEventId, topicDigest, type TopicState } from "@stele/wire";
 import type { TopicName } from "../domain/topic-name.ts";
-import type { BrokerClient } from "./broker-client.ts";
+import { type BrokerClient, unread } from "./broker-client.ts";
 import type { ChainBatch } from "./chain-batches.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
@@ -29,6 +29,19 @@ interface ComparedRange {
   readonly to: number;
   /** Accounts that may have published; undefined for anyone. */
   readonly publishers: readonly string[] | undefined;
+  /** A block that the broker has read. */
+  readonly readUpTo: number;
+}
+
+interface EventPlace {
+  readonly sequence: number;
+  readonly blockNumber: number;
+}
+
+interface Unread extends Difference {
+  readonly blockNumber: number;
+  /** How many events the broker has not read, from this one on. */
+  readonly count: number;
 }
 
 /** Maximum number of differences that a report names, and of malformed batches; it only counts the others. */
@@ -47,6 +60,8 @@ export class Comparison {
   readonly #broker: BrokerClient;
   readonly #range: ComparedRange;
   readonly #digest: string;
+  /** The first of the events that the broker says it has not read. */
+  #unread: Unread | undefined;
 
   constructor(broker: BrokerClient, range: ComparedRange) {
     this.#broker = broker;
@@ -82,9 +97,19 @@ export class Comparison {
       );
       const expected = some.map((event, index) => this.#toBody(event, { sequence: sequence + index, blockNumber }));
       const given = await Promise.all(expected.map(({ eventId }) => this.#broker.findEvent(eventId)));
-      for (const [index, body] of expected.entries()) this.#compare(body, given[index], sequence + index);
+      for (const [index, body] of expected.entries())
+        this.#compare(body, given[index], { sequence: sequence + index, blockNumber });
       this.events += some.length;
     }
+  }
+
+  /** @throws Unverifiable if nothing but events that the broker has not read keeps broker and chain from being equal. */
+  expectAllRead(): void {
+    if (this.total > 0 || this.#unread === undefined) return;
+    const { sequence, blockNumber } = this.#unread;
+    const advice =
+      sequence > this.#range.from ? `; ask again later, or pass --to ${sequence - 1}` : "; ask again later";
+    throw new Unverifiable(`the broker has not read block ${blockNumber} with sequence ${sequence} yet${advice}`);
   }
 
   /** Notes events of the broker after the topic's last one on the chain. @throws Unverifiable if the node, at block `head`, lags behind the broker. */
@@ -110,7 +135,7 @@ export class Comparison {
   }
 
   async #isLeftOut(sequence: number, blockNumber: number): Promise<boolean> {
-    return (await this.#broker.findEvent(this.#idOf(sequence, blockNumber))) === undefined;
+    return typeof (await this.#broker.findEvent(this.#idOf(sequence, blockNumber))) !== "object";
   }
 
   #idOf(sequence: number, blockNumber: number): string {
@@ -129,15 +154,28 @@ export class Comparison {
     };
   }
 
-  #compare(expected: EventBody, given: EventBody | undefined, sequence: number): void {
+  #compare(expected: EventBody, given: Awaited<ReturnType<BrokerClient["findEvent"]>>, place: EventPlace): void {
     const { eventId } = expected;
-    if (given === undefined) {
-      this.#note({ kind: "missing", sequence, eventId, field: undefined });
+    const { sequence, blockNumber } = place;
+    const missing = { kind: "missing", sequence, eventId, field: undefined } as const;
+    if (given === undefined) return this.#note(missing);
+    if (given === unread) {
+      if (blockNumber <= this.#range.readUpTo) return this.#note(missing);
+      this.#unread = { ...(this.#unread ?? { ...missing, blockNumber }), count: (this.#unread?.count ?? 0) + 1 };
       return;
     }
+    this.#refuteUnread();
     const fields = ["topic", "content", "extensions", "eventId"] as const;
     const field = fields.find((name) => JSON.stringify(expected[name]) !== JSON.stringify(given[name]));
     if (field !== undefined) this.#note({ kind: "different", sequence, eventId, field });
+  }
+
+  /** The broker has a later event, so it read the blocks of those that it called unread. */
+  #refuteUnread(): void {
+    if (this.#unread === undefined) return;
+    const { count, blockNumber: _, ...missing } = this.#unread;
+    this.#unread = undefined;
+    this.#note(missing, count);
   }
 
   #note(difference: Difference, count = 1): void {

@@ -48,7 +48,7 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
   const last = Math.max(onChain, state?.sequenceNumber ?? 0);
   if (to > last || options.from > to + 1) throw new Unverifiable(`the topic has ${last} events`);
   const { topic, from, publishers } = options;
-  const comparison = new Comparison(broker, { topic, from, to, publishers });
+  const comparison = new Comparison(broker, { topic, from, to, publishers, readUpTo: state?.blockNumber ?? -1 });
   // Not below the block whose state has `onChain` events: a busy topic gets some after `headBefore`.
   const head = Math.max(headBefore, await chain.blockNumber());
   let read = 0;
@@ -63,6 +63,7 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
     );
   }
   if (state !== undefined) comparison.finish(state, { onChain, head: headBefore });
+  comparison.expectAllRead();
   return {
     status: comparison.total === 0 ? "verified" : "refuted",
     topic: options.topic,
