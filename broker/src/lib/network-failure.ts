@@ -41,8 +41,10 @@ export function describeNetworkFailure(error: Error): string {
 /** Whether the connection failed before it was established, so that the other side received nothing. */
 export function isBeforeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  // The system reports a lost route of an open connection with the same codes, from `read` or `write`.
+  if ("syscall" in error) return error.syscall === "connect" || error.syscall === "getaddrinfo";
   const code = codeOf(error);
-  return codesBeforeConnection.has(code) || isTls(code ?? "") || ("syscall" in error && error.syscall === "connect");
+  return codesBeforeConnection.has(code) || isTls(code ?? "");
 }
 
 function codeOf(error: Error): string | undefined {

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { isBeforeConnection } from "./network-failure.ts";
+
+test.each([
+  [{ code: "EHOSTUNREACH", syscall: "connect" }, true],
+  [{ code: "ENOTFOUND", syscall: "getaddrinfo" }, true],
+  [{ code: "UND_ERR_CONNECT_TIMEOUT" }, true],
+  [{ code: "ERR_TLS_CERT_ALTNAME_INVALID" }, true],
+  [{ code: "EHOSTUNREACH", syscall: "read" }, false],
+  [{ code: "ENETUNREACH", syscall: "write" }, false],
+  [{ code: "ECONNRESET", syscall: "read" }, false],
+  [{ code: "UND_ERR_SOCKET" }, false],
+])("tells whether %j comes before the connection: %j", (fields, isBefore) => {
+  expect(isBeforeConnection(Object.assign(new Error("failed"), fields))).toBe(isBefore);
+});
