@@ -134,3 +134,22 @@ it("deliver gives up when the receiver has failed for three days", async () => {
   expect(sink.attempts.length).toBeGreaterThan(before);
   expect(await delivery).toMatchObject({ status: "failed" });
 });
+
+it("deliver waits whole milliseconds, which the store keeps, even if the receiver asks for a fraction", async () => {
+  const { sink, clock, parts } = createComponents();
+  sink.receive("http://receiver/", () =>
+    sink.attempts.length === 1
+      ? { status: "failed", reason: "not agreed", retryAfterMs: 59_999.37 }
+      : { status: "accepted" },
+  );
+  const waits: number[] = [];
+  const delivery = deliver(parts, notification, {
+    stopping: never,
+    aborting: never,
+    onWaiting: ({ waitMs }) => void waits.push(waitMs),
+    onFailing: ({ waitedMs }) => void waits.push(waitedMs),
+  });
+  await clock.advance(60_000);
+  expect(await delivery).toEqual({ status: "accepted" });
+  expect(waits).toEqual([60_000, 60_000]);
+});

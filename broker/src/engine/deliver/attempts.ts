@@ -120,11 +120,11 @@ export async function pauseAfter(parts: BackoffParts, failures: number, signal: 
   await pause(parts.clock, toWaitMs(parts, failures), signal);
 }
 
-/** The backoff after `failures` failures, and at least `waitMsMin`. */
+/** The backoff after `failures` failures, and at least `waitMsMin`. Whole milliseconds: the store keeps their sum as an integer. */
 function toWaitMs(parts: BackoffParts, failures: number, waitMsMin = 0): number {
   const { retryDelayMsMin: delayMsMin, retryDelayMsMax: delayMsMax } = parts.limits;
   const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: parts.randomness.fraction() });
-  return Math.max(delayMs, waitMsMin);
+  return Math.max(delayMs, Math.ceil(waitMsMin));
 }
 
 /** Waits for `waitMs`, or until a signal aborts. Returns the milliseconds waited, at most `waitMs`. */

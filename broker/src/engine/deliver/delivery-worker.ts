@@ -330,10 +330,14 @@ export class DeliveryWorker {
     };
   }
 
-  /** Milliseconds until an attempt is due. Bounded, because `retryAt` may come from an earlier run of the broker, or from a node with another clock. */
+  /**
+   * Whole milliseconds until an attempt is due, as the store keeps them. Bounded, because `retryAt` may come from an earlier run of the broker, or from a
+   * node with another clock.
+   */
   #leftUntil(retryAt: number): number {
     const { clock } = this.#options;
-    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), this.#askedUntil - clock.monotonic());
+    const askedMs = Math.ceil(this.#askedUntil - clock.monotonic()); // The monotonic clock has fractions.
+    const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), askedMs);
     if (leftMs > 0) this.#nextAttemptAt = clock.now() + leftMs;
     return leftMs;
   }

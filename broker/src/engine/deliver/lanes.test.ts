@@ -80,6 +80,28 @@ describe("concurrency", () => {
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
   });
 
+  it("the store keeps whole milliseconds of a wait that another topic's answer caused", async () => {
+    const written: number[] = [];
+    const saveProgress = engine.store.saveProgress.bind(engine.store);
+    engine.store.saveProgress = (rows) => {
+      written.push(...rows.flatMap(({ failedMs, retryAt }) => [failedMs, retryAt]));
+      return saveProgress(rows);
+    };
+    const now = engine.clock.now.bind(engine.clock);
+    engine.clock.now = () => Math.floor(now());
+    engine.sink.receive(url, () => {
+      const isFirst = engine.sink.attempts.length === 1;
+      return { status: "failed", reason: "429", ...(isFirst && { retryAfterMs: 60_000 }) };
+    });
+    await engine.subscribe("#", { options: { concurrency: 2, onFailure: "skip", attemptsMax: 2 } });
+    await engine.publish("a", "1");
+    await engine.clock.advance(0.25);
+    await engine.publish("b", "1");
+    await engine.clock.advance(120_000);
+    expect(written.filter((ms) => ms > 0)).not.toEqual([]);
+    expect(written.filter((ms) => !Number.isInteger(ms))).toEqual([]);
+  });
+
   it("a wait that the receiver asks for ends in time even if the clock is set back meanwhile", async () => {
     engine.sink.receive(url, ({ event }) =>
       event.topic === "a" ? { status: "failed", reason: "429", retryAfterMs: 60_000 } : { status: "accepted" },
