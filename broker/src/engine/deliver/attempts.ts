@@ -60,8 +60,8 @@ export interface DeliverySignals {
   readonly mayStart?: (() => boolean) | undefined;
   /** Failures in an earlier run of the broker or at another node; none if left out. */
   readonly failing?: Failing | undefined;
-  /** Remaining milliseconds of a wait that the receiver asked for; 0 if left out. */
-  readonly leftMs?: number | undefined;
+  /** Remaining milliseconds of a wait that the receiver asked for, read before each attempt; 0 if left out. */
+  readonly leftMs?: (() => number) | undefined;
   /** Failed attempts after which delivery ends; if undefined, only the failed time ends it. */
   readonly attemptsMax?: number | undefined;
   /** Called before each wait, except that of `leftMs`. */
@@ -81,15 +81,18 @@ export async function deliver(
   signals: DeliverySignals,
 ): Promise<DeliveryResult> {
   let { attempts, waitedMs } = signals.failing ?? nothingFailed;
-  const { stopping, retrying, leftMs = 0 } = signals;
+  const { stopping, retrying } = signals;
   const wait = (waitMs: number): Promise<number> =>
     waitFor(parts.clock, waitMs, retrying === undefined ? [stopping] : [stopping, retrying()]);
   let hasTurn = signals.hasTurn === true;
-  if (leftMs > 0) {
-    waitedMs += await wait(leftMs);
-    signals.onFailing?.({ attempts, waitedMs });
-  }
   while (!stopping.aborted) {
+    const leftMs = signals.leftMs?.() ?? 0;
+    if (leftMs > 0) {
+      waitedMs += await wait(leftMs);
+      signals.onFailing?.({ attempts, waitedMs });
+      // The attempt follows even if another topic's attempt was asked to wait again meanwhile: else one topic could hold up the others for ever.
+      if (stopping.aborted) break;
+    }
     const turn = hasTurn ? undefined : signals.turn?.(stopping);
     if (turn !== undefined) await turn;
     hasTurn = false;

@@ -314,7 +314,7 @@ export class DeliveryWorker {
 
   #signals(items: readonly Held[]): DeliverySignals {
     const head = items[0] as Held; // There is an event.
-    const { failedAttempts: attempts, failedMs: waitedMs, retryAt } = head.failure;
+    const { failedAttempts: attempts, failedMs: waitedMs } = head.failure;
     return {
       stopping: this.#stopping,
       aborting: this.#aborting,
@@ -324,7 +324,7 @@ export class DeliveryWorker {
       mayStart: () => this.#order.mayStart?.() !== false && items.every((held) => this.#mayReceive(held)),
       failing: { attempts, waitedMs },
       attemptsMax: this.#target.options?.skipAfter,
-      leftMs: this.#leftUntil(retryAt),
+      leftMs: () => this.#leftFor(head),
       onWaiting: (wait) => this.#wait(head, wait),
       onFailing: (failing) => this.#fail(head, failing),
     };
@@ -334,11 +334,12 @@ export class DeliveryWorker {
    * Whole milliseconds until an attempt is due, as the store keeps them. Bounded, because `retryAt` may come from an earlier run of the broker, or from a
    * node with another clock.
    */
-  #leftUntil(retryAt: number): number {
+  #leftFor(held: Held): number {
     const { clock } = this.#options;
+    const { retryAt } = held.failure;
     const askedMs = Math.ceil(this.#askedUntil - clock.monotonic()); // The monotonic clock has fractions.
     const leftMs = Math.max(0, Math.min(retryAt - clock.now(), retryAfterMsMax), askedMs);
-    if (leftMs > 0) this.#nextAttemptAt = clock.now() + leftMs;
+    if (leftMs > 0 && this.#window.oldest === held) this.#nextAttemptAt = clock.now() + leftMs;
     return leftMs;
   }
 

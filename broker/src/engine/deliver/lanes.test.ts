@@ -80,6 +80,22 @@ describe("concurrency", () => {
     expect(engine.sink.attempts.map(({ event }) => event.topic).toSorted()).toEqual(["a", "a", "b"]);
   });
 
+  it("a wait that the receiver asks for delays a topic that already waits for a shorter time", async () => {
+    engine.sink.receive(url, ({ event }) => ({
+      status: "failed",
+      reason: "429",
+      ...(event.topic === "b" && { retryAfterMs: 60_000 }),
+    }));
+    await engine.subscribe("#", { options: { concurrency: 2 } });
+    await engine.publish("a", "1");
+    await engine.publish("b", "1");
+    await engine.clock.advance(59_000);
+    const seen = () => engine.sink.attempts.map(({ event }) => event.topic).toSorted();
+    expect(seen()).toEqual(["a", "b"]);
+    await engine.clock.advance(1_000);
+    expect(seen()).toEqual(["a", "a", "b", "b"]);
+  });
+
   it("the store keeps whole milliseconds of a wait that another topic's answer caused", async () => {
     const written: number[] = [];
     const saveProgress = engine.store.saveProgress.bind(engine.store);
