@@ -204,6 +204,7 @@ export class DeliveryWorker {
       itemsMax: batchEvents ?? 1,
       bytesMax: batchBytesMax,
       waitMs: batchMs,
+      isFull: () => this.#room?.isFull === true,
       deliver: (items) => this.#deliver(items),
     });
   }

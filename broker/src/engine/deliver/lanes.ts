@@ -19,6 +19,8 @@ export interface LanesOptions<Item extends LaneItem> {
   readonly bytesMax: number;
   /** How long a lane with fewer than `itemsMax` items waits for more, in milliseconds. */
   readonly waitMs: number;
+  /** Whether no more items come until a delivery has ended: then no lane waits for more. */
+  readonly isFull: () => boolean;
   /** After this signal has aborted, no lane begins a delivery. */
   readonly stopping: CancelSignal;
   /** Delivers items of one lane; returns false if nothing more may be delivered. Must not reject. */
@@ -51,6 +53,7 @@ export class Lanes<Item extends LaneItem> {
     const lane = this.#laneOf(item.lane);
     lane.queue.push(item);
     if (!lane.isBusy) this.#consider(lane);
+    if (this.#options.isFull()) this.#endWaits();
     this.#runReady();
   }
 
@@ -69,10 +72,10 @@ export class Lanes<Item extends LaneItem> {
     return lane;
   }
 
-  /** Queues an idle lane for its turn, at once or when its wait ends. */
+  /** Queues an idle lane for its turn, at once or when its wait for more items ends. */
   #consider(lane: Lane<Item>): void {
-    const { clock, itemsMax, waitMs } = this.#options;
-    if (waitMs === 0 || lane.isDue || lane.queue.length >= itemsMax) {
+    const { clock, itemsMax, waitMs, isFull } = this.#options;
+    if (waitMs === 0 || lane.isDue || lane.queue.length >= itemsMax || isFull()) {
       lane.cancelWait?.();
       lane.cancelWait = undefined;
       this.#ready.add(lane);
@@ -84,6 +87,10 @@ export class Lanes<Item extends LaneItem> {
       this.#ready.add(lane);
       this.#runReady();
     });
+  }
+
+  #endWaits(): void {
+    for (const lane of this.#lanes.values()) if (lane.cancelWait !== undefined) this.#consider(lane);
   }
 
   #runReady(): void {

@@ -35,10 +35,11 @@ export class RoomAhead {
 
   /** Waits until there is room, or the worker stops. */
   async wait(): Promise<void> {
-    while (this.#isFull && !this.#options.stopping.aborted) await this.#nextFreeing();
+    while (this.isFull && !this.#options.stopping.aborted) await this.#nextFreeing();
   }
 
-  get #isFull(): boolean {
+  /** Whether the worker takes no event until others have ended. */
+  get isFull(): boolean {
     return this.#options.countAhead() >= eventsAheadMax || this.#bytes >= bytesAheadMax;
   }
 
