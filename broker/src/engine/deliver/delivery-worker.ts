@@ -37,7 +37,7 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly store: Pick<Store, "deadLetters">;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
-  /** Notes each failure to read events. The feed clears it after a read that succeeds. */
+  /** Notes each failure to read events or their origins. The feed, or the worker, clears it after a read that succeeds. */
   readonly troubles: Troubles;
   /** Whether deliveries of this node are paused; false if left out. */
   readonly isPaused?: boolean | undefined;
@@ -168,6 +168,7 @@ export class DeliveryWorker {
       else if (!(await this.#begin(this.#take(event)))) break;
     }
     await this.#lanes?.end();
+    this.#options.troubles.clear(this.#order.subscription.id);
     if (this.#hasGivenUp) this.#options.onGivenUp(this.#order.subscription.id, this);
   }
 
@@ -288,10 +289,15 @@ export class DeliveryWorker {
   async #attempt(items: readonly Held[]): Promise<DeliveryResult> {
     const { origins, names } = this.#order;
     const events = items.map(({ event }) => event);
-    const onFailed = (error: unknown, failures: number): Promise<void> => this.#onUnread(error, failures);
+    let hasFailed = false;
+    const onFailed = (error: unknown, failures: number): Promise<void> => {
+      hasFailed = true;
+      return this.#onUnread(error, failures);
+    };
     const onWait = (): void => this.#turn.leaveSlot();
     const found = origins && (await loadOrigins(events, origins, { signal: this.#stopping, onFailed, onWait }));
     if (origins !== undefined && found === undefined) return { status: "interrupted" };
+    if (hasFailed) this.#options.troubles.clear(this.#target.id);
     const addressee = { target: this.#target, eventIds: this.#options.eventIds, names };
     return deliver(this.#options, toNotification(addressee, events, found), this.#signals(items));
   }
@@ -380,7 +386,6 @@ export class DeliveryWorker {
         await this.#onUnread(error, failures);
       }
     }
-    this.#options.troubles.clear(this.#order.subscription.id);
     return false;
   }
 
