@@ -15,7 +15,8 @@ interface Machine {
 
 /** A resolver of a machine with these files, whose name server knows this zone. */
 async function startResolver({ zone = {}, hosts = "", resolvConf = "" }: Machine = {}) {
-  const server = await startDnsServer(new Map(Object.entries(zone)));
+  const records = new Map(Object.entries(zone));
+  const server = await startDnsServer(records);
   const folder = mkdtempSync(join(tmpdir(), "stele-lookup-"));
   const files = { hostsFile: join(folder, "hosts"), resolvConfFile: join(folder, "resolv.conf") };
   writeFileSync(files.hostsFile, hosts);
@@ -34,7 +35,7 @@ async function startResolver({ zone = {}, hosts = "", resolvConf = "" }: Machine
     await server[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true });
   });
-  return { resolver, server, files, outcomes, time };
+  return { resolver, server, records, files, outcomes, time };
 }
 
 describe("a host name", () => {
@@ -107,6 +108,24 @@ describe("a host name", () => {
     await slow;
     expect(performance.now() - startedAt).toBeLessThan(4000);
     expect(outcomes).toEqual(["found", "timed-out"]);
+  });
+
+  test("is not delayed by hundreds of names that still have addresses, but get no answer any more", async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `stale${index}.lan`);
+    const zone = Object.fromEntries(names.map((name) => [name, "10.0.0.1"]));
+    const { resolver, records, time } = await startResolver({ zone: { ...zone, "fast.lan": "10.0.0.2" } });
+    for (const name of names) await resolver.resolve(name);
+    const answerAll = (answer: "fails" | "silent", aheadMs: number): void => {
+      for (const name of names) records.set(name, answer);
+      time.aheadMs = aheadMs;
+    };
+    answerAll("fails", 60_000);
+    for (const name of names) await resolver.resolve(name); // Now the resolver knows that they get no answer.
+    answerAll("silent", 120_000);
+    const ended: string[] = [];
+    for (const name of names) void resolver.resolve(name).then(() => ended.push(name));
+    expect(await resolver.resolve("fast.lan")).toEqual(["10.0.0.2"]);
+    expect(ended).toEqual([]);
   });
 
   test("fails at once if the resolver closes during its look-up", async () => {

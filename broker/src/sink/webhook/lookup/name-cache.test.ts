@@ -45,6 +45,10 @@ test("remembers that the last look-up of a name got no answer, also after its en
   expect(cache.wasSilent("a")).toBe(true);
   cache.note("a", absent);
   expect(cache.wasSilent("a")).toBe(false);
+  cache.note("a", found(1000, "10.0.0.1"));
+  expect(cache.wasSilent("a")).toBe(false);
+  expect(cache.note("a", silent).kind).toBe("found");
+  expect(cache.wasSilent("a")).toBe(true);
 });
 
 test("above 10,000 names, forgets the least recently used one", () => {

@@ -14,6 +14,8 @@ const staleMsMax = 10 * 60_000;
 
 interface Entry {
   readonly end: LookupEnd;
+  /** Whether the look-up got no answer; `end` may have earlier addresses all the same. */
+  readonly isSilent: boolean;
   readonly goodUntil: number;
   /** The newest addresses, and until when they may replace a missing answer. */
   readonly addresses: readonly string[];
@@ -38,9 +40,9 @@ export class NameCache {
     return entry.end;
   }
 
-  /** Whether the last look-up of the name got no answer, and no earlier addresses took its place. */
+  /** Whether the last look-up of the name got no answer, also if earlier addresses took its place. */
   wasSilent(name: string): boolean {
-    return this.#entries.get(name)?.end.kind === "silent";
+    return this.#entries.get(name)?.isSilent === true;
   }
 
   /** Caches a result and returns it. Without an answer from the name servers, caches and returns earlier addresses instead, unless they are too old. */
@@ -64,12 +66,14 @@ export class NameCache {
 function toEntry(end: LookupEnd, { now, earlier }: { now: number; earlier: Entry | undefined }): Entry {
   if (end.kind === "found") {
     const livesMs = Math.min(Math.max(end.ttlMs, addressesMsMin), addressesMsMax);
-    return { end, goodUntil: now + livesMs, addresses: end.addresses, staleUntil: now + staleMsMax };
+    const { addresses } = end;
+    return { end, isSilent: false, goodUntil: now + livesMs, addresses, staleUntil: now + staleMsMax };
   }
+  const isSilent = end.kind === "silent";
   const goodUntil = now + absenceMsMax;
-  if (end.kind === "absent" || earlier === undefined || now >= earlier.staleUntil) {
-    return { end, goodUntil, addresses: [], staleUntil: now };
+  if (!isSilent || earlier === undefined || now >= earlier.staleUntil) {
+    return { end, isSilent, goodUntil, addresses: [], staleUntil: now };
   }
   const { addresses, staleUntil } = earlier;
-  return { end: { kind: "found", addresses, ttlMs: 0 }, goodUntil, addresses, staleUntil };
+  return { end: { kind: "found", addresses, ttlMs: 0 }, isSilent, goodUntil, addresses, staleUntil };
 }
