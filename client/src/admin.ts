@@ -18,11 +18,11 @@ import type {
   OrderResultBody,
   SkippedListing,
 } from "@stele/wire";
-import { HttpTransport, isRecord } from "./http-transport.ts";
+import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
-import { toFailure, toProtocolError } from "./stele-error.ts";
+import { isBrokerCode, toFailure } from "./stele-error.ts";
 
 export type {
   AdminBlock,
@@ -299,7 +299,7 @@ export class AdminClient {
         // A REST listing reports a failure with status 200. Only failures have a numeric `code`.
         const problem = toProblem(answer);
         if (problem === undefined && answer.status === 200) return answer.value;
-        throw problem ?? toProtocolError(url, `status ${answer.status}`);
+        throw problem ?? toForeignAnswer(url, answer);
       },
       { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
     );
@@ -313,7 +313,7 @@ function toBody({ name, to, from, eventId }: Order): object {
 
 /** The error in a problem (RFC 9457) or in a REST failure; undefined for any other answer. */
 function toProblem({ value, retryAfterMs }: { readonly value: unknown; readonly retryAfterMs: number | undefined }) {
-  if (!isRecord(value) || typeof value["code"] !== "number") return undefined;
+  if (!isRecord(value) || !isBrokerCode(value["code"])) return undefined;
   const { code, detail, message, retry, hints } = value;
   return toFailure(
     { code, message: String(detail ?? message) },

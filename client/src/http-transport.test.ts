@@ -14,6 +14,12 @@ function answering(answer: (request: Request) => Response) {
   return { requests, fetch };
 }
 
+/** Publishes one event with a key by `publishMany`. @throws its error. */
+async function firstOutcome(stele: Stele): Promise<void> {
+  const [outcome] = await stele.publishMany([{ topic: "t", content: "x", once: true }]);
+  if (outcome?.status === "failed") throw outcome.error;
+}
+
 function hangs(): Promise<string> {
   return new Promise(() => {});
 }
@@ -81,6 +87,28 @@ describe("a client", () => {
     expect(failure).not.toContain("secret");
     expect(requests).toEqual([]);
   });
+
+  it.each([
+    ["a call", (stele: Stele) => stele.exist("t")],
+    ["an admin call", (stele: Stele) => stele.admin.figures()],
+    ["a request for rights", (stele: Stele) => stele.rights(), 1],
+    ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true })],
+    ["a publish without a key", (stele: Stele) => stele.publish("t", "x"), 1],
+    ["publishMany", (stele: Stele) => firstOutcome(stele)],
+  ])(
+    "reads JSON of a proxy as an unknown outcome, and retries %s where that is safe",
+    async (_what, call, tries = 2) => {
+      for (const body of [{ message: "no healthy upstream" }, { code: 504, message: "upstream timed out" }]) {
+        const { requests, fetch } = answering(() => Response.json(body, { status: 504 }));
+        await expect(call(new Stele({ url, fetch, retries: 1 }))).rejects.toMatchObject({
+          code: undefined,
+          retry: true,
+          wasRefused: false,
+        });
+        expect(requests).toHaveLength(tries);
+      }
+    },
+  );
 
   it("sends traceparent with each try", async () => {
     const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

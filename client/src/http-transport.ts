@@ -1,6 +1,6 @@
 import { AbortScope } from "./lib/abort-scope.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
-import { SteleError, toFailure, toProtocolError } from "./stele-error.ts";
+import { isBrokerCode, SteleError, toFailure, toProtocolError } from "./stele-error.ts";
 
 export interface HttpRequest {
   readonly url: string;
@@ -103,11 +103,7 @@ export async function readAnswer(response: Response): Promise<HttpAnswer> {
   try {
     return { status, value: JSON.parse(text), ...advice };
   } catch {
-    // A proxy answers like this when its broker is down.
-    if (isTransient(status)) {
-      throw new SteleError(`${response.url} answers with status ${status}`, { ...advice, retry: true });
-    }
-    throw toProtocolError(response.url, `status ${status}, no JSON`);
+    throw toForeignAnswer(response.url, { status, ...advice }, `status ${status}, no JSON`);
   }
 }
 
@@ -118,11 +114,21 @@ export function isTransient(status: number): boolean {
 
 /** The error in an answer with REST's form of a failure; undefined for other answers. Every HTTP interface uses this form when access control refuses a caller. */
 export function findRestError({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
-  if (!isRecord(value) || typeof value["code"] !== "number" || typeof value["message"] !== "string") return undefined;
+  if (!isRecord(value) || !isBrokerCode(value["code"]) || typeof value["message"] !== "string") return undefined;
   return toFailure(
     { code: value["code"], message: value["message"] },
     { retryAfterMs, ...(retry === undefined ? {} : { retry }) },
   );
+}
+
+/** The error for an answer that does not follow the broker's interface. A proxy answers with a transient status when its broker is down. */
+export function toForeignAnswer(
+  url: string,
+  { status, retryAfterMs }: Pick<HttpAnswer, "status" | "retryAfterMs">,
+  detail = `status ${status}`,
+): SteleError {
+  if (isTransient(status)) return new SteleError(`${url} answers with status ${status}`, { retry: true, retryAfterMs });
+  return toProtocolError(url, detail);
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,5 @@
-import { findRestError, type HttpTransport, isRecord } from "./http-transport.ts";
+import { findRestError, type HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
-import { toProtocolError } from "./stele-error.ts";
 
 /** What a caller may do. A right may cover only some topics, so the broker can still refuse a call. */
 export interface Rights {
@@ -21,5 +20,5 @@ export async function getRights(transport: HttpTransport, options: CallOptions):
   const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
   if (isRecord(answer.value) && Array.isArray(answer.value["actions"])) return answer.value as unknown as Rights; // OpenAPI declares this shape.
-  throw toProtocolError(url, `status ${answer.status}`);
+  throw toForeignAnswer(url, answer);
 }

@@ -1,6 +1,6 @@
-import { findRestError, type HttpTransport, isRecord } from "./http-transport.ts";
+import { findRestError, type HttpAnswer, type HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { CallOptions } from "./options.ts";
-import { SteleError, toFailure, toProtocolError } from "./stele-error.ts";
+import { SteleError, toFailure } from "./stele-error.ts";
 
 export interface RpcCall {
   readonly method: string;
@@ -14,9 +14,9 @@ const headers = { "content-type": "application/json", accept: "application/json"
 
 /** Sends one JSON-RPC call and returns its result. @throws SteleError with the code of the failure. */
 export async function callRpc(transport: HttpTransport, call: RpcCall, options: CallOptions): Promise<unknown> {
-  const value = await send(transport, JSON.stringify(toMessage(call, 0)), options);
-  const outcome = isRecord(value) ? toOutcome(value) : undefined;
-  if (outcome === undefined) throw toProtocolError(transport.base, "no JSON-RPC response");
+  const answer = await send(transport, JSON.stringify(toMessage(call, 0)), options);
+  const outcome = isRecord(answer.value) ? toOutcome(answer.value) : undefined;
+  if (outcome === undefined) throw toForeignAnswer(transport.base, answer, "no JSON-RPC response");
   if ("error" in outcome) throw outcome.error;
   return outcome.result;
 }
@@ -27,7 +27,8 @@ export async function callRpcBatch(
   calls: readonly RpcCall[],
   options: CallOptions,
 ): Promise<readonly RpcOutcome[]> {
-  const value = await send(transport, JSON.stringify(calls.map(toMessage)), options);
+  const answer = await send(transport, JSON.stringify(calls.map(toMessage)), options);
+  const { value } = answer;
   if (isRecord(value)) {
     const outcome = toOutcome(value);
     if (outcome !== undefined && "error" in outcome) throw outcome.error;
@@ -36,7 +37,7 @@ export async function callRpcBatch(
   const byId = new Map(responses.map((response) => [response["id"], toOutcome(response)]));
   return calls.map((_call, index) => {
     const outcome = byId.get(index);
-    if (outcome === undefined) throw toProtocolError(transport.base, "no response to one call of a batch");
+    if (outcome === undefined) throw toForeignAnswer(transport.base, answer, "no response to one call of a batch");
     return outcome;
   });
 }
@@ -48,11 +49,11 @@ export function toBoolean(result: unknown): boolean {
   throw new SteleError(`not a boolean: ${JSON.stringify(result)}`, { retry: false });
 }
 
-async function send(transport: HttpTransport, body: string, options: CallOptions): Promise<unknown> {
+async function send(transport: HttpTransport, body: string, options: CallOptions): Promise<HttpAnswer> {
   const answer = await transport.ask({ url: `${transport.base}/jsonrpc`, method: "POST", headers, body }, options);
   const exception = findRestError(answer);
   if (exception !== undefined) throw exception;
-  return answer.value;
+  return answer;
 }
 
 function toMessage({ method, params }: RpcCall, id: number): unknown {

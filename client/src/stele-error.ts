@@ -59,6 +59,13 @@ export const retryableCodes: ReadonlySet<number> = new Set([
 /** Codes from 200,000 up that still mean that the broker refused the call: an invalid parameter (200001), an unknown group (200211), busy, or over quota. */
 const refusalCodes: ReadonlySet<number> = new Set([200001, 200211, busy, overQuota]);
 const serviceCodesFrom = 200_000;
+/** Proxies also answer with JSON that has a code and a message. Their codes are shorter: statuses of HTTP or of gRPC. */
+const codesFrom = 100_000;
+
+/** Whether a value of an answer is a code of the catalogue, or of a newer one. */
+export function isBrokerCode(value: unknown): value is number {
+  return typeof value === "number" && value >= codesFrom;
+}
 
 /** The error for a code that the broker answered. */
 export function toFailure(
@@ -77,6 +84,6 @@ export function withUnknownOutcome(error: SteleError): SteleError {
 }
 
 /** The error for an answer that does not follow the broker's interface. */
-export function toProtocolError(url: string, detail: string, { retry = false } = {}): SteleError {
-  return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry });
+export function toProtocolError(url: string, detail: string): SteleError {
+  return new SteleError(`${url} does not answer like a broker: ${detail}`, { retry: false });
 }

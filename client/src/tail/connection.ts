@@ -4,11 +4,12 @@ import {
   type HttpTransport,
   isTransient,
   readAnswer,
+  toForeignAnswer,
   toUnanswered,
 } from "../http-transport.ts";
 import { AbortScope } from "../lib/abort-scope.ts";
 import type { CallOptions } from "../options.ts";
-import { SteleError, toProtocolError } from "../stele-error.ts";
+import { SteleError } from "../stele-error.ts";
 import { type Frame, FrameParser, type FrameParserOptions } from "./frame-parser.ts";
 
 export interface ConnectionOptions extends CallOptions, FrameParserOptions {
@@ -112,5 +113,5 @@ export class Connection {
 function toRefusal(answer: HttpAnswer, url: string): SteleError {
   const { status } = answer;
   const retry = isTransient(status);
-  return findRestError(retry ? { ...answer, retry } : answer) ?? toProtocolError(url, `status ${status}`, { retry });
+  return findRestError(retry ? { ...answer, retry } : answer) ?? toForeignAnswer(url, answer);
 }
