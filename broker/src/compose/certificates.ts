@@ -1,5 +1,6 @@
 import { isSecured, type TlsServed, tlsServed } from "../config/connection-conflicts.ts";
 import { protocolNames } from "../config/connection-ports.ts";
+import { environmentName } from "../config/setting.ts";
 import type { Config } from "../config/settings.ts";
 import { type CertificateFiles, readCertificate } from "../gateway/shared/connection/tls/certificate.ts";
 
@@ -16,7 +17,22 @@ export function certificateFilesOf(config: Config, served: TlsServed): Certifica
 
 /** Reads each certificate that the settings name. @throws Error that says why one cannot be used. */
 export function checkCertificates(config: Config): void {
-  for (const served of tlsServed) {
-    if (isSecured(config, served)) readCertificate(certificateFilesOf(config, served), names[served]);
-  }
+  for (const served of tlsServed) check(config, served);
+}
+
+/** Problems of the certificates that the settings name, found by reading them as a start does. */
+export function findCertificateProblems(config: Config): readonly string[] {
+  return tlsServed.flatMap((served) => {
+    try {
+      check(config, served);
+      return [];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return [`${environmentName(`${served}TlsCertificateFile`)}: ${reason}`];
+    }
+  });
+}
+
+function check(config: Config, served: TlsServed): void {
+  if (isSecured(config, served)) readCertificate(certificateFilesOf(config, served), names[served]);
 }

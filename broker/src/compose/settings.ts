@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { BrokerSettings, CheckedSettings, Place } from "../cli/broker-settings.ts";
+import { findCertificateProblems } from "./certificates.ts";
 import { findDatabaseProblems } from "./database.ts";
 import { findLogInProblems } from "./log-ins.ts";
 import { findSecretProblems } from "./secrets.ts";
@@ -15,12 +16,13 @@ import { version } from "../version.ts";
 /** The port of PostgreSQL if the address names none. */
 const postgresPort = 5432;
 
-/** Problems of the database's address, and of the keys and secrets that valid settings name: a start would refuse them. Does not read certificates. */
+/** Problems of the database's address, and of the keys, secrets and certificates that valid settings name: a start would refuse them. */
 export async function findProblems(config: Config, secrets: Secrets): Promise<readonly string[]> {
   return [
     ...findDatabaseProblems(config),
     ...findSecretProblems(config),
     ...findLogInProblems(config),
+    ...findCertificateProblems(config),
     ...(await findSignerProblems(groupsOf(config), secrets)),
   ];
 }

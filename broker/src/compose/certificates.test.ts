@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { checkCertificates } from "./certificates.ts";
+import { findProblems } from "./settings.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { createCertificate } from "../gateway/testing/certificates.ts";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "certificates-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+it("finds a missing or broken certificate of each protocol at --check-config, as a start does", async () => {
+  const [certificateFile, keyFile, other] = [
+    join(folder, "cert.pem"),
+    join(folder, "key.pem"),
+    join(folder, "other.pem"),
+  ];
+  const env = {
+    STELE_HTTP_TLS_CERTIFICATE_FILE: certificateFile,
+    STELE_HTTP_TLS_KEY_FILE: keyFile,
+    STELE_MQTT_TLS_PORT: "8883",
+    STELE_MQTT_TLS_CERTIFICATE_FILE: other,
+    STELE_MQTT_TLS_KEY_FILE: keyFile,
+  };
+  const loaded = loadConfig({ env, argv: [], readFile: () => "", version: "1" });
+  if (loaded.status !== "loaded") throw new Error(JSON.stringify(loaded));
+  const { config, secrets } = loaded;
+  expect(await findProblems(config, secrets)).toEqual([
+    expect.stringMatching(/^STELE_HTTP_TLS_CERTIFICATE_FILE: The certificate for HTTP over TLS cannot be read: ENOENT/),
+    expect.stringMatching(/^STELE_MQTT_TLS_CERTIFICATE_FILE: The certificate for MQTT over TLS cannot be read: ENOENT/),
+  ]);
+  createCertificate({ certificateFile: certificateFile, keyFile: keyFile, clientCaFile: "" }, "stele");
+  writeFileSync(other, "no certificate");
+  expect(await findProblems(config, secrets)).toEqual([
+    expect.stringContaining(`STELE_MQTT_TLS_CERTIFICATE_FILE: ${other} is no certificate in PEM`),
+  ]);
+  expect(() => checkCertificates(config)).toThrow(`${other} is no certificate`);
+  createCertificate({ certificateFile: other, keyFile: join(folder, "other.key"), clientCaFile: "" }, "other");
+  expect(await findProblems(config, secrets)).toEqual([
+    expect.stringContaining(`STELE_MQTT_TLS_CERTIFICATE_FILE: ${keyFile} is no key of the certificate ${other}`),
+  ]);
+});
