@@ -2,17 +2,18 @@ import { homedir } from "node:os";
 import { runCommand } from "./compose/cli.ts";
 import { version } from "./version.ts";
 
+const { env, stdin, stdout, stderr } = process;
 const ending = new AbortController();
 const end = (): void => {
   if (ending.signal.aborted) process.exit(1); // The second Ctrl-C does not wait.
   ending.abort();
+  stdin.destroy(); // Ends a pending read.
 };
 process.on("SIGINT", end);
 process.on("SIGTERM", end);
 // Every write handles its own error. Without this listener a closed pipe would end the process.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+for (const stream of [stdout, stderr]) stream.on("error", () => {});
 
-const { env, stdin, stdout, stderr } = process;
 const io = { env, home: homedir(), stdin, stdout, stderr, signal: ending.signal };
 process.exitCode = await runCommand(process.argv.slice(2), io, version);
 stdin.destroy(); // A pending read would keep the process alive.

@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { Stele } from "@stele/client";
 import { describe, expect, it } from "vitest";
+import { mainFile } from "../harness/broker-process.ts";
 import { callStele, type CommandOptions, type CommandRun } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useWorld } from "../harness/use.ts";
@@ -69,6 +71,17 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
 });
 
 describe("stele pub from stdin", () => {
+  it("ends on the first SIGTERM while it waits for a line", async () => {
+    await stele().open("waits");
+    using folder = createTempFolder();
+    const env = { PATH: process.env["PATH"], STELE_URL: running().broker.url, HOME: folder.path };
+    const child = spawn(process.execPath, [mainFile, "pub", "waits"], { env, stdio: ["pipe", "pipe", "ignore"] });
+    child.stdin.write("1\n");
+    await once(child.stdout, "data");
+    child.kill("SIGTERM");
+    expect(await once(child, "close")).toEqual([1, null]);
+  });
+
   it("keeps the bytes of each line", async () => {
     await stele().open("bytes");
     const input = Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x0d, 0x0a]);
