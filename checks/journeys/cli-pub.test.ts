@@ -61,6 +61,15 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
     expect(await stele().state("lost")).toMatchObject({ sequenceNumber: 2 });
   });
 
+  it("refuses an empty key, which a script may give by mistake", async () => {
+    await stele().open("keyless");
+    for (const args of [["x"], ["--whole"]]) {
+      const { code, stderr } = await pub(["keyless", ...args, "--once", ""], { input: "x" });
+      expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: the key of --once is empty\n" });
+    }
+    expect(await stele().state("keyless")).toMatchObject({ sequenceNumber: 0 });
+  });
+
   it("advises to look at the topic first if the events have no keys", async () => {
     await stele().open("unnamed");
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });

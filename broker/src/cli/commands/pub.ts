@@ -94,6 +94,7 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
     throw new UsageError("--count and --template need a content on the command line");
   }
   if (count === 0) throw new UsageError("--count is at least 1");
+  if (once === "") throw new UsageError("the key of --once is empty");
   if (typeof once === "string" && ((content === undefined && !whole) || count !== 1)) {
     throw new UsageError("a key names one event: for many, give --once without a key");
   }
