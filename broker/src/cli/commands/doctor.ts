@@ -3,6 +3,7 @@ import { type Readiness, type Stele, SteleError } from "@stele/client";
 import type { Command } from "commander";
 import type { CheckedSettings } from "../broker-settings.ts";
 import type { Session } from "../connection.ts";
+import { examineAddress } from "../doctor/examine-address.ts";
 import { examinePorts } from "../doctor/examine-ports.ts";
 import { examineDisk, examineSettings } from "../doctor/examine-settings.ts";
 import type { Finding } from "../doctor/finding.ts";
@@ -15,8 +16,6 @@ interface DoctorFlags {
   readonly config?: string;
 }
 
-/** A larger difference of the clocks breaks tokens, signatures and tails that start at a time. */
-const clockSkewMsMax = 5_000;
 const columns: readonly Column<Finding>[] = [
   { title: "CHECK", of: ({ check }) => check },
   { title: "STATUS", of: ({ status }) => status },
@@ -71,41 +70,6 @@ async function openAndClose(stele: Stele, signal: AbortSignal): Promise<void> {
   const tail = stele.subscribe("stele/doctor", { signal });
   await tail.opened();
   tail.close();
-}
-
-/** Checks whether the address answers, and whether its clock agrees with ours. */
-async function examineAddress(url: string, signal: AbortSignal): Promise<readonly Finding[]> {
-  try {
-    const askedAt = Date.now();
-    const answer = await fetch(`${url.replace(/\/+$/, "")}/health/live`, { signal });
-    await answer.arrayBuffer();
-    const live: Finding = { check: "address", status: "ok", detail: `${url} answers` };
-    if (!answer.ok) {
-      const advice = "does the address lead to a broker, with its context segment?";
-      return [{ ...live, status: "failed", detail: `${url} answers with status ${answer.status}`, advice }];
-    }
-    return [live, ...examineClock(answer.headers.get("date"), { askedAt, answeredAt: Date.now() })];
-  } catch {
-    signal.throwIfAborted();
-    const advice = "start the broker with stele start, or name another address with --url";
-    return [{ check: "address", status: "failed", detail: `${url} does not answer`, advice }];
-  }
-}
-
-/** The broker wrote the Date header between the two times, in whole seconds. */
-function examineClock(
-  date: string | null,
-  { askedAt, answeredAt }: { readonly askedAt: number; readonly answeredAt: number },
-): readonly Finding[] {
-  const time = Date.parse(date ?? "");
-  const skewMs = Math.max(0, askedAt - 1_000 - time, time - answeredAt);
-  if (Number.isNaN(skewMs)) return [];
-  const isClose = skewMs <= clockSkewMsMax;
-  const detail = isClose
-    ? "the clocks agree"
-    : `the broker's clock is ${Math.round(skewMs / 1_000)} s off this machine's`;
-  const advice = isClose ? undefined : "let both synchronise their clocks (NTP)";
-  return [{ check: "clock", status: isClose ? "ok" : "warning", detail, advice }];
 }
 
 interface ExaminedGroups {

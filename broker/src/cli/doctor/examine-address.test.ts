@@ -1,0 +1,27 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { examineAddress } from "./examine-address.ts";
+
+it("reports a broker that accepts the connection, but does not answer within 10 s", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const server = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    vi.useRealTimers();
+    server.close();
+  });
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const findings = examineAddress(url, new AbortController().signal);
+  const [socket] = await once(server, "connection");
+  vi.advanceTimersByTime(10_000);
+  expect(await findings).toEqual([
+    {
+      check: "address",
+      status: "failed",
+      detail: `${url} does not answer within 10 s`,
+      advice: expect.stringContaining("restart"),
+    },
+  ]);
+  socket.destroy();
+});

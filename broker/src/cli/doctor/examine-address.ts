@@ -1,0 +1,54 @@
+import type { Finding } from "./finding.ts";
+
+/** Time limit for the answer to the first call, in milliseconds: a broker that hangs accepts connections, but never answers. */
+const answerTimeoutMs = 10_000;
+/** A larger difference of the clocks breaks tokens, signatures and tails that start at a time. */
+const clockSkewMsMax = 5_000;
+
+/** Checks whether the address answers, and whether its clock agrees with ours. */
+export async function examineAddress(url: string, signal: AbortSignal): Promise<readonly Finding[]> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const timer = setTimeout(end, answerTimeoutMs);
+  signal.addEventListener("abort", end);
+  try {
+    const askedAt = Date.now();
+    const answer = await fetch(`${url.replace(/\/+$/, "")}/health/live`, { signal: ending.signal });
+    await answer.arrayBuffer();
+    const live: Finding = { check: "address", status: "ok", detail: `${url} answers` };
+    if (!answer.ok) {
+      const advice = "does the address lead to a broker, with its context segment?";
+      return [{ ...live, status: "failed", detail: `${url} answers with status ${answer.status}`, advice }];
+    }
+    return [live, ...examineClock(answer.headers.get("date"), { askedAt, answeredAt: Date.now() })];
+  } catch {
+    signal.throwIfAborted();
+    if (ending.signal.aborted) {
+      const detail = `${url} does not answer within ${answerTimeoutMs / 1_000} s`;
+      return [
+        { check: "address", status: "failed", detail, advice: "see the broker's log, and restart it if it hangs" },
+      ];
+    }
+    const advice = "start the broker with stele start, or name another address with --url";
+    return [{ check: "address", status: "failed", detail: `${url} does not answer`, advice }];
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+}
+
+/** The broker wrote the Date header between the two times, in whole seconds. */
+function examineClock(
+  date: string | null,
+  { askedAt, answeredAt }: { readonly askedAt: number; readonly answeredAt: number },
+): readonly Finding[] {
+  const time = Date.parse(date ?? "");
+  const skewMs = Math.max(0, askedAt - 1_000 - time, time - answeredAt);
+  if (Number.isNaN(skewMs)) return [];
+  const isClose = skewMs <= clockSkewMsMax;
+  const detail = isClose
+    ? "the clocks agree"
+    : `the broker's clock is ${Math.round(skewMs / 1_000)} s off this machine's`;
+  const advice = isClose ? undefined : "let both synchronise their clocks (NTP)";
+  return [{ check: "clock", status: isClose ? "ok" : "warning", detail, advice }];
+}
