@@ -157,6 +157,8 @@ describe("a client command", () => {
     [["topics", "show"], "missing required argument"],
     [["topics", "list", "--url", "ftp://x"], "not an http(s) URL: ftp://x"],
     [["topics", "list", "--context", "nobody"], "there is no context nobody"],
+    [["topics", "list", "--context", "constructor"], "there is no context constructor"],
+    [["listen", "t", "--forward", "localhost:3000/hook"], "not an http(s) URL: localhost:3000/hook"],
     [["pub"], "give a topic"],
     [["pub", "t", "x", "--whole"], "exclude each other"],
     [["subs", "pause"], "give identifiers"],

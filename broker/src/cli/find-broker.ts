@@ -32,7 +32,7 @@ function findContext({ context, url }: BrokerFlags, contexts: Contexts, env: Cli
   const { current, contexts: byName } = contexts.read();
   const name = context ?? current;
   if (name === undefined) return undefined;
-  const found = byName[name];
+  const found = Object.hasOwn(byName, name) ? byName[name] : undefined;
   if (found === undefined) throw new UsageError(`there is no context ${name}; see stele context list`);
   return found;
 }

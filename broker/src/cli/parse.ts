@@ -25,3 +25,8 @@ export function collectPair(
   if (key === undefined || value === undefined) throw new InvalidArgumentError("It must be like key=value.");
   return { ...before, [key]: value };
 }
+
+/** `localhost:3000` is a URL too, of the scheme `localhost`. */
+export function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}

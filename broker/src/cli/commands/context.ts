@@ -4,6 +4,7 @@ import { Contexts } from "../contexts.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { OutputFormat } from "../../lib/output-format.ts";
 import { type Column, Output } from "../output.ts";
+import { isHttpUrl } from "../parse.ts";
 import { readAll } from "../stdin.ts";
 import { addExamples } from "./define.ts";
 
@@ -105,7 +106,7 @@ async function addContext(
   if (!namePattern.test(name)) throw new UsageError(`not a name of a context: ${name}`);
   const { url, adminUrl, group: groupId } = flags;
   for (const address of [url, adminUrl ?? url]) {
-    if (!/^https?:/.test(address) || !URL.canParse(address)) throw new UsageError(`not an http(s) URL: ${address}`);
+    if (!isHttpUrl(address)) throw new UsageError(`not an http(s) URL: ${address}`);
   }
   const key = flags.key
     ? Buffer.from(await readAll(io))

@@ -7,7 +7,7 @@ import { describeNetworkFailure } from "../../lib/network-failure.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import { first, openTail, sinceOption } from "../open-tail.ts";
 import type { Column } from "../output.ts";
-import { parseCount } from "../parse.ts";
+import { isHttpUrl, parseCount } from "../parse.ts";
 import { define } from "./define.ts";
 
 interface ListenFlags {
@@ -55,7 +55,7 @@ export function defineListen(program: Command, io: CliIo): void {
     run: async (session, { words, flags }) => {
       const { output } = session;
       const { forward, secretFile, after, since, count } = flags;
-      if (!URL.canParse(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
+      if (!isHttpUrl(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
       const secret =
         secretFile === undefined ? `whsec_${randomBytes(secretBytes).toString("base64")}` : readSecret(secretFile);
       if (secretFile === undefined) output.note(`the secret is ${secret}`);
