@@ -7,8 +7,9 @@ import type { WebhookHeaders } from "./verify-webhook.ts";
 export function toNodeHandler(options: ReceiverOptions): (request: NodeRequest, response: ServerResponse) => void {
   return (request, response) => {
     const { method = "", headers } = request;
+    // A middleware with a time limit may have answered meanwhile.
     void receive({ method, headers, readBody: () => readNodeBody(request) }, options).then((answer) =>
-      response.writeHead(answer.status, answer.headers).end(answer.body),
+      response.headersSent ? response : response.writeHead(answer.status, answer.headers).end(answer.body),
     );
   };
 }
