@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Stele } from "./index.ts";
 
 const url = "http://broker.example";
@@ -53,6 +53,17 @@ describe("a client", () => {
     const call = new Stele({ url, fetch, key: hangs, timeoutMs: 10, retries: 0 }).exist("t");
     await expect(call).rejects.toMatchObject({ retry: true, message: expect.stringContaining("in time") });
     expect(requests).toEqual([]);
+  });
+
+  it("waits for the answer if timeoutMs is Infinity", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const answers: ((response: Response) => void)[] = [];
+    const fetch: typeof globalThis.fetch = () => new Promise((resolve) => answers.push(resolve));
+    const call = new Stele({ url, fetch, timeoutMs: Number.POSITIVE_INFINITY, retries: 0 }).exist("t");
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    answers[0]?.(Response.json({ jsonrpc: "2.0", id: 0, result: "true" }));
+    expect(await call).toBe(true);
   });
 
   it.each([

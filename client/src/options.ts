@@ -10,7 +10,7 @@ export interface SteleOptions {
   readonly groupId?: string | undefined;
   /** How often the client repeats a failed call where that is safe. 4 if left out. */
   readonly retries?: number | undefined;
-  /** Time limit of each try, in milliseconds. 60,000 if left out. */
+  /** Time limit of each try, in milliseconds. 60,000 if left out; Infinity for none. */
   readonly timeoutMs?: number | undefined;
   /** Sends the requests instead of the global `fetch`: for a proxy, client certificates, or tests. */
   readonly fetch?: typeof fetch | undefined;

@@ -1,5 +1,8 @@
 import { onAbort } from "./on-abort.ts";
 
+/** Longest delay of a timer. A longer one, such as Infinity, would fire at once. */
+const timerMsMax = 2 ** 31 - 1;
+
 /**
  * A signal that a timer or the caller's signal can abort. It does not use `AbortSignal.any`: Node 20 may garbage-collect the combined signal, and then the
  * caller's signal has no effect.
@@ -25,7 +28,7 @@ export class AbortScope {
   /** Aborts after `ms` with the reason that `toReason` returns. Replaces an earlier timer. */
   abortAfter(ms: number, toReason: () => unknown): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.abort(toReason()), ms);
+    this.#timer = setTimeout(() => this.abort(toReason()), Math.min(ms, timerMsMax));
   }
 
   stopTimer(): void {
