@@ -64,6 +64,11 @@ function readWords(argv: readonly string[], ownFlags: readonly string[]): Comman
   return { format, settings, positional, given };
 }
 
+/** @throws UsageError if there are more than `wordsMax` words. The message does not quote them: a word may be a key. */
+export function refuseFurther(words: readonly string[], wordsMax = words.length): void {
+  if (words.length > wordsMax) throw new UsageError("there are more arguments than this command takes; see --help");
+}
+
 export interface CommandCall extends CommandContext {
   /** The arguments after the action. */
   readonly words: readonly string[];

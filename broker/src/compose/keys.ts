@@ -5,6 +5,7 @@ import {
   type CommandOutcome,
   type CommandContext,
   type CommandWords,
+  refuseFurther,
   runOnKeys,
   UsageError,
 } from "./access-command.ts";
@@ -43,6 +44,8 @@ const validMsMax = 3_650 * dayMs;
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: dayMs };
 const secretBytes = 32;
 const idBytes = 8;
+/** Maximum number of arguments of each action, besides flags. */
+const wordsMax: Readonly<Record<string, number>> = { create: 0, list: 0, revoke: 1 };
 
 /** Runs `stele key` with the arguments after that word. Never throws. */
 export async function runKeys(argv: readonly string[], context: CommandContext): Promise<CommandOutcome> {
@@ -83,6 +86,7 @@ function toOrder(read: CommandWords): Order {
 }
 
 async function run(keys: ApiKeys, { action, order, now, config }: Run): Promise<CommandDone> {
+  refuseFurther(order.positional, wordsMax[action]);
   switch (action) {
     case "create":
       return create(keys, order, { now: now(), config });

@@ -2,7 +2,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { databaseAddress } from "./database.ts";
 import { rolesOf } from "./access.ts";
-import { type CommandDone, type CommandOutcome, type CommandContext, runOnKeys, UsageError } from "./access-command.ts";
+import {
+  type CommandDone,
+  type CommandOutcome,
+  type CommandContext,
+  refuseFurther,
+  runOnKeys,
+  UsageError,
+} from "./access-command.ts";
 import { isClustered } from "../config/derived.ts";
 import type { Config } from "../config/settings.ts";
 import { adminRole, findRuleProblems, isRoleName, rolesMax, type StoredRole } from "../domain/access-role.ts";
@@ -29,6 +36,9 @@ Examples:
   stele role list -o json
   stele role set publisher '[{"actions": ["publish"], "filter": "orders/#"}]'
 `;
+
+/** Maximum number of arguments of each action, besides flags. */
+const wordsMax: Readonly<Record<string, number>> = { list: 0, show: 1, set: 2, delete: 1 };
 
 interface Run {
   readonly action: string;
@@ -90,6 +100,7 @@ function toDamaged(name: string): string {
 }
 
 async function run(keys: ApiKeys, { action, words, config }: Run): Promise<CommandDone> {
+  refuseFurther(words, wordsMax[action]);
   const [name = "", text = ""] = words;
   if (action === "list") return list(await listStored(keys), config);
   if (!isRoleName(name))

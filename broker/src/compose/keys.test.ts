@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { runKeys } from "./keys.ts";
+import { runRoles } from "./roles.ts";
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "keys-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const now = (): number => Date.UTC(2026, 0, 1);
+const run = (command: typeof runKeys, ...argv: readonly string[]) =>
+  command([...argv, "--data-dir", folder], { env: {}, now });
+
+it("refuses a second key to revoke instead of ignoring it, and does not print it", async () => {
+  const create = () => run(runKeys, "create", "--principal", "shop", "--role", "admin");
+  const [{ output: first }, { output: second }] = [await create(), await create()];
+  const { exitCode, problem } = await run(runKeys, "revoke", first.trim(), second.trim());
+  expect({ exitCode, problem }).toEqual({ exitCode: 2, problem: expect.stringContaining("more arguments") });
+  expect(problem).not.toContain(second.trim());
+  expect((await run(runKeys, "list")).output).not.toContain("revoked");
+});
+
+it.each([
+  ["create", "--principal", "shop", "--role", "admin", "reader"],
+  ["list", "shop"],
+])("refuses a word that key %s does not take", async (...argv) => {
+  expect(await run(runKeys, ...argv)).toMatchObject({ exitCode: 2 });
+});
+
+it.each([
+  ["list", "reader"],
+  ["set", "reader", "[]", "writer"],
+  ["delete", "reader", "writer"],
+])("refuses a word that role %s does not take", async (...argv) => {
+  await run(runRoles, "set", "reader", "[]");
+  expect(await run(runRoles, ...argv)).toMatchObject({ exitCode: 2 });
+  expect((await run(runRoles, "list")).output).toContain("reader");
+});
