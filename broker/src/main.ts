@@ -25,6 +25,8 @@ const timerDelayMsMax = 2 ** 31 - 1;
 
 type LoadedConfig = Extract<LoadOutcome, { readonly status: "loaded" }>;
 
+// Without this listener, an output whose reader has gone would end the process. The log notices such an output itself.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 await main();
 
 async function main(): Promise<void> {

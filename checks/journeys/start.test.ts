@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { Context } from "../conformance/stomp/context.ts";
-import { runBroker, startBroker } from "../harness/broker-process.ts";
+import { runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -36,6 +37,15 @@ it.runIf(process.platform === "linux")("the broker exits with 2 if its open-file
   const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
   expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
   expect(code).toBe(2);
+});
+
+it.runIf(process.platform === "linux")("the broker keeps running if the reader of its stderr has gone", async () => {
+  using folder = createTempFolder();
+  const env = { UNREAD: join(folder.path, "unread") };
+  // A pipe whose only reader closes it again.
+  const shell = 'mkfifo "$UNREAD" && exec 3<>"$UNREAD" 4>"$UNREAD" 3<&- && exec "$@" 2>&4';
+  const broker = { dataDir: join(folder.path, "data"), env, shell };
+  expect(await startAndSignal(broker, { name: "SIGTERM", when: /"broker started"/ })).toMatchObject({ code: 0 });
 });
 
 /** A loopback address that no other test uses, so that no other broker listens at its default ports. */
