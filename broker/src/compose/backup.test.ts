@@ -64,6 +64,20 @@ describe("stele backup while no broker runs", () => {
     expect(readdirSync(target)).toEqual(expect.arrayContaining(["backup.json", "chain.sqlite", "store.sqlite"]));
   });
 
+  it("names the files with keys, and with their passwords, that are outside the folder", async () => {
+    leave("stopped");
+    const [keystoreFile, passwordFile] = ["/etc/stele/signer.json", "/etc/stele/signer.password"];
+    const groups = [
+      { id: "1", endpoints: "embedded" },
+      { id: "2", endpoints: ["http://127.0.0.1:1"], signer: { keystoreFile, passwordFile } },
+    ];
+    const env = { STELE_GROUPS: JSON.stringify(groups) };
+    const { output } = await runBackupCommand("backup", [target, "--data-dir", folder], { env, log: () => {} });
+    for (const file of [keystoreFile, passwordFile]) {
+      expect(output).toContain(`not in the backup: ${file}; keep a copy of it\n`);
+    }
+  });
+
   it.each<[string, () => void, RegExp]>([
     ["is not there", () => {}, /data does not exist: name the broker's data folder by --data-dir/],
     ["is empty", () => mkdirSync(folder), /chain\.sqlite is missing or empty: .* has not run in that folder/],

@@ -166,9 +166,9 @@ function describe({ files, madeAt }: Manifest): string {
   return `backup of ${madeAt}: ${files.map(({ name }) => name).join(", ")}, ${bytes} bytes`;
 }
 
-/** Files with keys of signers and subscriptions outside the data folder, which the backup lacks. */
+/** Files outside the data folder with keys of signers and subscriptions, or with passwords of keys, which the backup lacks. */
 function listMissing(config: Config): readonly string[] {
-  const keys = groupsOf(config).flatMap(({ signer }) => fileOf(signer) ?? []);
+  const keys = groupsOf(config).flatMap(({ signer }) => filesOf(signer));
   return [...(config.secretKeyFile === "" ? [] : [config.secretKeyFile]), ...keys];
 }
 
@@ -178,9 +178,10 @@ function noteMissing(config: Config): string {
   return isClustered(config) ? `${files}not in the backup: the database; see docs/cluster.md#backup\n` : files;
 }
 
-function fileOf(signer: GroupConfig["signer"]): string | undefined {
-  if (signer === undefined || "privateKeyEnv" in signer) return undefined;
-  return "privateKeyFile" in signer ? signer.privateKeyFile : signer.keystoreFile;
+function filesOf(signer: GroupConfig["signer"]): readonly string[] {
+  if (signer === undefined || "privateKeyEnv" in signer) return [];
+  if ("privateKeyFile" in signer) return [signer.privateKeyFile];
+  return "passwordFile" in signer ? [signer.keystoreFile, signer.passwordFile] : [signer.keystoreFile];
 }
 
 export interface BackupParts {
