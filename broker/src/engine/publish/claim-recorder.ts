@@ -35,7 +35,9 @@ export class ClaimRecorder {
   record(draft: Draft): readonly DraftBatch[] | Promise<readonly DraftBatch[]> {
     if (!draft.hasClaims && this.#waiting === 0) return draft.batches;
     this.#waiting += 1;
-    const recorded = this.#last.then(() => this.#record(draft.batches)).finally(() => (this.#waiting -= 1));
+    const recorded = this.#last.then(() => this.#record(draft.batches));
+    // Runs right before the caller continues: nothing runs between the two, so no later transaction passes this one.
+    void recorded.then(() => (this.#waiting -= 1));
     this.#last = recorded;
     return recorded;
   }

@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import type { Claim } from "./claim.ts";
+import { ClaimRecorder } from "./claim-recorder.ts";
+import { Draft } from "./draft.ts";
+
+const name = parseTopicName("a");
+const topic = { name, address: "0x00", digest: "00000000" } as const;
+
+const row = { groupId: defaultGroupId, scope: "", key: "k", token: "t", topic: name, digest: "d", sender: "" };
+
+function toClaim(failed: string[] = []): Claim {
+  return {
+    unrecorded: row,
+    mayStart: undefined,
+    onRecorded: () => {},
+    onTaken: () => {},
+    onFailed: (error) => void failed.push(String(error)),
+  };
+}
+
+function toDraft(claim?: Claim): Draft {
+  const draft = new Draft();
+  const payload = { content: new Uint8Array(1), extensions: [] };
+  draft.add({ topic, payload, bytes: 1, since: 0, onSettled: () => {}, claim });
+  return draft;
+}
+
+/** Sends a publish with a key, and `ticks` microtasks after its key was written, another without a key. Returns them in the order of their sending. */
+async function sendBoth(ticks: number): Promise<readonly string[]> {
+  const written = createDeferred<readonly []>();
+  const recorder = new ClaimRecorder({
+    keys: { recordPublishKeys: () => written.promise },
+    progress: { blockNumber: 0 },
+    clock: new VirtualClock(),
+    readTime: async () => 0,
+  });
+  const sent: string[] = [];
+  const send = async (draft: Draft, named: string): Promise<void> => {
+    const recorded = recorder.record(draft);
+    if (recorded instanceof Promise) await recorded;
+    sent.push(named);
+  };
+  const first = send(toDraft(toClaim()), "first");
+  await new Promise(setImmediate);
+  written.resolve([]);
+  for (let count = 0; count < ticks; count += 1) await Promise.resolve();
+  await Promise.all([first, send(toDraft(), "later")]);
+  return sent;
+}
+
+it("lets no later transaction pass one whose key was just written", async () => {
+  for (let ticks = 0; ticks < 30; ticks += 1)
+    expect(await sendBoth(ticks), `${ticks} ticks`).toEqual(["first", "later"]);
+});
