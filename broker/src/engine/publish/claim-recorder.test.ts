@@ -56,3 +56,18 @@ it("lets no later transaction pass one whose key was just written", async () => 
   for (let ticks = 0; ticks < 30; ticks += 1)
     expect(await sendBoth(ticks), `${ticks} ticks`).toEqual(["first", "later"]);
 });
+
+it("refuses the keys of every waiting transaction after the same time if the store does not answer", async () => {
+  const clock = new VirtualClock();
+  const recorder = new ClaimRecorder({
+    keys: { recordPublishKeys: () => new Promise(() => {}) },
+    progress: { blockNumber: 0 },
+    clock,
+    readTime: async () => 0,
+  });
+  const failed: string[] = [];
+  const all = [1, 2, 3].map(() => recorder.record(toDraft(toClaim(failed))));
+  await clock.advance(10_001);
+  expect(failed).toHaveLength(3);
+  for (const batches of all) expect(await batches).toEqual([]);
+});

@@ -7,7 +7,7 @@ import { Deadline, untilAborted } from "../time.ts";
 import type { Claim } from "./claim.ts";
 import type { Draft, DraftBatch } from "./draft.ts";
 
-/** How long a transaction waits for the store to record the keys of its publishes, in milliseconds. */
+/** How long a transaction waits for the store to record the keys of its publishes and of earlier transactions, in milliseconds. */
 const recordTimeoutMs = 10_000;
 
 export interface ClaimRecorderOptions {
@@ -35,7 +35,8 @@ export class ClaimRecorder {
   record(draft: Draft): readonly DraftBatch[] | Promise<readonly DraftBatch[]> {
     if (!draft.hasClaims && this.#waiting === 0) return draft.batches;
     this.#waiting += 1;
-    const recorded = this.#last.then(() => this.#record(draft.batches));
+    const until = this.#options.clock.monotonic() + recordTimeoutMs;
+    const recorded = this.#last.then(() => this.#record(draft.batches, until));
     // Runs right before the caller continues: nothing runs between the two, so no later transaction passes this one.
     void recorded.then(() => (this.#waiting -= 1));
     this.#last = recorded;
@@ -43,18 +44,20 @@ export class ClaimRecorder {
   }
 
   /** Never rejects. */
-  async #record(batches: readonly DraftBatch[]): Promise<readonly DraftBatch[]> {
+  async #record(batches: readonly DraftBatch[], until: number): Promise<readonly DraftBatch[]> {
     const claims = batches.flatMap((batch) => batch.claims).filter(({ unrecorded }) => unrecorded !== undefined);
     if (claims.length === 0) return batches;
-    const left = new Set(await this.#recordAll(claims));
+    const left = new Set(await this.#recordAll(claims, until));
     return left.size === 0 ? batches : batches.flatMap((batch) => batch.without(left) ?? []);
   }
 
   /** Returns the claims that must leave their transaction. */
-  async #recordAll(claims: readonly Claim[]): Promise<readonly Claim[]> {
-    using deadline = new Deadline(this.#options.clock, recordTimeoutMs);
+  async #recordAll(claims: readonly Claim[], until: number): Promise<readonly Claim[]> {
+    const { clock } = this.#options;
+    const leftMs = until - clock.monotonic();
+    using deadline = new Deadline(clock, leftMs);
     try {
-      const taken = await untilAborted(this.#write(claims), deadline.signal);
+      const taken = leftMs > 0 ? await untilAborted(this.#write(claims), deadline.signal) : undefined;
       if (taken === undefined)
         throw new BrokerError("busy", { details: "the store did not record the publish key in time" });
       const byKey = new Map(taken.map((row) => [idOf(row), row]));
