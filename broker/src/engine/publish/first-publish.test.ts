@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
+import type { Ledger } from "../../ports/ledger.ts";
 import type { OnSettled, Placement, PublishCall, PublishOutcome } from "../broker.ts";
 import { allowAll } from "../access/policy.ts";
 import { keyedCall } from "../testing/keyed-publish.ts";
@@ -110,6 +111,24 @@ it("commits a publish to a known topic within two blocks although a crowd of pub
   expect(crowd.every(({ outcome }) => outcome?.status === "SUCCESS")).toBe(true);
   const opened = blocks().map((kinds) => kinds.filter((kind) => kind === "topic-opened").length);
   expect(Math.max(...opened)).toBeLessThanOrEqual(openingPublishesMax);
+});
+
+/** An append that hangs until its deadline. */
+const hang: Ledger["append"] = (_, signal) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
+  });
+
+it("refuses a publish that waits too long to open its topic", async () => {
+  engine = await TestEngine.start({ append: hang, limits: { transactionTimeoutMs: 1_000 } });
+  const crowd = Array.from({ length: 3 * openingPublishesMax }, (_, index) => submit(call(`new/${index}`)));
+  const same = [submit(call("same")), submit(call("same"))];
+  await engine.clock.advance(2_100);
+  const outcomes = [...crowd, ...same].map(({ outcome }) => outcome);
+  const begun = outcomes.filter((outcome) => outcome?.status === "TIMEOUT");
+  const refused = outcomes.filter((outcome) => outcome?.status === "REFUSED");
+  expect([begun.length, begun.length + refused.length]).toEqual([openingPublishesMax, outcomes.length]);
+  for (const outcome of refused) expect(outcome).toMatchObject({ error: { code: 200300 } });
 });
 
 async function settled<State>(state: State): Promise<State> {

@@ -1,9 +1,11 @@
+import { BrokerError } from "@stele/wire";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { Cancellation } from "../../lib/cancellation.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { Semaphore } from "../../lib/semaphore.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Ledger, TopicOpening } from "../../ports/ledger.ts";
 import type { OnSettled } from "../broker.ts";
+import { Deadline } from "../time.ts";
 
 /**
  * Maximum number of publishes of one group that open their topics at the same time. An opening costs the chain as much as hundreds of small events, and
@@ -17,31 +19,47 @@ export interface FirstPublishOptions {
   readonly openings: Semaphore;
   /** Throws or rejects if the publish may not open its topic. */
   readonly mayOpen: () => void | Promise<void>;
+  readonly clock: Clock;
+  /** Longest wait for a turn after the publish came, in milliseconds. */
+  readonly waitMsMax: number;
 }
-
-const neverAborted = new Cancellation();
 
 /** A publish that opens its topic if nobody has opened it. It occupies one of the group's openings until it has settled. */
 export class FirstPublish {
   readonly #options: FirstPublishOptions;
   readonly #settled = createDeferred<void>();
+  readonly #waitUntil: number;
 
   constructor(options: FirstPublishOptions) {
     this.#options = options;
+    this.#waitUntil = options.clock.monotonic() + options.waitMsMax;
   }
 
-  /** Waits for its turn, then prepares the opening. @throws what `mayOpen` throws, and BrokerError as `Ledger.prepareOpening` does. */
+  /**
+   * Waits for its turn, then prepares the opening. @throws BrokerError 200300 if the turn does not come in time; what `mayOpen` throws, and BrokerError as
+   * `Ledger.prepareOpening` does.
+   */
   async open(name: TopicName): Promise<TopicOpening> {
-    const { ledger, openings, mayOpen } = this.#options;
+    const { ledger, mayOpen } = this.#options;
     const allowed = mayOpen();
     if (allowed !== undefined) await allowed;
-    const turn = createDeferred<void>();
-    void openings.run(() => {
-      turn.resolve();
-      return this.#settled.promise;
-    }, neverAborted);
-    await turn.promise;
+    if (!(await this.#takeTurn())) throw new BrokerError("busy", { details: "too many publishes open topics; retry" });
     return ledger.prepareOpening(name);
+  }
+
+  /** Takes one of the group's openings until the publish has settled; false if none is free in time. */
+  async #takeTurn(): Promise<boolean> {
+    const { openings, clock } = this.#options;
+    const leftMs = this.#waitUntil - clock.monotonic();
+    if (leftMs <= 0) return false;
+    using deadline = new Deadline(clock, leftMs);
+    const turn = createDeferred<boolean>();
+    const occupied = openings.run(() => {
+      turn.resolve(true);
+      return this.#settled.promise;
+    }, deadline.signal);
+    void occupied.then(() => turn.resolve(false)); // After a turn, this changes nothing.
+    return await turn.promise;
   }
 
   /** Returns a callback for the outcome of the publish: it frees the opening for others, then calls `onSettled`. */

@@ -3,6 +3,7 @@ import { type Event, type EventPayload, type Extensions, toPassingEvent } from "
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { OnSettled, OnTransactionSettled, PublishCall } from "../broker.ts";
 import type { ReleaseCall } from "../key-session.ts";
 import type { Group, Groups } from "../group.ts";
@@ -16,6 +17,7 @@ import { tokenExample, toTokenKey } from "./token-key.ts";
 export interface InletOptions {
   readonly groups: Groups;
   readonly limits: EngineLimits;
+  readonly clock: Clock;
   /** Passes an event to the connected sessions without committing it. */
   readonly onPassed: (groupId: GroupId, event: Event) => void;
   /** The prefix of every extension key. */
@@ -65,10 +67,12 @@ export class Inlet {
 
   /** Reads the topic from the index; the publish may open it. */
   #submitFirst({ call, group, name, payload }: FirstSubmission, onSettled: OnSettled, options: SubmitOptions): void {
-    const { topics, batcher, once, ledger, openings } = group;
+    const { topics, batcher, once, ledger, openings, limits } = group;
     const { mayOpen } = options;
+    const { clock } = this.#options;
     const onPlaced = call.placement?.onPlaced;
-    const first = mayOpen && new FirstPublish({ ledger, openings, mayOpen });
+    const waitMsMax = limits.transactionTimeoutMs;
+    const first = mayOpen && new FirstPublish({ ledger, openings, mayOpen, clock, waitMsMax });
     const settle = first?.follow(onSettled) ?? onSettled;
     const open = first && ((missing: TopicName) => first.open(missing));
     if (call.key !== undefined) {
