@@ -16,6 +16,7 @@ import { Draft, type DraftBatch, type Submission } from "./draft.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
 import { notIndexed, toRefusal } from "./refusals.ts";
+import { SendingTurns } from "./sending-turns.ts";
 
 export interface BatcherOptions {
   readonly ledger: Ledger;
@@ -75,8 +76,7 @@ export class Batcher {
   #waitingCount = 0;
   #waitingBytes = 0;
   #isPumpDue = false;
-  /** Number of drafts that were too large and whose parts are not all answered. Meanwhile no other draft is sent, so that topics keep their order. */
-  #splits = 0;
+  readonly #turns: SendingTurns;
   #lastSplit: Promise<void> = Promise.resolve();
   /** When the pump that is due was scheduled: the time of all publishes until that pump, since they come in the same turn of the event loop. */
   #turnAt = 0;
@@ -88,6 +88,7 @@ export class Batcher {
   constructor(options: BatcherOptions) {
     this.#options = options;
     this.#pacing = new Pacing(options.limits);
+    this.#turns = new SendingTurns(options.clock);
   }
 
   /**
@@ -199,7 +200,7 @@ export class Batcher {
   }
 
   get #isBlocked(): boolean {
-    return this.#splits > 0 || this.#pacing.underWay >= this.#options.ledger.limits.transactionsInFlightMax;
+    return this.#turns.isHeld || this.#pacing.underWay >= this.#options.ledger.limits.transactionsInFlightMax;
   }
 
   #isFull(draft: Draft): boolean {
@@ -263,6 +264,8 @@ export class Batcher {
       const recorded = recorder.record(draft);
       const batches = recorded instanceof Promise ? await recorded : recorded;
       if (batches.length === 0) return;
+      const turn = this.#turns.take();
+      if (turn !== undefined) await turn;
       const { isWhole } = draft;
       const split = async (parts: readonly DraftBatch[]): Promise<void> =>
         isWhole ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
@@ -299,14 +302,9 @@ export class Batcher {
   }
 
   async #splitInTurn(batches: readonly DraftBatch[]): Promise<void> {
-    this.#splits += 1;
     const split = this.#lastSplit.then(() => this.#deliverParts(batches));
     this.#lastSplit = split.catch(() => {}); // The `await` below gets the error.
-    try {
-      await split;
-    } finally {
-      this.#splits -= 1;
-    }
+    await this.#turns.hold(split);
   }
 
   /** Delivers two halves: those of several topics at once, those of one topic one after the other, so that the topic's events keep their order. */
