@@ -2,13 +2,16 @@ import { beforeEach, expect, it } from "vitest";
 import { defaultGroupId } from "../domain/group-id.ts";
 import { createMemoryLedger } from "../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../ledger/memory/memory-chain.ts";
-import type { Ledger } from "../ports/ledger.ts";
+import { createDeferred } from "../lib/deferred.ts";
+import type { Ledger, LedgerBlock } from "../ports/ledger.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
 import { BlockTimes } from "./block-times.ts";
+import { IndexProgress } from "./index-progress.ts";
 
 let clock: VirtualClock;
 let ledger: Ledger;
+let progress: IndexProgress;
 let times: BlockTimes;
 /** Numbers of the blocks that the chain was asked for. */
 let asked: number[];
@@ -30,7 +33,21 @@ beforeEach(async () => {
     asked.push(blockNumber);
     return isSilent ? new Promise(() => {}) : readBlock(blockNumber, readSignal);
   };
-  times = new BlockTimes({ ledger, clock });
+  progress = new IndexProgress();
+  times = new BlockTimes({ ledger, clock, progress });
+});
+
+it("find does not share a read that began before a rollback, which may give the time of a removed block", async () => {
+  const removed = createDeferred<LedgerBlock | undefined>();
+  const readBlock = ledger.readBlock.bind(ledger);
+  ledger.readBlock = () => removed.promise;
+  const before = times.find(3);
+  ledger.readBlock = readBlock;
+  progress.rollBackTo(2);
+  const after = times.find(3);
+  removed.resolve(undefined);
+  expect(await before).toBeUndefined();
+  expect(await after).toBeTypeOf("number");
 });
 
 it("find reads a block once for concurrent calls, and again for a later call", async () => {

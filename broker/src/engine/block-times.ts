@@ -3,6 +3,7 @@ import { findFirstTrue } from "../lib/first-true.ts";
 import type { CancelSignal } from "../lib/cancellation.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
+import type { IndexProgress } from "./index-progress.ts";
 import { Deadline, untilAborted } from "./time.ts";
 
 /** How long the chain may take to give the time of a block, in milliseconds. */
@@ -14,12 +15,17 @@ const searchTimeoutMs = 10_000;
 export interface BlockTimesParts {
   readonly ledger: Pick<Ledger, "readBlock">;
   readonly clock: Clock;
+  readonly progress: Pick<IndexProgress, "version">;
 }
 
-/** Reads the times of blocks from the chain: the index does not have them. Concurrent calls for one block share a read. */
+/**
+ * Reads the times of blocks from the chain: the index does not have them. Concurrent calls for one block share a read, unless the index has rolled back
+ * since it began.
+ */
 export class BlockTimes {
   readonly #parts: BlockTimesParts;
-  readonly #reads = new Map<number, Promise<number | undefined>>();
+  /** Reads in progress, by version of the progress and block number. */
+  readonly #reads = new Map<string, Promise<number | undefined>>();
 
   constructor(parts: BlockTimesParts) {
     this.#parts = parts;
@@ -27,10 +33,11 @@ export class BlockTimes {
 
   /** The time of a block in milliseconds since the epoch; undefined if the chain does not answer in time or lacks the block. */
   find(blockNumber: number): Promise<number | undefined> {
-    const known = this.#reads.get(blockNumber);
+    const name = `${this.#parts.progress.version} ${blockNumber}`;
+    const known = this.#reads.get(name);
     if (known !== undefined) return known;
-    const read = this.#read(blockNumber).finally(() => this.#reads.delete(blockNumber));
-    this.#reads.set(blockNumber, read);
+    const read = this.#read(blockNumber).finally(() => this.#reads.delete(name));
+    this.#reads.set(name, read);
     return read;
   }
 

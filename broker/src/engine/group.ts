@@ -112,7 +112,7 @@ export class Group {
     this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });
     this.once = this.#createOnce(options);
     this.#head = new SingleFlight(() => options.store.findHead(this.id));
-    this.times = new BlockTimes(options);
+    this.times = new BlockTimes({ ...options, progress });
     this.origins = new EventOrigins({
       ledger: this.ledger,
       times: this.times,
