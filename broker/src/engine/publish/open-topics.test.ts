@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import type { TopicOpening } from "../../ports/ledger.ts";
 import { OpenTopics } from "./open-topics.ts";
 
 it("bounds the number and the bytes of publishes that wait for the index", async () => {
@@ -25,4 +26,29 @@ it("bounds the number and the bytes of publishes that wait for the index", async
   }
   expect(found).toHaveLength(2);
   wait(100);
+});
+
+it("lets a publish that comes in the answer to another open its topic once, and no other publish with it", async () => {
+  const topics = new OpenTopics({
+    read: async () => undefined,
+    waitingMax: 9,
+    waitingBytesMax: 9,
+    logger: silentLogger,
+  });
+  const name = parseTopicName("a");
+  const found: unknown[] = [];
+  const onFound = (topic: unknown): void => void found.push(topic instanceof BrokerError ? topic.code : "opening");
+  let openings = 0;
+  const open = async (): Promise<TopicOpening> => {
+    openings += 1;
+    await new Promise(setImmediate);
+    return { address: "0x00", writers: undefined };
+  };
+  const publishAgain = (): void => {
+    topics.read(name, { bytes: 1, onFound, open });
+    topics.read(name, { bytes: 1, onFound });
+  };
+  topics.read(name, { bytes: 1, onFound: publishAgain });
+  for (let turns = 0; turns < 5; turns += 1) await new Promise(setImmediate);
+  expect([openings, found]).toEqual([1, ["opening", 100_101]]);
 });

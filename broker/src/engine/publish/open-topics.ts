@@ -89,7 +89,8 @@ export class OpenTopics {
 
   /** Never rejects. A caller that arrives during a read may know of a later opening, so a read that finds no open topic does not answer it. */
   async #serve(name: TopicName): Promise<void> {
-    for (let callers = this.#waiting.get(name); callers !== undefined; callers = this.#waiting.get(name)) {
+    // The list stays while its callers are answered: a caller that comes in an answer is served here, and not by a second loop too.
+    for (const callers = this.#waiting.get(name) ?? []; callers.length > 0; ) {
       const { length } = callers;
       const found = await this.#read(name);
       if (!(found instanceof BrokerError)) {
@@ -103,6 +104,7 @@ export class OpenTopics {
       this.#answer(name, { count: opener < 0 ? length : opener, found });
       if (opener >= 0) await this.#open(name);
     }
+    this.#waiting.delete(name);
   }
 
   /** Lets the first caller open the topic. The others read again: the topic may be in the index by then. */
@@ -121,7 +123,6 @@ export class OpenTopics {
   ): void {
     const callers = this.#waiting.get(name) ?? [];
     const served = callers.splice(0, count);
-    if (callers.length === 0) this.#waiting.delete(name);
     this.#waitingCount -= served.length;
     this.#waitingBytes -= served.reduce((sum, { bytes }) => sum + bytes, 0);
     answerAll(served, ({ onFound }) => onFound(found), this.#options.logger);
