@@ -307,8 +307,8 @@ describe("limits and batches of publishes with keys", () => {
 });
 
 describe("after a reorg", () => {
-  it("a repeat publishes an event again that the reorg removed", async () => {
-    await start({ confirmations: 0 });
+  it.each([30_000, 100])("a repeat publishes an event again that the reorg removed (timeout %i)", async (timeoutMs) => {
+    await start({ confirmations: 0, limits: { transactionTimeoutMs: timeoutMs } });
     await send(call("k"));
     engine.chain.cutBack(engine.chain.head - 1);
     engine.chain.sealEmpty();

@@ -25,6 +25,9 @@ const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 /** How long a repeat waits, in milliseconds, before it looks again for an event that may still come. */
 const lookAgainMs = 500;
 
+/** How long a repeat looks for its event, at least, in milliseconds: on a chain that has reorgs, it asks twice whether the event may still come. */
+const searchMsMin = 3_000;
+
 /** Limit of waiting callers and bytes, as a multiple of the limits of waiting publishes: as many repeats as first requests may wait. */
 const callersPerWaitingMax = 2;
 
@@ -188,7 +191,8 @@ export class PublishOnce {
       if ("isDamaged" in row) throw damagedKey(row);
       if ("isFenced" in row) return named.finish({ topic: named.row.topic, eventId: "", status: "TIMEOUT" });
       if (row.digest !== named.digest) return await this.#replace(named, row, refusal);
-      using deadline = new Deadline(this.#options.clock, this.#options.limits.transactionTimeoutMs);
+      const { clock, limits } = this.#options;
+      using deadline = new Deadline(clock, Math.max(searchMsMin, limits.transactionTimeoutMs));
       const eventId = await this.#findEvent(row, deadline.signal);
       if (eventId === "unknown") named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" });
       else if (eventId !== undefined) named.finish({ topic: row.topic, eventId, status: "SUCCESS" });
