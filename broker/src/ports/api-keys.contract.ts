@@ -113,6 +113,12 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.readRoles(0))?.changed).toEqual([{ name: "a", rules: ruleFor("c") }]);
     });
 
+    it("refuses to replace a role while there are too many others, as after the limit was lowered", async () => {
+      for (const name of ["a", "b", "c"]) expect(await one.putRole({ name, rules: ruleFor(name) }, 3)).toBe(true);
+      expect(await other.putRole({ name: "a", rules: ruleFor("new") }, 2)).toBe(false);
+      expect((await one.readRoles(0))?.changed[0]).toEqual({ name: "a", rules: ruleFor("a") });
+    });
+
     it("gives each change of a role its own revision, also if two processes write concurrently", async () => {
       const names = Array.from({ length: 20 }, (_, index) => `role-${index}`);
       const put = (name: string, index: number) => (index % 2 ? one : other).putRole({ name, rules: [] }, 100);

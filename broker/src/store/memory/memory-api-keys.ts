@@ -49,7 +49,8 @@ export class MemoryApiKeys implements ApiKeys {
   }
 
   async putRole({ name, rules }: Omit<NumberedRole, "revision">, atMost: number): Promise<boolean> {
-    if (!this.#roles.has(name) && this.#roles.size >= atMost) return false;
+    const others = [...this.#roles.keys()].filter((other) => other !== name);
+    if (others.length >= atMost) return false;
     this.#rolesRevision += 1;
     this.#roles.set(name, { name, rules, revision: this.#rolesRevision });
     return true;
