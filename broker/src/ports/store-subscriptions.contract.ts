@@ -112,6 +112,11 @@ function testQuotas(store: () => Store): void {
     expect(await store().insertSubscription(of(3, "acme/shop"), 0, [ofShop, ofAcme])).toBe("inserted");
   });
 
+  it("answers taken for an identifier that exists, also when a quota is full", async () => {
+    expect(await store().insertSubscription(of(1, "acme/shop"), 0, [bounded("tenant", "acme", 1)])).toBe("inserted");
+    expect(await store().insertSubscription(of(1, "acme/shop"), 0, [bounded("tenant", "acme", 1)])).toBe("taken");
+  });
+
   it("keeps a quota exactly under a hundred concurrent inserts", async () => {
     const quota = bounded("tenant", "acme", 10);
     const inserts = Array.from({ length: 100 }, (_, index) =>

@@ -41,6 +41,11 @@ interface NewSubscription {
   readonly quotas: readonly StoredQuota[];
 }
 
+interface Admission {
+  readonly admitted: readonly NewSubscription[];
+  readonly refused: ReadonlyMap<NewSubscription, OverQuota>;
+}
+
 type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTable>;
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
@@ -129,8 +134,7 @@ export class SqlSubscriptions {
       const isValid = ({ subscription: { cursor }, generation }: NewSubscription): boolean =>
         isInIndex(cursor, { generation, current });
       const due = items.filter(isValid);
-      const refused = await this.#findOverQuota(transaction, due);
-      const admitted = due.filter((item) => !refused.has(item));
+      const { admitted, refused } = await this.#admit(transaction, due);
       const rows = new Map(admitted.map(({ subscription }) => [subscription.id, subscription]));
       // In the order of identifiers, so that transactions of two nodes that insert the same ones cannot deadlock.
       const ordered = [...rows.values()].toSorted((left, right) => (left.id < right.id ? -1 : 1));
@@ -146,18 +150,22 @@ export class SqlSubscriptions {
     });
   }
 
-  async #findOverQuota(
-    transaction: Transaction<Schema>,
-    items: readonly NewSubscription[],
-  ): Promise<ReadonlyMap<NewSubscription, OverQuota>> {
-    const all = items.flatMap(({ quotas }) => quotas);
-    if (all.length === 0) return new Map();
-    const tallies = await QuotaTallies.read(this.#database, transaction, { quotas: all });
-    const entries = items.flatMap((item): readonly [NewSubscription, OverQuota][] => {
+  /** Checks the quotas of the rows. Admits no row whose identifier is taken, so that it does not count. */
+  async #admit(transaction: Transaction<Schema>, items: readonly NewSubscription[]): Promise<Admission> {
+    const refused = new Map<NewSubscription, OverQuota>();
+    const quotas = items.flatMap((item) => item.quotas);
+    if (quotas.length === 0) return { admitted: items, refused };
+    const tallies = await QuotaTallies.read(this.#database, transaction, { quotas });
+    const ids = this.#database.column(items.map(({ subscription }) => subscription.id));
+    const rows = await transaction.selectFrom("subscriptions").select("id").where("id", "in", ids).execute();
+    const taken = new Set(rows.map(({ id }) => id));
+    const admitted = items.filter((item) => {
+      if (taken.has(item.subscription.id)) return false;
       const exceeded = tallies.admit(item.quotas, toDeliveryColumns(item.subscription.delivery));
-      return exceeded === undefined ? [] : [[item, exceeded]];
+      if (exceeded !== undefined) refused.set(item, exceeded);
+      return exceeded === undefined;
     });
-    return new Map(entries);
+    return { admitted, refused };
   }
 
   async update(
