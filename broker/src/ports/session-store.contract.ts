@@ -52,6 +52,18 @@ function testClaims(sessions: () => SessionStore): void {
     expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] } });
     expect(await sessions().findSession(idOf(1))).toEqual({ session, filters: [] });
   });
+  it("finds a session while its filters change", async () => {
+    const session = await begin(sessions());
+    await sessions().saveSessionFilters(session, { put: [filterOf(1), filterOf(2)], removed: [], generation: 0 });
+    const change = { put: [], removed: [filterOf(1).filter], generation: 0 };
+    const [found, owner, listed, saved] = await Promise.all([
+      sessions().findSession(session.id),
+      sessions().findFilterOwner(filterOf(2).id),
+      sessions().listSessions({ after: undefined, limit: 9 }),
+      sessions().saveSessionFilters(session, change),
+    ]);
+    expect([found?.session, owner?.session, listed[0]?.session, saved]).toEqual([session, session, session, "saved"]);
+  });
   it("keeps sessions with the same name apart by group and protocol", async () => {
     await begin(sessions());
     await begin(sessions(), { newId: idOf(2), groupId: otherGroup });

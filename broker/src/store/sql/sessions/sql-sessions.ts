@@ -20,6 +20,7 @@ import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
+import { readSession, readUnlocked } from "./read-session.ts";
 import {
   advanceSessionTime,
   countDetached,
@@ -32,10 +33,8 @@ import {
 import {
   dueAt,
   filtersCheck,
-  fromFilterRow,
   fromSessionRow,
   inNextEpoch,
-  isIntactSession,
   nextEpochCheckSql,
   stateCheck,
   toFilterRow,
@@ -70,7 +69,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         .where("interface_type", "=", protocol)
         .where("key", "=", key);
       const row = await this.#database.locking(finding).executeTakeFirst();
-      const found = row && (await this.#read(transaction, row));
+      const found = row && (await readSession(transaction, row));
       if (row !== undefined && found === undefined) {
         await this.#remove(transaction, { id: row.session_id as SessionId, groupId });
         return { status: "damaged" };
@@ -85,7 +84,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   async findSession(id: SessionId): Promise<SessionWithFilters | undefined> {
     const { relaxed } = this.#database;
     const row = await relaxed.selectFrom("sessions").selectAll().where("session_id", "=", id).executeTakeFirst();
-    return row && this.#read(relaxed, row);
+    return row && readUnlocked(this.#database, row);
   }
 
   async saveSessions(
@@ -214,7 +213,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         .limit(page.limit - found.length)
         .execute();
       for (const row of rows) {
-        const session = await this.#read(relaxed, row);
+        const session = await readUnlocked(this.#database, row);
         if (session !== undefined) found.push(session);
       }
       const last = rows.at(-1);
@@ -346,22 +345,6 @@ export class SqlSessions implements SessionStore, ShareStore {
     };
     await transaction.insertInto("sessions").values(toSessionRow(current)).execute();
     return { status: "begun", former, current };
-  }
-
-  /** Undefined if the row of the session or of a filter is damaged, or a filter is missing. */
-  async #read(
-    database: Pick<Transaction<Schema>, "selectFrom">,
-    row: SessionTable,
-  ): Promise<SessionWithFilters | undefined> {
-    const rows = await database
-      .selectFrom("session_subscriptions")
-      .selectAll()
-      .where("session_id", "=", row.session_id)
-      .orderBy("subscription_id")
-      .execute();
-    const session = fromSessionRow(row);
-    if (session === undefined || !isIntactSession(row, rows)) return undefined;
-    return { session, filters: rows.map(fromFilterRow).filter((filter) => filter !== undefined) };
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {
