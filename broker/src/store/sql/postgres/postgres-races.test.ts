@@ -1,8 +1,9 @@
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { endOfBlock, toPosition } from "../../../domain/position.ts";
+import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
 import { keyRowOf } from "../../../ports/publish-keys.contract.ts";
+import { claimOf, filterOf, idOf } from "../../../ports/session-examples.contract.ts";
 import { LeaseLostError } from "../../../ports/store.ts";
 import { group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { oneNode, otherNode, takeLease } from "../../../ports/store-shared.contract.ts";
@@ -136,6 +137,20 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await rollingBack;
     expect(await saving).toEqual([kept.id]);
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: toPosition(2, 0), epoch: 1 }]);
+  });
+
+  it("a session stays intact if two nodes remove the same filter of it", async () => {
+    const claimed = await one.sessions.claimSession(claimOf({ position: positionZero }));
+    if (claimed.status !== "begun" || claimed.current === undefined)
+      throw new Error(`the session is ${claimed.status}`);
+    const put = [filterOf(1, { startsAfter: positionZero }), filterOf(2, { startsAfter: positionZero })];
+    await one.sessions.saveSessionFilters(claimed.current, { put, removed: [], generation: 0 });
+    await holdUp("select from sessions for update");
+    const removing = [one, other].map((store) => store.sessions.removeSessionFilter(filterOf(1).id));
+    await waitUntilBlocked(server, 2);
+    await holder.query("rollback");
+    expect(new Set(await Promise.all(removing))).toEqual(new Set([true, false]));
+    expect(await one.sessions.findSession(idOf(1))).toMatchObject({ filters: [put[1]] });
   });
 
   it("taking over a subscription waits for a rollback in progress, even if the cursor need not move", async () => {

@@ -230,6 +230,10 @@ export class SqlSessions implements SessionStore, ShareStore {
 
   async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
     return this.#change(async (transaction) => {
+      const sessionId = await this.#sessionOf(transaction, id);
+      if (sessionId === undefined) return false;
+      await this.#lockRow(transaction, { id: sessionId });
+      // Read under the lock: meanwhile another call may have changed or removed the filter.
       const finding = transaction.selectFrom("session_subscriptions").selectAll();
       const found = await finding.where("subscription_id", "=", id).executeTakeFirst();
       if (found === undefined) return false;
@@ -352,14 +356,21 @@ export class SqlSessions implements SessionStore, ShareStore {
     return (await finding.executeTakeFirst())?.generation ?? 0;
   }
 
-  /** Locks a session's row, and its group against rollbacks, until the transaction ends. Undefined if the session is gone or has another epoch. */
-  async #lockRow(transaction: Transaction<Schema>, { id, epoch }: SessionKey): Promise<SessionTable | undefined> {
+  /**
+   * Locks a session's row, and its group against rollbacks, until the transaction ends. Undefined if the session is gone, or has another epoch than
+   * the given one.
+   */
+  async #lockRow(
+    transaction: Transaction<Schema>,
+    { id, epoch }: Pick<SessionKey, "id"> & Partial<SessionKey>,
+  ): Promise<SessionTable | undefined> {
     const groups = transaction.selectFrom("sessions").select("group_id").where("session_id", "=", id);
     const groupId = (await groups.executeTakeFirst())?.group_id;
     if (groupId === undefined) return undefined;
     await this.#database.lock(transaction, rollbackLock(groupId), "shared");
-    const rows = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id).where("epoch", "=", epoch);
-    return this.#database.locking(rows).executeTakeFirst();
+    const rows = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id);
+    const own = epoch === undefined ? rows : rows.where("epoch", "=", epoch);
+    return this.#database.locking(own).executeTakeFirst();
   }
 
   async #sessionOf(database: Pick<Transaction<Schema>, "selectFrom">, id: string): Promise<SessionId | undefined> {
