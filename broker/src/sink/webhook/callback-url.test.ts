@@ -11,6 +11,7 @@ test.each([
   ["http://①②⑦.0.0.1/", "127.0.0.1"],
   ["http://[::ffff:127.0.0.1]/", "::ffff:7f00:1"],
   ["http://[::1]:80/", "::1"],
+  ["http://example.com/\u{1f600}", "example.com"],
 ])("parses the host of %s as %s", (text, host) => {
   const parsed = parseCallbackUrl(text);
   expect(parsed.isGood && hostOf(parsed.url)).toBe(host);
@@ -20,6 +21,8 @@ test.each([
   ["", "it is blank"],
   ["  ", "it is blank"],
   ["http://example.com/\0", "it contains a NUL character"],
+  ["http://example.com/\ud83d", "it is not well-formed Unicode"],
+  ["http://example.com/\ude00?\ud83d", "it is not well-formed Unicode"],
   ["example.com/hook", "it cannot be parsed"],
   ["/hook", "it cannot be parsed"],
   ["http://", "it cannot be parsed"],

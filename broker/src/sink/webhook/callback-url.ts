@@ -20,6 +20,8 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   if (text.trim() === "") return { isGood: false, fault: "it is blank" };
   // PostgreSQL cannot store text with a NUL character.
   if (text.includes("\0")) return { isGood: false, fault: "it contains a NUL character" };
+  // No database can store half of a surrogate pair: the row would seem damaged.
+  if (/\p{Surrogate}/u.test(text)) return { isGood: false, fault: "it is not well-formed Unicode" };
   if (text.length > urlCharactersMax) {
     return { isGood: false, fault: `${text.length} characters, at most ${urlCharactersMax}` };
   }
