@@ -24,9 +24,12 @@ export interface DeadLetter {
   readonly failedAt: number;
 }
 
-/** Shortens a reason for a dead letter, and removes NUL characters, which PostgreSQL cannot store. */
+/** Shortens a reason for a dead letter. Removes NUL characters, which PostgreSQL cannot store, and replaces halves of surrogate pairs, which no database can. */
 export function toLetterReason(text: string): string {
-  return text.replaceAll("\0", "").slice(0, reasonCharactersMax);
+  return text
+    .replaceAll("\0", "")
+    .slice(0, reasonCharactersMax)
+    .replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }
 
 /** Reason of a dead letter while a node delivers it again; the identifier of the node follows. */

@@ -1,6 +1,6 @@
 import { formatEventId, topicDigest } from "@stele/wire";
 import { expect, it } from "vitest";
-import type { DeadLetter } from "../domain/dead-letter.ts";
+import { type DeadLetter, toLetterReason } from "../domain/dead-letter.ts";
 import { endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { nothingFailed } from "../domain/subscription.ts";
 import type { Progress, Store } from "./store.ts";
@@ -53,6 +53,13 @@ export function testDeadLetters(store: () => Store): void {
     expect(await store().deadLetters.find(id, eventId)).toEqual(letters[1]);
     expect(await store().deadLetters.find(subscriptionOf(2).id, eventId)).toBeUndefined();
     expect((await store().findSubscription(id))?.cursor).toBe(third);
+  });
+
+  it("lists a dead letter whose reason was cut inside a character", async () => {
+    await insert(1);
+    const letter = letterOf(1, first, { reason: toLetterReason(`${"a".repeat(255)}\u{1f600} is down`) });
+    await store().saveProgress([passing(1, first, [letter])]);
+    expect(await list()).toEqual([letter]);
   });
 
   it("a late write does not restore a removed dead letter", async () => {
