@@ -16,10 +16,12 @@ import type { EngineLimits } from "../limits.ts";
 import { Balancer } from "./balancer.ts";
 import { Claims } from "./claims.ts";
 import { ClusterMember, type ClusterMemberOptions } from "./cluster-member.ts";
-import { Deliveries } from "./deliveries.ts";
+import { Deliveries, type DeliveriesOptions } from "./deliveries.ts";
 import { MemberWatch } from "./member-watch.ts";
 
-export interface ClusterDependencies extends Pick<ClusterMemberOptions, "onMembershipEnded"> {
+export interface ClusterDependencies
+  extends Pick<ClusterMemberOptions, "onMembershipEnded">,
+    Pick<DeliveriesOptions, "troubles"> {
   readonly coordinator: Coordinator;
   readonly address: string;
   readonly store: Store;

@@ -5,6 +5,7 @@ import { parseSubscriptionId, type Subscription } from "../../domain/subscriptio
 import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
+import { defaultEngineLimits } from "../limits.ts";
 import { ownedPageMax } from "./owned-subscriptions.ts";
 
 let cluster: TestCluster;
@@ -44,6 +45,10 @@ function holdReads(countMax = Number.POSITIVE_INFINITY): {
       released.resolve();
     },
   };
+}
+
+function damaged(row: Subscription): Subscription {
+  return { ...row, state: "damaged" };
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -86,6 +91,23 @@ it("a node that stops during a take-over delivers none of the subscriptions that
   await cluster.run(stopped);
   await cluster.clock.advance(5_000);
   for (const id of own) expect(attemptsOf(id)).toEqual(["node-0:1 1"]);
+});
+
+it("a node is ready again after another node has removed a subscription whose row is damaged", async () => {
+  await start(2);
+  const [id = ""] = await subscribeMany(1);
+  const { store } = cluster.shared;
+  const [find, findAll, list] = [store.findSubscription, store.findSubscriptions, store.listSubscriptions];
+  store.findSubscription = async (one) => [await find.call(store, one)].flatMap((row) => (row ? damaged(row) : []))[0];
+  store.findSubscriptions = async (ids) => (await findAll.call(store, ids)).map(damaged);
+  store.listSubscriptions = async (page) => (await list.call(store, page)).map(damaged);
+  const health = () => cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.reason ?? "ready");
+  for (const { broker } of cluster.nodes) await cluster.run(broker.listSubscriptions());
+  const reason = expect.stringContaining(`subscription ${id} is not delivered: its row in the store is damaged`);
+  expect(health()).toEqual([reason, reason]);
+  await cluster.run(cluster.unSubscribe(0, id));
+  await cluster.clock.advance(defaultEngineLimits.ownedPollMs);
+  expect(health()).toEqual(["ready", "ready"]);
 });
 
 it("stop waits for a hanging read of rows only until its deadline", async () => {

@@ -31,6 +31,10 @@ export interface DeliveriesOptions {
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly history: Pick<AttemptHistory, "forget">;
+  readonly troubles: {
+    /** The subscriptions whose rows were damaged when this node read them last. */
+    readonly damagedRows: ReadonlySet<SubscriptionId>;
+  };
   /** Held by calls that create, continue or remove a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
@@ -155,6 +159,13 @@ export class Deliveries {
     const { wanted, doubtful } = compareOwned(due, this.#runningWorkers());
     const giving = wanted.map((page) => underWay(this.#giving, this.#give(page, membership)));
     await allEnded([...giving, underWay(this.#settling, this.#settleAll(doubtful, membership))]);
+    await this.#readDamaged();
+  }
+
+  /** Another node may have removed subscriptions whose rows are damaged: this read notices that, so that they do not keep this node unready. */
+  async #readDamaged(): Promise<void> {
+    const { store, troubles } = this.#options;
+    if (troubles.damagedRows.size > 0) await store.findSubscriptions([...troubles.damagedRows]);
   }
 
   async #give({ groupId, items }: GroupPage<OwnedSubscription>, membership: Membership): Promise<void> {

@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import type { Subscription } from "../../domain/subscription.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Mender } from "./mender.ts";
@@ -32,6 +32,12 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
     for (const { id, state } of rows) if (state === "damaged") reportDamaged(id, { troubles, logger });
     return rows;
   };
+  const findAll = async (ids: readonly SubscriptionId[]): Promise<readonly Subscription[]> => {
+    const rows = report(await store.findSubscriptions(ids));
+    const damaged = new Set(rows.flatMap(({ id, state }) => (state === "damaged" ? id : [])));
+    for (const id of ids) if (troubles.damagedRows.has(id) && !damaged.has(id)) troubles.clear(id);
+    return rows;
+  };
   const own: Own = {
     findBatch: (groupId, event) => mender.read(groupId, () => store.findBatch(groupId, event)),
     readBatches: (groupId, range) => mender.read(groupId, () => store.readBatches(groupId, range)),
@@ -44,7 +50,7 @@ export function createMendedStore(store: Store, { mender, troubles, logger }: Me
       const row = await store.findSubscription(id);
       return row && report([row])[0];
     },
-    findSubscriptions: async (ids) => report(await store.findSubscriptions(ids)),
+    findSubscriptions: findAll,
     listSubscriptions: async (page) => report(await store.listSubscriptions(page)),
     searchSubscriptions: async (search, page) => report(await store.searchSubscriptions(search, page)),
     deleteSubscription: async (key) => {
@@ -64,8 +70,8 @@ function bound(store: Store, name: string | symbol): unknown {
 const remedy = "unSubscribe it, then subscribe again with the offset from which to deliver";
 
 function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<MendedStoreOptions, "mender">): void {
-  if (troubles.has(id)) return;
-  troubles.note(id, { groupId: undefined, reason: `its row in the store is damaged; ${remedy}` });
+  if (troubles.damagedRows.has(id)) return;
+  troubles.noteDamagedRow(id, `its row in the store is damaged; ${remedy}`);
   logger.error("subscription not delivered: its row in the store is damaged", { subscriptionId: id, remedy });
 }
 

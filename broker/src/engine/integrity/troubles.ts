@@ -13,6 +13,7 @@ interface Trouble {
 export class Troubles {
   readonly #byReader = new Map<string, Trouble>();
   readonly #byGroup = new Map<GroupId, string>();
+  readonly #damagedRows = new Set<SubscriptionId>();
 
   /** Notes that no events of a group are delivered. */
   noteGroup(groupId: GroupId, reason: string): void {
@@ -27,12 +28,20 @@ export class Troubles {
     this.noteReader(nameOf(id), trouble);
   }
 
+  /** Notes that the row of a subscription is damaged. A damaged row may have a wrong group. */
+  noteDamagedRow(id: SubscriptionId, reason: string): void {
+    this.#damagedRows.add(id);
+    this.note(id, { groupId: undefined, reason });
+  }
+
   clear(id: SubscriptionId): void {
+    this.#damagedRows.delete(id);
     this.clearReader(nameOf(id));
   }
 
-  has(id: SubscriptionId): boolean {
-    return this.#byReader.has(nameOf(id));
+  /** The subscriptions whose rows were damaged when this node read them last. */
+  get damagedRows(): ReadonlySet<SubscriptionId> {
+    return this.#damagedRows;
   }
 
   /** Notes that a reader gets no events. `name` is the reader's name in health. */
