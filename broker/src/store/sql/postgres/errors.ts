@@ -59,6 +59,7 @@ const adviceByMessage: readonly (readonly [RegExp, Advice])[] = [
     /SASL|password/i,
     { fault: "cannot-open", text: "refuses this user: check the user and the password in its address" },
   ],
+  [/^the database has -?\d+ where at most/, { fault: "corrupt", text: "is damaged: restore it from a backup" }], // See value-types.ts.
   [/does not support SSL/, { fault: "cannot-open", text: "does not speak TLS: set it up, or use sslmode=disable" }],
 ];
 

@@ -40,13 +40,14 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(await limits(database.migrating)).toEqual(["10s", "5s", "2s"]);
   });
 
-  it("returns integers up to 2^53 - 1 as numbers, refuses others, and returns bytes unchanged", async () => {
+  it("returns integers up to 2^53 - 1 as numbers, refuses others as damage, and returns bytes unchanged", async () => {
     const read = async (value: unknown) =>
       (await sql<{ v: unknown }>`select ${value}::bigint as v`.execute(database.relaxed)).rows;
     for (const value of [0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])
       expect(await read(value)).toEqual([{ v: value }]);
     await expect(read("9007199254740992")).rejects.toMatchObject({
       name: "StoreError",
+      fault: "corrupt",
       message: expect.stringContaining("9007199254740992"),
     });
     expect(await read(1)).toEqual([{ v: 1 }]);

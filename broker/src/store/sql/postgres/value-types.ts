@@ -20,6 +20,7 @@ export const valueTypes: { readonly getTypeParser: typeof types.getTypeParser } 
 
 function parseInteger(text: string): number {
   const value = Number(text);
+  // The store writes no such number: the row is damaged. errors.ts recognises the message.
   if (!Number.isSafeInteger(value)) throw new Error(`the database has ${text} where at most 2^53 - 1 is allowed`);
   return value;
 }
