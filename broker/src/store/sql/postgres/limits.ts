@@ -10,7 +10,7 @@ export const lockMsMax = 5_000;
  */
 export const idleInTransactionMsMax = 2_000;
 
-/** Longest time that a statement of a migration or a rollback runs, or waits for a lock, in milliseconds. */
+/** Longest time that a statement of a migration, a rollback or a rebuild of indexes runs, or waits for a lock, in milliseconds. */
 export const migrationMsMax = 600_000;
 
 /** Longest time that an answer may take beyond the server's own limit, in milliseconds; then the connection counts as dead. */

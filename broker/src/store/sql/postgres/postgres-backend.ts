@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { Kysely, type RawBuilder, sql } from "kysely";
+import { Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { Logger } from "../../../lib/logger.ts";
 import type { TopicPosition } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
@@ -65,7 +65,10 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     saveProgress: async (rows, letters) => saveProgress(durable, rows, letters),
     checkTables: async () => undefined,
     checkEmptied: async () => {},
-    reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
+    reindexBatches: async (transaction) => {
+      if (transaction === undefined) await migrating.transaction().execute(reindexBatches);
+      else await reindexBatches(transaction);
+    },
     damaged: (what) => {
       const error = damagedIndex(options.address.description, what);
       options.onFault?.(error);
@@ -73,6 +76,10 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     },
     close: async () => pool.end(),
   };
+}
+
+async function reindexBatches(transaction: Transaction<Schema>): Promise<void> {
+  await sql`reindex table batches`.execute(transaction);
 }
 
 function placesTable(places: readonly TopicPosition[]): RawBuilder<unknown> {

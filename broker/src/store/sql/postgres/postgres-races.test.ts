@@ -1,11 +1,11 @@
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
 import { keyRowOf } from "../../../ports/publish-keys.contract.ts";
 import { claimOf, filterOf, idOf } from "../../../ports/session-examples.contract.ts";
-import { LeaseLostError } from "../../../ports/store.ts";
-import { group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { IndexDamagedError, LeaseLostError } from "../../../ports/store.ts";
+import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { oneNode, otherNode, takeLease } from "../../../ports/store-shared.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator, type PostgresCoordinator } from "./coordination/postgres-coordinator.ts";
@@ -24,11 +24,13 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
   let coordinator: PostgresCoordinator;
   let holder: Client;
   let lease: GroupLease;
+  let address: string;
   beforeAll(async () => {
     server = await startPostgres();
   });
   beforeEach(async () => {
     const url = await server.createDatabase();
+    address = url;
     one = createPostgresStore({ url });
     other = createPostgresStore({ url });
     await Promise.all([one.start(), other.start()]);
@@ -137,6 +139,19 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await rollingBack;
     expect(await saving).toEqual([kept.id]);
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: toPosition(2, 0), epoch: 1 }]);
+  });
+
+  it("a rebuild of the database's indexes waits longer for a lock than a statement may", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    const hasty = createPostgresStore({ url: address, session: { lockMsMax: 1 } });
+    onTestFinished(async () => hasty.stop());
+    await hasty.start();
+    await holder.query("delete from batches where first_sequence = 4");
+    await holdUp("lock table batches in row exclusive mode");
+    const found = hasty.findBatch(group, { topic: alpha, sequence: 5 }).catch((error: unknown) => error);
+    await Promise.race([waitUntilBlocked(server), found]);
+    await holder.query("rollback");
+    expect(await found).toBeInstanceOf(IndexDamagedError);
   });
 
   it("a session stays intact if two nodes remove the same filter of it", async () => {
