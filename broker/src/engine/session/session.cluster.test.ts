@@ -97,6 +97,18 @@ async function countSessions(): Promise<number> {
   return page.length;
 }
 
+/** Calls `action` once, when the store has rolled back and no node knows it yet. */
+function afterRollBack(action: () => void): void {
+  const { store } = cluster.shared;
+  const rollBack = store.rollBack.bind(store);
+  store.rollBack = async (...call) => {
+    store.rollBack = rollBack;
+    const outcome = await rollBack(...call);
+    action();
+    return outcome;
+  };
+}
+
 /** Time, in milliseconds, in which the other nodes notice that a node is gone and clean up after it. */
 const goneMs = 40_000;
 
@@ -272,6 +284,36 @@ describe("a rollback of the index", () => {
     await cluster.clock.advance(10_000);
     expect(await countWills(0)).toBe(1);
     expect(await countSessions()).toBe(1);
+  });
+
+  it("loses no end of a connection that leaves before its node has read the session again", async () => {
+    const client = await (await Client.attach(1, { expiryMs: 5_000, will: will(0) })).subscribe(1);
+    await publish(2, "1", "2");
+    afterRollBack(() => client.attachment.detach({ expiryMs: 5_000, isRegular: false }));
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    cluster.chain.sealEmpty();
+    cluster.chain.sealEmpty();
+    await cluster.clock.advance(4_000);
+    expect([await countWills(0), await countSessions()]).toEqual([1, 1]);
+    await cluster.clock.advance(10_000);
+    expect(await countSessions()).toBe(0);
+  });
+
+  it("loses no end of a subscription that ends before its node has read the session again", async () => {
+    const stream = { filters: ["a"], acknowledges: true, offset: undefined };
+    const key = "00000000-0000-4000-8000-0000000000aa";
+    const client = await Client.attach(1, { protocol: "STOMP", key, stream });
+    await publish(2, "1", "2");
+    let ended: Promise<void> | undefined;
+    afterRollBack(() => {
+      ended = client.attachment.end();
+    });
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    cluster.chain.sealEmpty();
+    cluster.chain.sealEmpty();
+    await cluster.clock.advance(4_000);
+    await ended;
+    expect([ended, await countSessions()]).toEqual([expect.anything(), 0]);
   });
 
   it("ends no connection at any node, and each connection gets the events of the new branch", async () => {

@@ -261,7 +261,7 @@ export class Sessions implements Readers {
     if (why !== undefined) known.peer.ended(why); // Its listener may detach it now.
     this.#release(known);
     try {
-      if (known.session.isStored || this.#parts.isShared) await this.#parts.store.sessions.removeSession(known.session);
+      if (known.session.isStored || this.#parts.isShared) await this.#left.remove(known);
     } catch (error) {
       void this.#turns.run(known.name, () => this.#left.detach(known, { will: undefined, expiryMs: 0 }));
       throw error;

@@ -3,18 +3,19 @@ import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { SessionStore } from "../../../ports/session-store.ts";
+import type { SessionKey, SessionStore } from "../../../ports/session-store.ts";
 import type { WillOrder } from "../../broker.ts";
 import type { EngineLimits } from "../../limits.ts";
 import type { Connected } from "../connected.ts";
+import { changeOwnRow, type OwnRowsParts } from "./own-rows.ts";
 import { encodeWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionSweeper } from "./session-sweeper.ts";
 import type { SessionTimes } from "./session-times.ts";
 import type { SessionWriter } from "./session-writer.ts";
 
-export interface LeftConnectionsParts {
-  readonly store: { readonly sessions: Pick<SessionStore, "detachSession"> };
+export interface LeftConnectionsParts extends OwnRowsParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "detachSession" | "findSession" | "removeSession"> };
   readonly clock: Clock;
   readonly limits: Pick<EngineLimits, "retryDelayMsMin">;
   readonly logger: Logger;
@@ -77,18 +78,25 @@ export class LeftConnections {
     await Promise.allSettled(this.#turnsAsked);
   }
 
+  /** Removes the session of a connection that has left. Call it in a turn of the name. @throws what the store throws. */
+  async remove(left: Connected): Promise<void> {
+    await changeOwnRow(this.#parts, left, (key) => this.#parts.store.sessions.removeSession(key));
+  }
+
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
     const { store, clock, limits, logger, signal, sweeper, room, times, writer, checkReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
+    let former: SessionKey | undefined;
     await lingering.ended();
     while (!signal.aborted) {
       try {
         await group.changes.shared(async () => {
           await times.advance(group.id);
           if (!session.isStopped) await writer.writeLast(session);
-          if (await store.sessions.detachSession(session, end)) room.added(group.id, 1);
+          former = await changeOwnRow(this.#parts, left, (key) => store.sessions.detachSession(key, end));
+          if (former !== undefined) room.added(group.id, 1);
         });
         break;
       } catch (error) {
@@ -98,7 +106,7 @@ export class LeftConnections {
     }
     this.#all.delete(left);
     checkReturned(group.id);
-    const key = { id: session.id, epoch: session.epoch + 1 };
+    const key = { id: session.id, epoch: (former ?? session).epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
     sweeper.checkAfter(group.id, { key, delayMs });
   }
