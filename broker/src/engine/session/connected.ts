@@ -116,6 +116,15 @@ function noRightsWarning(all: readonly Session[]): string | undefined {
   return `${count} connected shared subscriptions get nothing, for example ${first}: the rights of their owners no longer cover their filters; grant the rights again, or unsubscribe`;
 }
 
+/** This node's identifier; undefined for a single node, and while the node is not a member. */
+export function ownerNow({ nodeId }: { readonly nodeId: () => NodeId | undefined }): NodeId | undefined {
+  try {
+    return nodeId();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Bytes that a will takes in memory. */
 export function willBytes(will: WillOrder | undefined): number {
   if (will === undefined) return 0;

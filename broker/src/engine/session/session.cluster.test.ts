@@ -258,6 +258,17 @@ describe("a node with connections that dies or is cut off", () => {
   });
 });
 
+it.each([0, 1])("each will of a session is published, however soon after the earlier one, at node %i", async (node) => {
+  const lost = { expiryMs: 600_000, isRegular: false };
+  (await Client.attach(node, { will: will(0) })).attachment.detach(lost);
+  await cluster.clock.settle();
+  const again = await Client.attach(node, { will: will(0) });
+  await cluster.clock.advance(60_000); // Session time stands still: no session waits for it.
+  again.attachment.detach(lost);
+  await cluster.clock.advance(5_000);
+  expect(await countWills(0)).toBe(2);
+});
+
 describe("a will whose publish times out", () => {
   it("is published once, and its session ends", async () => {
     await Client.attach(0, { key: "w", will: will(1_000), expiryMs: 2_000 });

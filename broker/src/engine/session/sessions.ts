@@ -1,6 +1,5 @@
 import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { NodeId } from "../../domain/node.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { pause } from "../../lib/pause.ts";
@@ -15,7 +14,7 @@ import type { ConnectedSession } from "../connected-session.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, isKept, toConnectedSession, warningOf } from "./connected.ts";
+import { checkAdmission, isKept, ownerNow, toConnectedSession, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./stored/left-connections.ts";
@@ -120,7 +119,8 @@ export class Sessions implements Readers {
     const group = this.#parts.groups.get(order.groupId);
     const name = nameOf({ ...order, groupId: group.id });
     await this.#sweeper.ready(group.id);
-    const attach = (): Promise<Attachment> => this.#attachInTurn({ name, group, caller }, order, peer);
+    const will = order.will && { ...order.will, id: this.#parts.randomness.uuid() }; // The store keeps the identifier: see `StoredWill`.
+    const attach = (): Promise<Attachment> => this.#attachInTurn({ name, group, caller }, { ...order, will }, peer);
     return this.#turns.run(name, () => this.#attaches.run(attach));
   }
 
@@ -354,7 +354,8 @@ export class Sessions implements Readers {
     const row = await this.#parts.store.sessions.findSession(session.id);
     const known = this.#find(session.id);
     if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
-    const isOwn = row !== undefined && row.session.detachedAt === undefined && row.session.owner === this.#ownerNow();
+    const isOwn =
+      row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
     if (isOwn) {
       if (known.protocol === "STOMP" && row.filters.length === 0)
         await this.#end(known, "removed"); // Another node has carried out unSubscribe.
@@ -367,15 +368,7 @@ export class Sessions implements Readers {
 
   /** Refuses an attach if the node's membership has ended. The end of the membership closed only the connections that existed at that moment. */
   #checkOwner({ owner }: SessionClaim): void {
-    if (this.#ownerNow() !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
-  }
-
-  #ownerNow(): NodeId | undefined {
-    try {
-      return this.#parts.nodeId();
-    } catch {
-      return undefined;
-    }
+    if (ownerNow(this.#parts) !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
   }
 
   /** The sessions of a group, also those of leaving connections: their last state must not be ahead of an index that rolled back. */

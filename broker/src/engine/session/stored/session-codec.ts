@@ -95,12 +95,18 @@ function indexOf(texts: Map<string, number>, text: string): number {
   return index;
 }
 
-export function encodeWill(will: WillOrder): Uint8Array {
+/** A will as the store keeps it. */
+export interface StoredWill extends WillOrder {
+  /** Identifies the will: each connection of the session has another one. Absent in rows of earlier versions. */
+  readonly id?: string | undefined;
+}
+
+export function encodeWill(will: StoredWill): Uint8Array {
   return toBytes({ ...will, call: { ...will.call, content: Buffer.from(will.call.content).toString("base64") } });
 }
 
-export function decodeWill(bytes: Uint8Array): WillOrder {
-  const { call, ...will } = fromBytes(bytes) as WillOrder; // Written by encodeWill, so the content is text.
+export function decodeWill(bytes: Uint8Array): StoredWill {
+  const { call, ...will } = fromBytes(bytes) as StoredWill; // Written by encodeWill, so the content is text.
   const content = new Uint8Array(Buffer.from(String(call.content), "base64"));
   return { ...will, expiresAfterMs: will.expiresAfterMs, call: { ...call, groupId: call.groupId, content } };
 }

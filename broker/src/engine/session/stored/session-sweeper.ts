@@ -7,7 +7,7 @@ import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../../ports/session-store.ts";
 import type { Store } from "../../../ports/store.ts";
-import { decodeWill } from "./session-codec.ts";
+import { decodeWill, type StoredWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
 import type { WillName, Wills } from "./wills.ts";
@@ -89,7 +89,8 @@ export class SessionSweeper {
     const { will, principal } = session;
     if (will === undefined) return true;
     try {
-      return await wills.publish(decodeWill(will), access.recall(principal), nameOfWill(session));
+      const decoded = decodeWill(will);
+      return await wills.publish(decoded, access.recall(principal), nameOfWill(session, decoded));
     } catch (error) {
       logger.error("will not published", { error });
       return true;
@@ -182,7 +183,11 @@ async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Names the publish of a will. Each attempt uses the same name, because a node may time out, or be killed before it records the success. */
-function nameOfWill({ id, epoch, detachedAt }: StoredSession): WillName {
-  return { session: { id }, key: detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}` };
+/**
+ * Names the publish of a will. Each attempt uses the same name, because a node may time out, or be killed before it records the success. Session time
+ * cannot tell two wills of a session apart: it may stand still between them.
+ */
+function nameOfWill({ id, epoch, detachedAt }: StoredSession, will: StoredWill): WillName {
+  const former = detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}`;
+  return { session: { id }, key: will.id === undefined ? former : `will-${will.id}` };
 }
