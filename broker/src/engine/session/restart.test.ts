@@ -196,6 +196,20 @@ it("the wills of 50 clients that were connected to a killed broker are published
   expect(engine.chain.head - before).toBeLessThanOrEqual(5);
 });
 
+it.each([0, 1_000])(
+  "the wills of 150 clients of a killed broker are published, although the clients come back before the sweep, with a delay of %i ms",
+  async (delayMs) => {
+    await engine.broker.open({ topic: "will", groupId: undefined });
+    const keys = Array.from({ length: 150 }, (_, index) => `c${index}`);
+    for (const key of keys) await attach(new RecordingPeer(), { key, will: will(delayMs) });
+    await kill();
+    await engine.clock.advance(delayMs); // The first sweep publishes 100 wills.
+    for (const key of keys) await attach(new RecordingPeer(), { key });
+    await engine.clock.advance(5_000);
+    expect(await countWills()).toBe(150);
+  },
+);
+
 it("a client finds no session if the broker was killed before it stored the session", async () => {
   gate.isKilled = true;
   const lost = engine.broker.attach(

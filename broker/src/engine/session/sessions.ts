@@ -193,7 +193,7 @@ export class Sessions implements Readers {
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
     this.#checkOwner(claim);
-    this.#settleFormer(group.id, claimed);
+    await this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
     const { will, expiryMs, protocol, key } = order;
@@ -223,14 +223,13 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Publishes the will of the connection that an attach replaces, or of the session that the attach ends. */
-  #settleFormer(groupId: GroupId, claimed: SessionGranted): void {
+  /** Publishes the will of the connection that an attach replaces, of an earlier one if it is due, or of the session that the attach ends. */
+  async #settleFormer(groupId: GroupId, claimed: SessionGranted): Promise<void> {
     const { former } = claimed;
     if (former === undefined) return;
     if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
     if (claimed.status === "begun") this.#forget(groupId, former.id);
-    const isTakenOver = former.detachedAt === undefined && former.willDelayMs === 0;
-    if (claimed.status === "begun" || isTakenOver) this.#sweeper.beginWill(former);
+    if (claimed.status === "begun" || (await this.#sweeper.isWillDue(former))) this.#sweeper.beginWill(former);
   }
 
   #create(

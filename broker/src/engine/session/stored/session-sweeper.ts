@@ -78,6 +78,13 @@ export class SessionSweeper {
     signal.addEventListener("abort", cancel, { once: true });
   }
 
+  /** Whether the delay of a will has passed. A client may come back before a sweep finds that. @throws what the store throws. */
+  async isWillDue({ groupId, will, willDelayMs, willDueAt }: StoredSession): Promise<boolean> {
+    if (will === undefined) return false;
+    if (willDelayMs === 0) return true;
+    return willDueAt !== undefined && willDueAt <= (await this.#parts.store.sessions.findSessionTime(groupId));
+  }
+
   /** Publishes a will in the background. */
   beginWill(former: StoredSession): void {
     void this.publishWill(former);
