@@ -121,13 +121,30 @@ it("a session that is attached while a filter is removed continues without the f
   expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
 });
 
+it.each([0, 1] as const)("delivers no event again when somebody removes another filter, with QoS %i", async (qos) => {
+  const { peer, attachment } = await attach("c", 60_000);
+  const rest = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await attachment.subscribe(["a", "b"].map((text) => ({ ...rest, filter: parseTopicFilter(text) })));
+  const subscriptionId = await idOf("b");
+  await publish("a"); // The session is written some time after the delivery.
+  await engine.broker.unSubscribe({ subscriptionId });
+  await publish("b", "a");
+  expect(peer.deliveries.map(({ event }) => [event.topic, event.sequence])).toEqual([
+    ["a", 1],
+    ["a", 2],
+  ]);
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  const again = await attach("c", 60_000);
+  expect(again.peer.sequences).toEqual(qos === 0 ? [] : [1, 2]);
+});
+
 it("refuses an unknown identifier", async () => {
   await expect(engine.broker.unSubscribe({ subscriptionId: unknown })).rejects.toMatchObject({ code: 100_504 });
 });
 
 it("a node lists the sessions of all nodes, and removes a filter of a session at another node", async () => {
   const cluster = await TestCluster.start(2);
-  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  for (const topic of ["a", "b"]) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
   const peer = new RecordingPeer();
   const full = { ...order, key: "c", expiryMs: 60_000, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(0).broker.attach(full, peer));
@@ -139,9 +156,11 @@ it("a node lists the sessions of all nodes, and removes a filter of a session at
   expect(await filters()).toEqual([["a", "b"], []]);
   const nodes = await cluster.run(cluster.node(1).broker.listSubscriptions());
   const subscriptionId = nodes[0]?.subscriptions.find(({ filter }) => String(filter) === "a")?.id ?? "";
+  await cluster.run(cluster.publish(0, "b", "x")); // The session is written some time after the delivery.
   await cluster.run(cluster.node(1).broker.unSubscribe({ subscriptionId }));
   await cluster.clock.advance(1_000);
   expect(attachment.session.filterCount).toBe(1);
+  expect(peer.sequences).toEqual([1]);
   expect(peer.endedBecause).toBeUndefined();
   attachment.detach({ expiryMs: 60_000, isRegular: true });
   await cluster.clock.advance(1_000);

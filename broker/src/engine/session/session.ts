@@ -188,7 +188,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
-    if (row !== undefined) this.#adopt(row);
+    if (row !== undefined) this.adopt(row);
     const taken = this.isStored ? row?.session.taken : undefined;
     this.#rollBack(minOf(taken ?? indexedUpTo(this.#parts), indexedUpTo(this.#parts)));
     this.#stopped?.resolve();
@@ -197,9 +197,11 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (connection !== undefined) this.#read(connection);
   }
 
-  #adopt({ session, filters }: SessionWithFilters): void {
+  /** Continues under the row's epoch, with its filters. The row's progress may be older than the session's. */
+  adopt({ session, filters }: SessionWithFilters): void {
     this.#epoch = session.epoch;
     this.keys.epoch = session.epoch;
+    this.#changed();
     if (!this.isStored) return; // The row of a session that is not stored has no filters.
     const texts = new Set(filters.map(({ filter }) => filter));
     this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));

@@ -350,7 +350,10 @@ export class Sessions implements Readers {
 
   /** Continues a session from its row after a rollback or a change by another node; ends the connection if another node has taken the session. */
   async #readAgain(session: Session): Promise<void> {
+    const group = this.#find(session.id)?.group;
+    const generation = group?.progress.generation;
     const row = await this.#parts.store.sessions.findSession(session.id);
+    const hasRolledBack = this.#parts.isShared && (await group?.findGeneration()) !== generation;
     const known = this.#find(session.id);
     if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
     const isOwn =
@@ -358,6 +361,7 @@ export class Sessions implements Readers {
     if (isOwn) {
       if (known.protocol === "STOMP" && row.filters.length === 0)
         await this.#end(known, "removed"); // Another node has carried out unSubscribe.
+      else if (!session.isStopped && !hasRolledBack) session.adopt(row);
       else if (!this.#stopped.has(known.group.id)) session.restart(row);
       return;
     }
