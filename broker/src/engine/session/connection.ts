@@ -1,9 +1,10 @@
 import { type DeliveryWindow, type InFlight, isOutsideStream, type Ticket } from "../../domain/delivery-window.ts";
 import { minOf, type Position } from "../../domain/position.ts";
+import { isShared } from "../../domain/shared-filter.ts";
 import type { SessionState } from "../../ports/session-store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
-import type { Peer } from "./peer.ts";
+import type { Delivery, Peer } from "./peer.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { LazyMap, LazySet } from "../../lib/lazy-collections.ts";
 
@@ -89,6 +90,26 @@ export function findRepeat(
   const entry = repeats.get(position);
   if (entry === undefined || held.has(entry.ticket)) return undefined;
   return window.find(entry.ticket)?.state === "given" ? entry : undefined;
+}
+
+/**
+ * Takes back the events after `to`, and those from outside the stream after `outsideTo`, that wait until the session is written: the peer does not have them,
+ * and would get those that are still on the chain twice.
+ */
+export function takeBackUnsent(
+  { outgoing, held }: Connection,
+  window: DeliveryWindow,
+  { to, outsideTo }: { readonly to: Position; readonly outsideTo: Position },
+): void {
+  const isAfter = ({ event, isRepeated, isRetained, filters }: Delivery): boolean => {
+    const isOutside = isRetained === true || filters.some(({ filter }) => isShared(filter));
+    return !isRepeated && event.position > (isOutside ? outsideTo : to); // The client may have the ticket of a repeat.
+  };
+  for (const { ticket } of outgoing.drop(isAfter)) {
+    if (ticket === undefined) continue;
+    window.acknowledge(ticket);
+    held.delete(ticket);
+  }
 }
 
 /** Rolls the connection back with the index. The window must have been rolled back before. */

@@ -45,6 +45,13 @@ export class Outgoing {
     void this.#sendWhenWritten(waiting);
   }
 
+  /** Drops waiting deliveries, which the peer never gets, and returns them. */
+  drop(isGone: (delivery: Delivery) => boolean): readonly Delivery[] {
+    const gone = this.#waiting.filter(({ delivery }) => isGone(delivery));
+    this.#waiting = this.#waiting.filter(({ delivery }) => !isGone(delivery));
+    return gone.map(({ delivery }) => delivery);
+  }
+
   /** Drops the waiting deliveries. */
   close(): void {
     this.#isClosed = true;

@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { QoS } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
@@ -72,11 +73,13 @@ class Client {
 }
 
 async function publish(node: number, ...texts: readonly string[]): Promise<void> {
-  for (const text of texts) {
-    const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text) };
-    cluster.node(node).broker.submit({ ...call, extensions: [["svc-qos", "2"]] }, () => {});
-    await cluster.clock.advance(300);
-  }
+  for (const text of texts) await publishWith(node, text, 2);
+}
+
+async function publishWith(node: number, text: string, qos: QoS): Promise<void> {
+  const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text) };
+  cluster.node(node).broker.submit({ ...call, extensions: [["svc-qos", String(qos)]] }, () => {});
+  await cluster.clock.advance(300);
 }
 
 const will = (delayMs: number): WillOrder => ({
@@ -326,6 +329,30 @@ describe("a rollback of the index", () => {
     await ended;
     expect([ended, await countSessions()]).toEqual([expect.anything(), 0]);
   });
+
+  it.each([0, 1, 2] as const)(
+    "sends no event twice that waited for the write of an event of QoS 2, with QoS %i",
+    async (qos) => {
+      const client = await (await Client.attach(1)).subscribe(2);
+      const { sessions } = cluster.shared.store;
+      const saveSessions = sessions.saveSessions.bind(sessions);
+      const rolledBack = createDeferred<void>();
+      sessions.saveSessions = async (...call) => {
+        await rolledBack.promise;
+        return saveSessions(...call);
+      };
+      await publish(0, "1");
+      await publishWith(0, "2", qos);
+      await publish(0, "3");
+      expect(client.texts).toEqual([]);
+      afterRollBack(rolledBack.resolve);
+      cluster.chain.cutBack(cluster.chain.head - 1);
+      cluster.chain.sealEmpty();
+      cluster.chain.sealEmpty();
+      await cluster.clock.advance(10_000);
+      expect(client.texts).toEqual(["1", "2"]);
+    },
+  );
 
   it("ends no connection at any node, and each connection gets the events of the new branch", async () => {
     const clients = [

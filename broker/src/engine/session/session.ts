@@ -18,6 +18,7 @@ import {
   hasRoomForShares,
   heldThrough,
   rollBackConnection,
+  takeBackUnsent,
 } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { DeliverySender } from "./delivery-sender.ts";
@@ -310,9 +311,11 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   #rollBack(to: Position): void {
-    this.#window.rollBack(to, indexedUpTo(this.#parts));
+    const outsideTo = indexedUpTo(this.#parts);
+    if (this.#connection !== undefined) takeBackUnsent(this.#connection, this.#window, { to, outsideTo });
+    this.#window.rollBack(to, outsideTo);
     this.#retained.rollBack(to);
-    this.#shared.rollBack(indexedUpTo(this.#parts));
+    this.#shared.rollBack(outsideTo);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);
     if (this.#connection !== undefined) rollBackConnection(this.#connection, to, this.#window);
