@@ -277,6 +277,30 @@ describe("a retained event", () => {
     expect(seen(peer)).toEqual(["retained a 1", "b new"]);
   });
 
+  it("is the earlier one if a rollback removes the newest one before it was sent", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ confirmations: 0 });
+    for (const topic of ["a", "b", "c"]) await engine.broker.open({ topic, groupId: undefined });
+    for (const [topic, text] of [
+      ["a", "1"],
+      ["b", "earlier"],
+      ["c", "1"],
+      ["b", "newest"],
+    ] as const)
+      await retain(topic, text);
+    const peer = new RecordingPeer();
+    const attachment = await attach(peer, 1);
+    await subscribe(attachment, "#");
+    engine.chain.cutBack(engine.chain.head - 1);
+    engine.chain.sealEmpty();
+    await engine.clock.settle();
+    for (let given = 0; given < peer.deliveries.length; given += 1) {
+      attachment.session.acknowledge(peer.deliveries[given]?.ticket ?? 0);
+      await engine.clock.settle();
+    }
+    expect(seen(peer)).toEqual(["retained a 1", "retained b earlier", "retained c 1"]);
+  });
+
   it("survives a restart of the broker", async () => {
     await retain("a", "1");
     await engine.rebuild();

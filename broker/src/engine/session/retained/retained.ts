@@ -84,11 +84,11 @@ export class RetainedEvents {
     this.#scans = this.#scans.filter((scan) => scan.filter !== filter);
   }
 
-  /** Call it when a reorg has removed the events after `to`. */
+  /** Call it when a reorg has removed the events after `to`. Earlier events may be retained again, so places are read anew. */
   rollBack(to: Position): void {
     for (const scan of this.#scans) {
       if (scan.upTo > to) scan.upTo = to;
-      scan.places = scan.places.filter(({ position }) => position <= to);
+      Object.assign(scan, { after: scan.given, places: [], isRead: false });
     }
   }
 
@@ -130,7 +130,7 @@ export class RetainedEvents {
     const isExact = !isPattern(filter);
     const limit = isExact ? 1 : placesReadMax;
     const page = await retainedReads.list(groupId, { prefix: prefixOf(filter), after, limit }, signal);
-    if (page === undefined) return;
+    if (page === undefined || signal.aborted) return;
     scan.after = page.at(-1)?.topic;
     scan.isRead = isExact || page.length < limit;
     scan.places = page.filter(
