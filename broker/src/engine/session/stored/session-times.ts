@@ -52,14 +52,10 @@ export class SessionTimes {
       this.#writtenAt.delete(groupId);
       return;
     }
-    const writtenAt = this.#writtenAt.get(groupId);
-    this.#writtenAt.set(groupId, now);
-    const elapsedMs = Math.floor(now - (writtenAt ?? now));
-    if (elapsedMs === 0) {
-      this.#writtenAt.set(groupId, writtenAt ?? now);
-      return;
-    }
-    await store.sessions.advanceSessionTime(groupId, elapsedMs);
+    const writtenAt = this.#writtenAt.get(groupId) ?? now;
+    const elapsedMs = Math.floor(now - writtenAt);
+    this.#writtenAt.set(groupId, writtenAt + elapsedMs); // The rest of a millisecond counts with the next advance.
+    if (elapsedMs > 0) await store.sessions.advanceSessionTime(groupId, elapsedMs);
   }
 
   /** Sessions whose end or will is due; none if another node sweeps them. */
