@@ -175,6 +175,16 @@ describe("a request for a WebSocket connection is refused", () => {
     expect(server.connections).toEqual([]);
   });
 
+  it("and lets the server stop, even if the client keeps its side of the connection open", async () => {
+    const server = await serveEcho({ closeDeadlineMs: 1 });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    socket.write(`${headOf("GET /ctx/echo", "websocket")}\r\n`);
+    await once(socket.resume(), "end");
+    await server.close();
+    socket.destroy();
+  });
+
   it("and the server survives a client that resets its connection meanwhile", async () => {
     await using server = await serveEcho();
     const { hostname, port } = new URL(server.url);

@@ -85,7 +85,8 @@ export class WebSockets {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
-    response.once("finish", () => socket.end());
+    // `end` alone would leave the connection open for as long as the client likes, and the server could not close meanwhile.
+    response.once("finish", () => request.socket.destroySoon());
     app.routing(request, response);
   }
 
