@@ -137,8 +137,8 @@ export class HttpServer implements Listener {
   readonly #closeDeadlineMs: number;
   readonly #endOrders: () => void;
   readonly #certificate: RenewedCertificate | undefined;
+  readonly #connections = new Set<Socket>();
   #isClosing = false;
-  #connections = 0;
 
   constructor(options: HttpServerOptions) {
     this.name = options.audience === "operators" ? operatorsListener : "HTTP";
@@ -155,14 +155,15 @@ export class HttpServer implements Listener {
     this.#tails = tails;
     this.#webSockets = webSockets;
     app.server.on("connection", (socket: Socket) => {
-      this.#connections += 1;
-      socket.once("close", () => (this.#connections -= 1));
+      if (this.#connections.has(socket)) return; // WebSockets gave it back to the server.
+      this.#connections.add(socket);
+      socket.once("close", () => this.#connections.delete(socket));
     });
   }
 
   /** Open connections, WebSockets and tails among them. */
   get connections(): number {
-    return this.#connections;
+    return this.#connections.size;
   }
 
   async listen(place: Place): Promise<string> {

@@ -220,6 +220,20 @@ describe("a request for an upgrade that the server does not offer", () => {
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", content: Buffer.from("b") } }]);
   });
 
+  it("leaves nothing behind on a connection that asks with every request", async () => {
+    const warned = vi.spyOn(process, "emitWarning");
+    await using server = await serveEcho();
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    for (let count = 0; count < 20; count += 1) {
+      socket.write(`${headOf("GET /ctx/rest/exist?topic=a", "h2c")}\r\n`);
+      expect(bodyOf(String((await once(socket, "data"))[0]))).toBe("true");
+    }
+    expect(warned).not.toHaveBeenCalled(); // Node warns of more than ten listeners of one event.
+    warned.mockRestore();
+    socket.destroy();
+  });
+
   it("is served as plain HTTP if no WebSocket route has its path", async () => {
     await using server = await serveEcho();
     const answers = await sendRaw(server.url, [`${headOf("GET /ctx/rest/exist?topic=a", "websocket")}\r\n${last}`]);

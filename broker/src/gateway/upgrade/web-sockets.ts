@@ -74,8 +74,8 @@ export class WebSockets {
 
   #take(app: FastifyInstance, upgrade: UpgradeRequest): void {
     const { request, socket } = upgrade;
-    // Node has removed its own error listener; without one, a client's reset would end the process.
-    socket.on("error", () => socket.destroy());
+    // Node has removed its own error listener; without one, a client's reset would end the process. A connection may ask for several upgrades.
+    if (socket.listenerCount("error") === 0) socket.on("error", () => socket.destroy());
     // An answer now would overtake the one to an earlier request.
     if (isAnswering(request.socket)) return void socket.destroy();
     if (request.headers.upgrade?.toLowerCase() !== "websocket" || !this.#isOffered(request)) {
