@@ -67,6 +67,21 @@ describe("publishing CloudEvents", () => {
     expect(statuses).toEqual([200]);
   });
 
+  it.each([
+    ["a quoted string, with escapes", '"say \\"hi\\" \\\\ %21"', 'say "hi" \\ !'],
+    ["an empty quoted string", '""', ""],
+    ["a quotation mark that is not closed", '"half', '"half'],
+    ["quotation marks inside", 'a "b" c', 'a "b" c'],
+    ["a percent sign that escapes nothing", "100%", "100%"],
+  ])("reads %s in a header of a binary event", async (_, order, expected) => {
+    const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": '"t"' };
+    const answer = await send({ ...binary, "ce-subject": '"other"', "ce-order": order }, "x");
+    expect(await published(answer)).toMatchObject({
+      topic: "other",
+      extensions: { "svc-ce-type": "t", "svc-order": expected },
+    });
+  });
+
   it("publishes to the topic of the query rather than to the subject", async () => {
     const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
     expect(await published(await send(headers, body, "?topic=other"))).toMatchObject({ topic: "other" });

@@ -26,6 +26,8 @@ export type CloudEventOrder =
 const structuredType = "application/cloudevents+json";
 const batchType = "application/cloudevents-batch+json";
 const headerPrefix = "ce-";
+/** A quoted string (RFC 9110, section 5.6.4). */
+const quoted = /^"((?:[^"\\]|\\.)*)"$/;
 
 /** Whether a request carries CloudEvents (HTTP protocol binding 1.0.2, section 3): by their content type, or by the header with their version. */
 export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "method" | "headers">): boolean {
@@ -104,11 +106,15 @@ function readBody({ body }: FastifyRequest): Buffer {
   return raw ?? Buffer.alloc(0);
 }
 
-/** Decodes a header value (section 3.1.3.2). Many senders do not encode, so a value that cannot be decoded is kept unchanged. */
+/**
+ * Decodes a header value (section 3.1.3.2). Senders by an earlier version of the binding quote values. Many senders do not encode, so a value that
+ * cannot be decoded is kept unchanged.
+ */
 function decodeHeader(value: string): string {
+  const text = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, "$1") ?? value;
   try {
-    return decodeURIComponent(value);
+    return decodeURIComponent(text);
   } catch {
-    return value;
+    return text;
   }
 }
