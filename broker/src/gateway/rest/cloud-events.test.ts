@@ -82,6 +82,16 @@ describe("publishing CloudEvents", () => {
     });
   });
 
+  it("publishes binary content of any character set", async () => {
+    const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
+    const type = "text/csv; charset=iso-8859-1";
+    const answer = await send({ ...binary, "content-type": type }, Buffer.from("grün", "latin1"));
+    const { eventId } = answer.body as { eventId: string }; // As in `published`.
+    const { content, extensions } = await engine.broker.getEvent({ eventId, groupId: undefined });
+    expect(Buffer.from(content).toString("latin1")).toBe("grün");
+    expect(extensions).toContainEqual(["svc-format", type]);
+  });
+
   it("publishes to the topic of the query rather than to the subject", async () => {
     const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
     expect(await published(await send(headers, body, "?topic=other"))).toMatchObject({ topic: "other" });

@@ -10,7 +10,7 @@ import { withTraceParent } from "../../domain/trace-parent.ts";
 import type { PublishCall } from "../../engine/broker.ts";
 import { cloudEventBatchMax } from "../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
-import { findEncodingRefusal, parseContentType } from "../shared/content-type.ts";
+import { findCodingRefusal, findEncodingRefusal, parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { parameterError } from "../shared/failure.ts";
 import { measureJson } from "../shared/json-shape.ts";
@@ -39,11 +39,12 @@ export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "m
 /** The publishes of a request; `reader` reads its query. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
 export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEventOrder {
   const body = readBody(request);
-  const refusal = findEncodingRefusal(request.headers);
-  if (refusal !== undefined) throw parameterError(refusal);
   const { mediaType } = parseContentType(request.headers["content-type"]);
+  const isBinary = mediaType !== batchType && mediaType !== structuredType;
+  const refusal = (isBinary ? findCodingRefusal : findEncodingRefusal)(request.headers);
+  if (refusal !== undefined) throw parameterError(refusal);
   if (mediaType === batchType) return { kind: "batch", read: splitBatch(body, reader, prefix) };
-  const event = mediaType === structuredType ? readStructured(body, prefix) : readBinary(request, body, prefix);
+  const event = isBinary ? readBinary(request, body, prefix) : readStructured(body, prefix);
   const call = toCall(event, reader);
   const extensions = withTraceParent(call.extensions, reader.traceParent(), prefix);
   return { kind: "one", call: { ...call, extensions, key: reader.publishKey() } };

@@ -23,11 +23,15 @@ export function parseContentType(header: string | undefined): ContentType {
   return { mediaType: mediaType.trim(), isUtf8: charset === undefined || /^(utf-?8|us-ascii)$/.test(charset) };
 }
 
-/** Returns the reason to refuse a body by its headers; undefined if it may be read. The broker unpacks no compressed body. */
+/** Returns the reason to refuse a text by its headers; undefined if it may be read. */
 export function findEncodingRefusal(headers: IncomingHttpHeaders): string | undefined {
-  const coding = headers["content-encoding"];
-  if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
-    return `content encoding ${quote(coding)} is not supported; send the body uncompressed`;
-  }
+  const refusal = findCodingRefusal(headers);
+  if (refusal !== undefined) return refusal;
   return parseContentType(headers["content-type"]).isUtf8 ? undefined : "the body's character set is not UTF-8";
+}
+
+/** Returns the reason to refuse a body that is not read as text. The broker unpacks no compressed body. */
+export function findCodingRefusal({ "content-encoding": coding }: IncomingHttpHeaders): string | undefined {
+  if (coding === undefined || coding.trim().toLowerCase() === "identity") return undefined;
+  return `content encoding ${quote(coding)} is not supported; send the body uncompressed`;
 }
