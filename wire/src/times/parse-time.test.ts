@@ -47,6 +47,24 @@ test.each([
   expect(isTimestamp(text)).toBe(false);
 });
 
+// The first two are the examples of RFC 3339, section 5.8.
+test.each([
+  "1990-12-31T23:59:60Z",
+  "1990-12-31T15:59:60-08:00",
+  "2016-12-31t23:59:60.25z",
+  "2015-07-01T05:29:60+05:30",
+])("%s, a leap second, is a time in CloudEvents, but has no place in the epoch", (text) => {
+  expect(isTimestamp(text)).toBe(true);
+  expect(parseDateTime(text)).toBeNaN();
+});
+
+test.each(["1990-12-31T23:58:60Z", "1990-12-30T23:59:60Z", "1990-12-31T23:59:60-08:00", "1990-12-32T23:59:60Z"])(
+  "%s is no time: a leap second ends a month in UTC",
+  (text) => {
+    expect(isTimestamp(text)).toBe(false);
+  },
+);
+
 test("seconds may be missing, but not in CloudEvents", () => {
   expect(parseDateTime("1970-01-01T00:01Z")).toBe(60_000);
   expect(isTimestamp("1970-01-01T00:01Z")).toBe(false);
