@@ -130,6 +130,11 @@ describe("a CloudEvent", () => {
     });
   });
 
+  it("keeps every digit of an integer", () => {
+    const json = `${structured({}).slice(0, -1)},"order": -9007199254740993 }`;
+    expect(parseCloudEvent(json, "svc-").extensions).toContainEqual(["svc-order", "-9007199254740993"]);
+  });
+
   it("of a batch is refused if it is not an object", () => {
     expect(
       isBrokerError(

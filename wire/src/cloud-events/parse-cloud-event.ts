@@ -26,6 +26,7 @@ const attributeName = /^[a-z0-9]+$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
 /** Matches Base64 if the text's length is a multiple of four. A repeated group would overflow the stack on a long text, and take longer. */
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const integer = /^-?\d+$/;
 const required = ["specversion", "id", "source", "type"] as const;
 /** Attributes that become extensions of another name, because the broker sets its own values. */
 const own = new Map<string, string>(Object.entries(cloudEventKeys));
@@ -48,7 +49,7 @@ export function parseCloudEvent(
   const attributes = new Map<string, string>();
   for (const [name, value] of members) {
     if (name === "data" || name === "data_base64" || value === "null") continue;
-    attributes.set(name, toAttributeText(name, parseRawPart(value)));
+    attributes.set(name, toAttributeText(name, value));
   }
   const content = toContent(members, attributes);
   if (!mayBeRendered) return toPublished({ attributes, content }, prefix);
@@ -166,7 +167,9 @@ function fromBase64(value: unknown): Uint8Array {
   return bytes;
 }
 
-function toAttributeText(name: string, value: unknown): string {
+function toAttributeText(name: string, text: string): string {
+  if (integer.test(text)) return text; // a parser would round it beyond 2^53
+  const value = parseRawPart(text);
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || Number.isInteger(value)) return String(value);
   throw malformed(`the attribute ${quote(name)} is neither a string nor a boolean nor an integer`);
