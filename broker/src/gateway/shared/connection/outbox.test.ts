@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { StalledSocket } from "../../testing/stalled-socket.ts";
 import { outboxBytesMax } from "./limits.ts";
 import { UnreadBytes } from "./memory.ts";
@@ -91,4 +91,17 @@ it("never calls onAccepted if the connection breaks first", async () => {
   await settled;
   await setImmediate();
   expect(taken).toEqual([]);
+});
+
+it("lets many subscriptions wait until it is settled, without a listener for each", async () => {
+  const warned = vi.spyOn(process, "emitWarning");
+  const socket = new StalledSocket();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  outbox.write(Buffer.alloc(10), () => {});
+  outbox.close();
+  const settled = Array.from({ length: 20 }, () => outbox.settled());
+  socket.startReading();
+  await Promise.all(settled);
+  expect(warned).not.toHaveBeenCalled();
+  warned.mockRestore();
 });

@@ -62,10 +62,11 @@ export class Outbox {
   /** Resolves when no more `onAccepted` will be called. Call it after {@link close}. */
   async settled(): Promise<void> {
     if (this.#awaitedWrites === 0 || this.#stream.closed) return;
-    this.#settled ??= createDeferred();
-    const { promise, resolve } = this.#settled;
-    this.#stream.once("close", () => resolve());
-    await promise;
+    if (this.#settled === undefined) {
+      const { resolve } = (this.#settled = createDeferred());
+      this.#stream.once("close", () => resolve());
+    }
+    await this.#settled.promise;
   }
 
   #writeHeld(): void {
