@@ -103,16 +103,20 @@ it("names a subscription of 1.0 by its destination if it has no id", async () =>
   expect(await waiting()).toEqual([]);
 });
 
-it("ends a subscription of 1.0 by its destination, even if it has an id", async () => {
+it("ends a subscription of 1.0 by its destination, even if it has an id, but first one without", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.0");
   await subscribe(client, { id: "t", destination: "u" });
   await subscribe(client, { id: "s", destination: "t,v" });
+  client.send("SUBSCRIBE", { destination: "t,v", receipt: "0" });
   client.send("UNSUBSCRIBE", { destination: "t,v", receipt: "1" });
-  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("1");
+  for (const receipt of ["0", "1"]) expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(receipt);
   await publish(port, "x");
+  expect((await client.next("MESSAGE")).headers["subscription"]).toBe("s");
+  client.send("UNSUBSCRIBE", { destination: "t,v", receipt: "2" });
+  await client.next("RECEIPT");
   expect(await waiting()).toHaveLength(1);
-  client.send("UNSUBSCRIBE", { destination: "t", receipt: "2" });
+  client.send("UNSUBSCRIBE", { destination: "t", receipt: "3" });
   expect((await client.next("ERROR")).headers["message"]).toContain("no subscription");
 });
 

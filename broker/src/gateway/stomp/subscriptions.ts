@@ -193,11 +193,15 @@ export class Subscriptions {
    */
   #findNamed(headers: Headers): Subscription {
     const name = this.#nameOf(headers);
-    const found = this.#lacksId(headers)
-      ? [...this.#open.values()].find(({ parts }) => parts.filters.join(",") === name)
-      : this.#open.get(name);
+    const found = this.#lacksId(headers) ? this.#findByDestination(name) : this.#open.get(name);
     if (found !== undefined) return found;
     throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
+  }
+
+  /** Prefers a subscription without an `id`: the destination is its only name. */
+  #findByDestination(destination: string): Subscription | undefined {
+    const all = [...this.#open.values()].filter(({ parts }) => parts.filters.join(",") === destination);
+    return all.find(({ parts }) => parts.id === undefined) ?? all[0];
   }
 
   #findByAck(id: string): Settled | undefined {
