@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { BrokerError } from "@stele/wire";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { Caller, Owner, Principal } from "../../engine/access/caller.ts";
 import { RuleSet } from "../../engine/access/rule-set.ts";
 import { createDeferred } from "../../lib/deferred.ts";
@@ -204,6 +204,18 @@ it("remembers a hundred callers of one connection, and forgets all of them after
   expect(server.callers).toHaveLength(103);
   expect(server.callers[100]).toBe(server.callers[0]);
   expect(server.callers[102]).not.toBe(server.callers[0]);
+});
+
+it("listens once for the end of a connection over which a proxy sends the requests of many clients", async () => {
+  const warned = vi.spyOn(process, "emitWarning");
+  await using server = await serve({}, { trustedProxies: ["127.0.0.0/8"] });
+  const requests = Array.from({ length: 20 }, (_, index) =>
+    withHeaders(get("/rest/list"), { "x-forwarded-for": `192.0.2.${index}` }),
+  );
+  await send(server.url, requests);
+  expect(new Set(server.callers).size).toBe(20);
+  expect(warned).not.toHaveBeenCalled(); // Node warns of more than ten listeners of one event.
+  warned.mockRestore();
 });
 
 function known(id: string): Principal {

@@ -59,7 +59,6 @@ class ConnectionCaller implements Caller {
   readonly certificate: ClientCertificate | undefined;
   readonly #forwardedFor: string | undefined;
   readonly #socket: Socket;
-  #signal: AbortSignal | undefined;
 
   constructor(socket: Socket, protocol: Protocol, { principal, certificate, forwardedFor }: Client) {
     this.#socket = socket;
@@ -77,9 +76,19 @@ class ConnectionCaller implements Caller {
 
   /** Created on first use: most connections only publish, which nobody can cancel. */
   get signal(): AbortSignal {
-    this.#signal ??= abortWith(this.#socket);
-    return this.#signal;
+    return signalOf(this.#socket);
   }
+}
+
+/** One signal for all callers of a connection: a proxy may send the requests of any number of clients over it. */
+const signals = new WeakMap<Socket, AbortSignal>();
+
+function signalOf(socket: Socket): AbortSignal {
+  const known = signals.get(socket);
+  if (known !== undefined) return known;
+  const signal = abortWith(socket);
+  signals.set(socket, signal);
+  return signal;
 }
 
 function abortWith(socket: Socket): AbortSignal {
