@@ -61,8 +61,14 @@ describe("an event as a CloudEvent", () => {
     expect(event.data).toEqual(data);
   });
 
+  it("has text with its byte order mark", () => {
+    const event = read(toSource({ content: text("\uFEFFa"), extensions: [["svc-format", "text/plain"]] }));
+    expect(event.data).toBe("\uFEFFa");
+  });
+
   it.each([
     ["json", Uint8Array.of(0x7b)],
+    ["json", text("\uFEFF{}")],
     ["json", Uint8Array.of(0xff, 0xfe)],
     ["text/plain", Uint8Array.of(0xff)],
     ["application/octet-stream", text("{}")],

@@ -61,7 +61,7 @@ const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\x20-\x7e]*)?$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
 const textType = /^text\//i;
 const control = /[\p{Cc}\p{Cs}]/u;
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * The context attributes of an event, in order. Names of extensions lose the prefix and all but letters and digits: `svc-order-id` becomes `orderid`. An
