@@ -44,6 +44,11 @@ describe("an event as a CloudEvent", () => {
     expect(JSON.parse(renderCloudEvent(toSource({ time: undefined })))).not.toHaveProperty("time");
   });
 
+  it.each([Date.UTC(10_000, 0, 1), 1.7e21])("has no time if RFC 3339 cannot express %d ms", (time) => {
+    expect(JSON.parse(renderCloudEvent(toSource({ time })))).not.toHaveProperty("time");
+    expect(read(toSource({ time: Date.UTC(10_000, 0, 1) - 1000 })).time).toBe("9999-12-31T23:59:59.000Z");
+  });
+
   it("has JSON content unchanged except for line breaks, even numbers beyond 2^53", () => {
     const content = text('{ "n": 12345678901234567890,\n "s": "a\\nb" }');
     const body = renderCloudEvent(toSource({ content, extensions: [["svc-format", "json"]] }));

@@ -55,6 +55,8 @@ export const cloudEventKeys = {
 /** Keys that get no attribute of their own, because a core attribute has their value, or the broker's own value on purpose. */
 const ownKeys: ReadonlySet<string> = new Set([formatKey, ...Object.values(cloudEventKeys)]);
 
+/** The first time whose year has five digits, in milliseconds since the epoch. */
+const timeEnd = Date.UTC(10_000, 0, 1);
 const octets = "application/octet-stream";
 const jsonMediaType = "application/json";
 const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;[\x20-\x7e]*)?$/;
@@ -76,7 +78,7 @@ export function toCloudEventAttributes(event: CloudEventSource): ReadonlyMap<str
     ["source", event.source],
     ["type", findText(own(cloudEventKeys.type)) ?? event.type],
     ["subject", event.topic],
-    ...(time === undefined ? [] : [["time", new Date(time).toISOString()] as const]),
+    ...toPair("time", formatTime(time)),
     ["datacontenttype", findMediaType(own(formatKey)) ?? octets],
     ...toPair("dataschema", findText(own(cloudEventKeys.dataschema))),
     ["sequence", String(event.sequence).padStart(sequenceDigits, "0")],
@@ -121,6 +123,11 @@ function renderOthers(others: readonly (readonly [string, string])[]): string {
     /[\x7f-\x9f]/g,
     (found) => `\\u00${found.charCodeAt(0).toString(16)}`,
   );
+}
+
+/** Undefined for a time that RFC 3339 cannot express: it comes from the chain, which may count in other units. */
+function formatTime(time: number | undefined): string | undefined {
+  return time === undefined || time >= timeEnd ? undefined : new Date(time).toISOString();
 }
 
 function toPair(name: string, value: string | undefined): readonly (readonly [string, string])[] {
