@@ -9,9 +9,11 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { anonymous } from "../engine/access/caller.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { certificateOf, readNames } from "./callers/client-certificate.ts";
+import { pipelinedRunningMax, pipelinedWaitingMax, progressTimeoutMs } from "./limits.ts";
+import { createDeferred } from "../lib/deferred.ts";
 import { certificateReloadMs } from "./shared/connection/limits.ts";
 import { createCertificate } from "./testing/certificates.ts";
-import { type Served, serve } from "./testing/serve.ts";
+import { type Served, serve, testMetrics } from "./testing/serve.ts";
 import { whenClosed } from "./testing/when-closed.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stele-https-"));
@@ -182,4 +184,46 @@ it.each([
   ["DNS:", []],
 ])("parses the subjectAltName %j as %j", (text, names) => {
   expect(readNames(text)).toEqual(names);
+});
+
+it("resets a connection that has given too many wrong credentials", async () => {
+  const rejected = { kind: "rejected", reason: "too many", isClosed: true } as const;
+  await using served = await serve({ authenticate: () => Promise.resolve(rejected) }, { certificate: files });
+  const socket = await open(served);
+  const closed = whenClosed(socket);
+  socket.write("GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer x\r\n\r\n");
+  await closed;
+  expect(served.calls).toEqual([]);
+});
+
+it("resets a connection whose next request can neither run nor wait", async () => {
+  const reasons: string[] = [];
+  const metrics = { ...testMetrics, connectionEnded: (reason: string) => void reasons.push(reason) };
+  const options = { certificate: files, metrics, closeDeadlineMs: 100 };
+  await using served = await serve({ open: () => new Promise(() => {}) }, options);
+  const socket = await open(served);
+  const closed = whenClosed(socket);
+  const get = "GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
+  socket.write(get.repeat(2 + pipelinedRunningMax + pipelinedWaitingMax));
+  await closed;
+  expect(reasons).toEqual(["memory"]);
+});
+
+it("resets a connection whose client does not read its answer in time", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  const reasons: string[] = [];
+  const metrics = { ...testMetrics, connectionEnded: (reason: string) => void reasons.push(reason) };
+  const asked = createDeferred<void>();
+  const topics = Array.from({ length: 99 }, () => ({ name: "x".repeat(200_000) }));
+  const list = async () => {
+    setImmediate(() => asked.resolve());
+    return { total: 1, pageIndex: 0, pageSize: 99, topics } as never; // The fields that answers use.
+  };
+  await using served = await serve({ list }, { certificate: files, metrics });
+  const socket = await open(served);
+  socket.pause().write("GET /rest/list HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  await asked.promise;
+  await vi.advanceTimersByTimeAsync(2 * progressTimeoutMs);
+  await whenClosed(socket.resume());
+  expect(reasons).toEqual(["slow"]);
 });

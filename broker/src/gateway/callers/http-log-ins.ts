@@ -3,6 +3,7 @@ import { TLSSocket } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import type { Principal } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
+import { resetConnection } from "../shared/reset-connection.ts";
 import { certificateOf } from "./client-certificate.ts";
 import { readCredential } from "./credential.ts";
 import { createForwardedFinder } from "./forwarded-address.ts";
@@ -58,7 +59,7 @@ export function registerLogIns(app: FastifyInstance, options: HttpLogInOptions):
       return done();
     }
     const take = (principal: Principal): void => {
-      if (principal.kind === "rejected" && principal.isClosed === true) return void socket.resetAndDestroy();
+      if (principal.kind === "rejected" && principal.isClosed === true) return resetConnection(socket);
       request.principal = principal;
       bySocket.set(socket, { credential, principal });
       done();

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { answerSliceBytes, pipelinedRequestBytes, smallBytesMax } from "../limits.ts";
+import { resetConnection } from "../shared/reset-connection.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import type { Holding, MemoryBudget } from "./memory-budget.ts";
 import { runPipelined } from "./pipelining.ts";
@@ -131,7 +132,7 @@ function awaitReader(holding: Holding, { request }: FastifyReply): void {
   let seen = flushedBytes();
   holding.awaitClient({
     socket,
-    end: () => socket.resetAndDestroy(),
+    end: () => resetConnection(socket),
     // A waiting answer is excused while earlier answers do not exist yet, or while the client reads them.
     isExcused: () => {
       if (response.socket !== null) return false;

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { resetConnection } from "../shared/reset-connection.ts";
 import { paceGraceMs, progressBytesPerSecondMin, progressCheckIntervalMs, progressTimeoutMs } from "../limits.ts";
 
 /**
@@ -51,7 +52,7 @@ export class MemoryBudget {
 
   /** Ends a connection whose next request can neither run nor wait. */
   endConnection(socket: Socket): void {
-    socket.resetAndDestroy();
+    resetConnection(socket);
     this.#options.metrics.connectionEnded("memory");
   }
 

@@ -4,6 +4,7 @@ import { type LogInOrigin, toNetwork } from "../../../engine/access/failed-log-i
 import type { Broker } from "../../../engine/broker.ts";
 import { cookieBytesMax, cookieNameOf, findCookie, formatCookie } from "../../callers/session-cookie.ts";
 import { callbackRoute, consolePath } from "../../shared/console-path.ts";
+import { resetConnection } from "../../shared/reset-connection.ts";
 import { sendFailurePage } from "./failure-page.ts";
 import { decodeFlow, encodeFlow, toPlace, toView } from "./flow.ts";
 import { findOrigin, type LogIn, type LogInFault } from "./log-in.ts";
@@ -169,7 +170,7 @@ function isClosed(principal: Principal): boolean {
 /** Resets the connection: in a flood nobody gets an answer. */
 function close(reply: FastifyReply): FastifyReply {
   reply.hijack();
-  reply.raw.socket?.resetAndDestroy();
+  resetConnection(reply.request.raw.socket);
   return reply;
 }
 
