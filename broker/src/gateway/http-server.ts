@@ -208,7 +208,8 @@ export class HttpServer implements Listener {
 
   async close(): Promise<void> {
     this.#webSockets.close();
-    this.#app.server.closeAllConnections();
+    // `closeAllConnections` of Node leaves out those in the TLS handshake.
+    for (const socket of this.#connections) socket.destroy();
     await this.#app.close();
   }
 

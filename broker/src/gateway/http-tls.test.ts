@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { anonymous } from "../engine/access/caller.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { certificateOf, readNames } from "./callers/client-certificate.ts";
-import { pipelinedRunningMax, pipelinedWaitingMax, progressTimeoutMs } from "./limits.ts";
+import { headersTimeoutMs, pipelinedRunningMax, pipelinedWaitingMax, progressTimeoutMs } from "./limits.ts";
 import { createDeferred } from "../lib/deferred.ts";
 import { certificateReloadMs } from "./shared/connection/limits.ts";
 import { createCertificate } from "./testing/certificates.ts";
@@ -184,6 +184,18 @@ it.each([
   ["DNS:", []],
 ])("parses the subjectAltName %j as %j", (text, names) => {
   expect(readNames(text)).toEqual(names);
+});
+
+it("ends a connection in its handshake when it closes", async () => {
+  const served = await serve({}, { certificate: files, closeDeadlineMs: 1 });
+  const { port } = new URL(served.url);
+  const socket = connectTcp(Number(port), "127.0.0.1");
+  await once(socket, "connect");
+  await ask(await open(served)); // By then the server has accepted the first connection.
+  const began = performance.now();
+  await served.close();
+  expect(performance.now() - began).toBeLessThan(headersTimeoutMs / 2);
+  socket.destroy();
 });
 
 it("resets a connection that has given too many wrong credentials", async () => {
