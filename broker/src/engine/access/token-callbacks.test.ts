@@ -123,6 +123,27 @@ it("a principal that had a key has no lasting roles: revoking its last key ends 
   expect(received()).toEqual([]);
 });
 
+const attachWithWill = async (name: string, { delayMs, expiryMs }: { delayMs: number; expiryMs: number }) => {
+  await calls.open(await by("observer"), { topic: "gone", groupId: undefined });
+  const call = { topic: "gone", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
+  const order: AttachOrder = {
+    groupId: undefined,
+    protocol: "MQTT",
+    key: "c",
+    isClean: false,
+    windowMax: 1,
+    will: { call, delayMs, expiresAfterMs: undefined, opensTopic: false },
+    expiryMs,
+    onConnected: () => {},
+  };
+  const attaching = calls.attach(await by(name), order, new RecordingPeer());
+  await engine.clock.settle();
+  return attaching;
+};
+
+const willsPublished = async (): Promise<number> =>
+  (await calls.state(await by("late"), { topic: "gone", groupId: undefined })).sequence;
+
 it.each([
   ["lasting", 1],
   ["reader", 0],
@@ -130,28 +151,35 @@ it.each([
   "after the token of a session has expired, the lasting role %s lets the broker publish %i of its wills",
   async (role, count) => {
     await start({ lastingRoles: [role] });
-    const observer = await by("observer");
-    await calls.open(observer, { topic: "gone", groupId: undefined });
-    const content = new TextEncoder().encode("gone");
-    const call = { topic: "gone", groupId: undefined, content, extensions: [] };
-    const order: AttachOrder = {
-      groupId: undefined,
-      protocol: "MQTT",
-      key: "c",
-      isClean: false,
-      windowMax: 1,
-      will: { call, delayMs: 2 * tokenMs, expiresAfterMs: undefined, opensTopic: false },
-      expiryMs: 10 * tokenMs,
-      onConnected: () => {},
-    };
-    const attaching = calls.attach(await by("device"), order, new RecordingPeer());
-    await engine.clock.settle();
-    (await attaching).detach({ expiryMs: 10 * tokenMs, isRegular: false });
+    const attachment = await attachWithWill("device", { delayMs: 2 * tokenMs, expiryMs: 10 * tokenMs });
+    attachment.detach({ expiryMs: 10 * tokenMs, isRegular: false });
     await engine.clock.advance(3 * tokenMs);
-    const state = await calls.state(await by("late"), { topic: "gone", groupId: undefined });
-    expect(state.sequence).toBe(count);
+    expect(await willsPublished()).toBe(count);
   },
 );
+
+it.each([
+  ["lasting", 1],
+  ["reader", 0],
+])(
+  "if a token expires on the connection of a session that is not stored, the role %s lets the broker publish %i of its wills",
+  async (role, count) => {
+    await start({ lastingRoles: [role] });
+    const attachment = await attachWithWill("device", { delayMs: 0, expiryMs: 0 });
+    await engine.clock.advance(2 * tokenMs);
+    attachment.detach({ expiryMs: 0, isRegular: false });
+    await engine.clock.advance(1_000);
+    expect(await willsPublished()).toBe(count);
+  },
+);
+
+it("publishes no will of a principal without keys and lasting roles, even if its token is valid", async () => {
+  await start({});
+  const attachment = await attachWithWill("device", { delayMs: 0, expiryMs: 0 });
+  attachment.detach({ expiryMs: 0, isRegular: false });
+  await engine.clock.advance(1_000);
+  expect(await willsPublished()).toBe(0);
+});
 
 it.each([false, true])(
   "a session resumed with a token of fewer rights gets only events that this token allows; its principal also has a key: %j",

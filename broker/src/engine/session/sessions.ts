@@ -274,13 +274,13 @@ export class Sessions implements Readers {
     const known = this.#connected.get(name);
     if (known === undefined) return;
     known.peer.ended("taken-over"); // Its listener may detach it now; a later turn then writes the end.
-    const { session, will, principal } = known;
+    const { session, will, ownedBy } = known;
     const hasLeft = this.#connected.get(name) !== known; // Then #leave has published the will, if the session is only in memory.
     this.#release(known);
     await known.lingering.ended();
     if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
     const publishesWill = !session.isStored && !hasLeft && !this.#parts.isShared;
-    if (publishesWill && will !== undefined) void this.#parts.wills.publish(will, principal);
+    if (publishesWill && will !== undefined) void this.#parts.wills.publish(will, ownedBy);
   }
 
   /** Takes the session from its connection. */
@@ -295,10 +295,10 @@ export class Sessions implements Readers {
 
   #leave(known: Connected, leave: Leave): void {
     this.#release(known);
-    const { session, principal } = known;
+    const { session, ownedBy } = known;
     const will = leave.isRegular ? undefined : known.will;
     if (!session.isStored && !this.#parts.isShared) {
-      if (will !== undefined) void this.#parts.wills.publish(will, principal);
+      if (will !== undefined) void this.#parts.wills.publish(will, ownedBy);
       return;
     }
     this.#left.add(known, { will, expiryMs: leave.expiryMs });

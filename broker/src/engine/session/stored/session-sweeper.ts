@@ -1,6 +1,5 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
-import type { Access } from "../../access/access.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -17,7 +16,6 @@ export interface SessionSweeperParts {
   readonly times: SessionTimes;
   readonly room: SessionRoom;
   readonly wills: Wills;
-  readonly access: Access;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly nodeId: () => NodeId | undefined;
@@ -92,12 +90,12 @@ export class SessionSweeper {
 
   /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
   async publishWill(session: StoredSession): Promise<boolean> {
-    const { access, wills, logger } = this.#parts;
+    const { wills, logger } = this.#parts;
     const { will, principal } = session;
     if (will === undefined) return true;
     try {
       const decoded = decodeWill(will);
-      return await wills.publish(decoded, access.recall(principal), nameOfWill(session, decoded));
+      return await wills.publish(decoded, principal, nameOfWill(session, decoded));
     } catch (error) {
       logger.error("will not published", { error });
       return true;

@@ -3,7 +3,7 @@ import { sessionMarks } from "../../../domain/session-filter.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Access } from "../../access/access.ts";
-import type { Caller, Principal } from "../../access/caller.ts";
+import type { Caller } from "../../access/caller.ts";
 import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
 import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../../broker.ts";
 import type { Groups } from "../../group.ts";
@@ -30,7 +30,7 @@ export type WillName = Required<Pick<PublishCall, "key" | "session">>;
 /** Maximum number of characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
-/** Publishes wills, with the rights of their clients. Failures go to the log, because the clients are gone. */
+/** Publishes wills, with the rights that their owners have now: a will outlasts a token. Failures go to the log, because the clients are gone. */
 export class Wills {
   readonly #parts: WillsParts;
 
@@ -42,9 +42,14 @@ export class Wills {
    * Publishes a will. Returns whether it is settled: published, or refused in a way that no repeat can change. Never rejects. A will with a name is
    * published once, however often and at however many nodes this is called.
    */
-  async publish(will: WillOrder, principal: Principal, name?: WillName): Promise<boolean> {
+  async publish(will: WillOrder, owner: string, name?: WillName): Promise<boolean> {
     const { access, logger } = this.#parts;
-    const caller: Caller = { principal, address: undefined, protocol: "MQTT", signal: neverAborted };
+    const caller: Caller = {
+      principal: access.recall(owner),
+      address: undefined,
+      protocol: "MQTT",
+      signal: neverAborted,
+    };
     const { call } = will;
     try {
       access.authorize(caller, "publish", call);
