@@ -76,6 +76,12 @@ describe("publishes", () => {
     expect(publish(principal, 0)).toMatchObject({ code: 200_301 });
   });
 
+  it("count the bytes of their extensions, not the characters", () => {
+    const principal = known("small", "acme");
+    quotas.countPublishes({ principal }, [{ ...callOf(0), extensions: [["svc-a", "€".repeat(40)]] }]);
+    expect(publish(principal, 0)).toMatchObject({ code: 200_301 });
+  });
+
   it("that the principal's quota refuses do not count towards the tenant's quota", async () => {
     publish(known("small", "acme"), 10_000);
     for (let index = 0; index < 100; index += 1) publish(known("small", "acme"), 1);

@@ -1,4 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
+import { extensionsBytes } from "../../domain/event-rules.ts";
 import {
   everyOther,
   type Quota,
@@ -214,5 +215,5 @@ function passAll([pace, ...others]: readonly Pace[], signal: CancelSignal): Prom
 }
 
 function bytesOf({ content, extensions }: PublishCall): number {
-  return extensions.reduce((sum, [key, value]) => sum + key.length + value.length, content.byteLength);
+  return content.byteLength + extensionsBytes(extensions);
 }
