@@ -18,6 +18,14 @@ test.each([
   [`${key}, ${key.slice(0, 40)}…`, "stele_0123456789abcdef_(redacted), stele_0123456789abcdef_(redacted)…"],
   ["topic eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl", "topic eyJhbGciOiJIUzI1NiJ9.(redacted)"],
   ["cut eyJhbGciOiJIUzI1NiJ9.eyJzdWIi…", "cut eyJhbGciOiJIUzI1NiJ9.(redacted)…"],
+  [JSON.stringify({ topic: `a\n${key}` }), '{"topic":"a\\nstele_0123456789abcdef_(redacted)"}'],
+  [
+    `"/Bearer%20${key}", key_${key}`,
+    '"/Bearer%20stele_0123456789abcdef_(redacted)", key_stele_0123456789abcdef_(redacted)',
+  ],
+  [JSON.stringify({ topic: "a\teyJhbGciOiJIUzI1NiJ9.eyJz" }), '{"topic":"a\\teyJhbGciOiJIUzI1NiJ9.(redacted)"}'],
+  ['"/Bearer%20eyJhbGciOiJIUzI1NiJ9.eyJz"', '"/Bearer%20eyJhbGciOiJIUzI1NiJ9.(redacted)"'],
+  ["topic honeyJar.level", "topic honeyJar.level"],
   ["stele_bytes_in_flight, key 0123456789abcdef", "stele_bytes_in_flight, key 0123456789abcdef"],
 ])("logs the line %j as %j", (line, shown) => {
   expect(redactCredentials(line)).toBe(shown);

@@ -7,8 +7,12 @@ const secretKey = /secret|password|privatekey|authorization/i;
 const urlKey = /url$/i;
 const defects: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "RangeError", "AssertionError"]);
 
-/** Finds the secret of a key, and the claims and signature of a token, even if their end is cut off. */
-const credentials = /(\bstele_[0-9a-f]{16}_)[\w-]+|(\beyJ[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
+/**
+ * Finds the secret of a key, and the claims and signature of a token, even if their end is cut off. Before them, the line may have letters or digits of a
+ * JSON escape or a percent-encoding.
+ */
+const credentials =
+  /(stele_[0-9a-f]{16}_)[\w-]+|(eyJ(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})eyJ)[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
 
 /** A log line without keys and tokens: a client may give one in a wrong place, such as a path or a topic, which a refusal then quotes. */
 export function redactCredentials(line: string): string {
