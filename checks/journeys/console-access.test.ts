@@ -19,6 +19,8 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   let browser: ConsoleBrowser;
   let clerk: string;
   let operator: string;
+  /** The page of another site that the browser visited. */
+  let foreign: string;
 
   beforeAll(async () => {
     folder = createTempFolder();
@@ -91,12 +93,18 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
       "/evil.html",
       `<a href="${console}">link</a><iframe src="${console}"></iframe><script src="${console}"></script>`,
     );
-    const page = await browser.open(address);
+    foreign = address;
+    const page = await browser.open(console);
+    await page.goto(address);
     expect(await page.evaluate(`fetch("${broker.url}/console/").then(() => "read", () => "refused")`)).toBe("refused");
     await page.frameLocator("iframe").getByText("100703").waitFor();
     await page.getByRole("link", { name: "link" }).click();
     await page.getByRole("heading", { name: "Tail" }).waitFor();
     expect(page.url()).toBe(console);
+  });
+
+  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+    expect(browser.faults.filter((fault) => fault !== `request: ${foreign}`)).toEqual([]);
   });
 });
 

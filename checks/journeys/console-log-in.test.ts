@@ -7,6 +7,8 @@ import { PageServer } from "./stomp/page-server.ts";
 describe.runIf(canRunChromium)("people who log in to the console through an identity provider", () => {
   let world: LogInWorld;
   let browser: ConsoleBrowser;
+  /** Origins of other sites that the browser visited. */
+  const foreign: string[] = [];
 
   beforeAll(async () => {
     world = await LogInWorld.start();
@@ -107,6 +109,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
       `<form method="post" action="${world.broker.url}/rest/open?topic=stolen"></form>`,
     );
     for (const place of [address, address.replace("127.0.0.1", "localhost")]) {
+      foreign.push(new URL(place).origin);
       await page.goto(place);
       const call = (path: string) =>
         page.evaluate(
@@ -126,6 +129,11 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     expect(await browser.examine(`${world.consoleUrl}/`, log)).toEqual([]);
     const failed = { name: "log-in-failed", ready: (page: Page) => page.getByRole("alert").waitFor() };
     expect(await browser.examine(`${world.consoleUrl}/callback/acme`, failed)).toEqual([]);
+  });
+
+  it("meet no page that violates its Content-Security-Policy, throws an error or calls another server", () => {
+    const visited = [world.provider.issuer, ...foreign].map((origin) => `request: ${origin}/`);
+    expect(browser.faults.filter((fault) => !visited.some((start) => fault.startsWith(start)))).toEqual([]);
   });
 });
 

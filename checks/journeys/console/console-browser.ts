@@ -30,7 +30,7 @@ export async function unlock(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Lock changes", exact: true }).waitFor();
 }
 
-/** A Chromium that records the faults of the pages that `open` opens. */
+/** A Chromium that records the faults of the pages that `open` opens, and of further tabs in their contexts. */
 export class ConsoleBrowser implements AsyncDisposable {
   readonly #browser: Browser;
   /** Errors of scripts, violations of the Content-Security-Policy, and requests to other servers. */
@@ -47,8 +47,8 @@ export class ConsoleBrowser implements AsyncDisposable {
   /** Opens a URL in a new tab, which shares no cookies and no storage with others. */
   async open(url: string): Promise<Page> {
     const context = await this.#browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
+    await this.#watch(context, url);
     const page = await context.newPage();
-    await this.#watch(page, url);
     await page.goto(url);
     return page;
   }
@@ -84,13 +84,13 @@ export class ConsoleBrowser implements AsyncDisposable {
     return this.#browser.newContext({ bypassCSP: true, colorScheme, viewport, reducedMotion: "reduce" });
   }
 
-  async #watch(page: Page, url: string): Promise<void> {
+  async #watch(context: BrowserContext, url: string): Promise<void> {
     const { origin } = new URL(url);
-    page.on("pageerror", (error) => this.faults.push(`error: ${error.message}`));
-    page.on("request", (request) => {
+    context.on("weberror", (fault) => this.faults.push(`error: ${fault.error().message}`));
+    context.on("request", (request) => {
       if (new URL(request.url()).origin !== origin) this.faults.push(`request: ${request.url()}`);
     });
-    await page.exposeFunction("reportViolation", (text: string) => this.faults.push(`policy: ${text}`));
-    await page.addInitScript(watchPolicy);
+    await context.exposeFunction("reportViolation", (text: string) => this.faults.push(`policy: ${text}`));
+    await context.addInitScript(watchPolicy);
   }
 }
