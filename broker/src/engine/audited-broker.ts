@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import type { CallerRights } from "./access/caller-rights.ts";
 import type { SubscriptionId } from "../domain/subscription.ts";
 import { findReceiver } from "../domain/receiver.ts";
@@ -30,6 +31,7 @@ import type {
   UnsubscribeCall,
 } from "./broker.ts";
 import type { ReleaseCall } from "./key-session.ts";
+import { isFateUnknown } from "./publish/refusals.ts";
 import type { Peer } from "./session/peer.ts";
 import type { SubscribeCall } from "./subscribe-call.ts";
 
@@ -83,7 +85,7 @@ export class AuditedBroker implements Broker {
     const watched = isWatched ? { ...call, placement: { ...placement, onOpening } } : call;
     const settle: OnSettled = (outcome) => {
       if (outcome.status === "REFUSED") this.#fail(audited, outcome.error);
-      else if (isOpening) this.#trail.recordChange(caller, "open", audited.subject);
+      else if (isOpening) this.#opened({ ...audited, action: "open" }, outcome.status);
       onSettled(outcome);
     };
     this.#askNow(audited, () => this.#calls.submit(caller, watched, settle));
@@ -208,10 +210,18 @@ export class AuditedBroker implements Broker {
     if (named === undefined) this.#trail.recordRead(caller, action);
   }
 
-  /** Runs an idempotent call and audits it. Returns whether it changed something. */
+  #opened({ caller, action, subject }: Audited, status: "SUCCESS" | "TIMEOUT"): void {
+    if (status === "SUCCESS") this.#trail.recordChange(caller, action, subject);
+    else this.#trail.recordFailure(caller, { action, error: new BrokerError("transactionTimeout") }, subject);
+  }
+
+  /** Runs an idempotent call and audits it. Returns whether it changed something. The chain may still make a change that timed out. */
   async #set(audited: Audited, task: () => Promise<boolean>): Promise<boolean> {
-    const isChanged = await this.#ask(audited, task);
     const { caller, action, subject } = audited;
+    const isChanged = await this.#ask(audited, task).catch((error: unknown) => {
+      if (isFateUnknown(error)) this.#trail.recordFailure(caller, { action, error }, subject);
+      throw error;
+    });
     if (isChanged) this.#trail.recordChange(caller, action, subject);
     else this.#trail.recordRead(caller, action, subject);
     return isChanged;

@@ -5,8 +5,8 @@ export interface AuditLine {
   /** The operation, such as `open` or `log in`. */
   readonly action: string;
   /**
-   * `begun`: an order of an operator, before it changes anything; `done` or `failed` follows unless the broker dies. `left out` stands for lines that
-   * were not written; `count` is their number.
+   * `begun`: an order of an operator, before it changes anything; `done` or `failed` follows unless the broker dies. `failed` also for a change of a topic
+   * whose outcome is unknown. `left out` stands for lines that were not written; `count` is their number.
    */
   readonly outcome: "begun" | "done" | "failed" | "refused" | "left out";
   /** `tenant/name`; `anonymous` for a caller without a credential. Undefined if the caller is unknown. */

@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
+import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { AuditLine, AuditLog } from "../../ports/audit-log.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { AttachOrder, Broker } from "../broker.ts";
+import { defaultEngineLimits } from "../limits.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { secretNamed } from "../testing/secret-named.ts";
@@ -146,6 +148,25 @@ it("writes which filters a connection adds and removes, and that a publish opens
     { action: "subscribe", topic: "#", ...denied },
     { action: "unsubscribe", outcome: "done", topic: "a/#" },
     { action: "open", outcome: "done", topic: "a/b", ...who },
+  ]);
+});
+
+it("writes that the outcome of an open is unknown if it times out, also of one by a publish", async () => {
+  const caller = by("client");
+  const { store } = engine;
+  const applyBlocks = store.applyBlocks.bind(store);
+  store.applyBlocks = () => Promise.reject(new BrokerError("storeUnreachable"));
+  const opened = calls.open(caller, topic).catch((error: unknown) => error);
+  const placement = { onOpening: () => {}, onPlaced: () => {} };
+  const settled: unknown[] = [];
+  calls.submit(caller, { ...call, topic: "a/c", placement }, (outcome) => settled.push(outcome));
+  await engine.clock.advance(2 * defaultEngineLimits.transactionTimeoutMs);
+  store.applyBlocks = applyBlocks;
+  expect([await opened, ...settled]).toMatchObject([{ code: 200_201 }, { status: "TIMEOUT" }]);
+  const failed = { action: "open", outcome: "failed", code: 200_201, ...who };
+  expect(log.lines).toMatchObject([
+    { ...failed, topic: "a/b" },
+    { ...failed, topic: "a/c" },
   ]);
 });
 

@@ -100,8 +100,7 @@ export class AuditTrail {
       this.recordChange(caller, action, { ...subject, ...describe?.(result) });
       return result;
     } catch (error) {
-      const { code, message: reason } = toBrokerError(error);
-      this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
+      this.recordFailure(caller, { action, error }, subject);
       throw error;
     }
   }
@@ -109,6 +108,16 @@ export class AuditTrail {
   /** Writes that something changed in the store or on the chain. Each change costs such a write, so these lines are not limited. */
   recordChange(caller: Caller, action: string, subject: AuditSubject): void {
     this.#write({ ...toSubject(caller), action, outcome: "done", ...subject });
+  }
+
+  /** Writes that a change failed, or that its outcome is unknown. These lines are not limited, since the change may have been made. */
+  recordFailure(
+    caller: Caller,
+    { action, error }: { readonly action: string; readonly error: unknown },
+    subject: AuditSubject,
+  ): void {
+    const { code, message: reason } = toBrokerError(error);
+    this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
   }
 
   /** Writes that a connection changed its filters. That costs the client nothing, so these lines are limited. */
