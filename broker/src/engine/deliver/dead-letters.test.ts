@@ -71,6 +71,23 @@ describe("an event whose attempts fail", () => {
     expect(await letters(id)).toHaveLength(1);
   });
 
+  it("takes no event into its batch after a restart: the others have not used up their attempts", async () => {
+    await start();
+    refuseBad();
+    const id = await engine.subscribe("a", { options: { ...skip, batchEvents: 10, batchMs: 100 } });
+    await engine.publish("a", "bad");
+    await engine.clock.advance(4_000);
+    await publishAll("a", ["1", "2"]);
+    expect(attempted()).toEqual(["bad", "bad"]);
+    await engine.rebuild();
+    engine.sink.attempts.length = 0;
+    refuseBad();
+    await engine.broker.start();
+    await engine.clock.advance(60_000);
+    expect(engine.sink.attempts.map(textsOf)).toEqual([["bad"], ["1", "2"]]);
+    expect(await letters(id)).toHaveLength(1);
+  });
+
   it("suspends the subscription if the receiver is gone, even if failing events are to be skipped", async () => {
     await start();
     refuseBad({ status: "gone", reason: "answered 410" });

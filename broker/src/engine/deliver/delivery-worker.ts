@@ -222,14 +222,15 @@ export class DeliveryWorker {
 
   /** Takes an event from the feed. The first one may have failed before, in an earlier run of the broker or at another node. */
   #take(event: Event): Held {
-    const isNext = this.#window.size === 0;
+    const failure = failureOf(this.#window.size === 0 ? this.#progress.current : undefined);
     const held: Held = {
       event,
       position: event.position,
       end: undefined,
       lane: (this.#target.options?.concurrency ?? 1) > 1 ? event.topic : "",
       bytes: this.#lanes === undefined ? 0 : requestBytesOf(event),
-      failure: isNext ? failureOf(this.#progress.current) : failureOf(undefined),
+      failure,
+      isAlone: failure.failedAttempts > 0,
       letter: undefined,
     };
     this.#window.add(held);
@@ -337,10 +338,7 @@ export class DeliveryWorker {
     };
   }
 
-  /**
-   * Whole milliseconds until an attempt is due, as the store keeps them. Bounded, because `retryAt` may come from an earlier run of the broker, or from a
-   * node with another clock.
-   */
+  /** Whole milliseconds until an attempt is due. Bounded, because `retryAt` may come from an earlier run, or from a node with another clock. */
   #leftFor(held: Held): number {
     const { clock } = this.#options;
     const { retryAt } = held.failure;

@@ -7,6 +7,8 @@ export interface LaneItem {
   readonly lane: string;
   /** Size of the item in a request. */
   readonly bytes: number;
+  /** Whether no other item may go with this one, the first of its lane: its attempts count, and the others have had none. */
+  readonly isAlone: boolean;
 }
 
 export interface LanesOptions<Item extends LaneItem> {
@@ -74,8 +76,8 @@ export class Lanes<Item extends LaneItem> {
 
   /** Queues an idle lane for its turn, at once or when its wait for more items ends. */
   #consider(lane: Lane<Item>): void {
-    const { clock, itemsMax, waitMs, isFull } = this.#options;
-    if (waitMs === 0 || lane.isDue || lane.queue.length >= itemsMax || isFull()) {
+    const { clock, waitMs } = this.#options;
+    if (waitMs === 0 || lane.isDue || this.#isComplete(lane)) {
       lane.cancelWait?.();
       lane.cancelWait = undefined;
       this.#ready.add(lane);
@@ -87,6 +89,12 @@ export class Lanes<Item extends LaneItem> {
       this.#ready.add(lane);
       this.#runReady();
     });
+  }
+
+  /** Whether the next delivery of the lane can get no more items. */
+  #isComplete({ queue }: Lane<Item>): boolean {
+    const { itemsMax, isFull } = this.#options;
+    return queue.length >= itemsMax || queue[0]?.isAlone === true || isFull();
   }
 
   #endWaits(): void {
@@ -123,6 +131,7 @@ export class Lanes<Item extends LaneItem> {
       bytes += item.bytes;
       if (count > 0 && (count >= itemsMax || bytes > bytesMax)) break;
       count += 1;
+      if (item.isAlone) break;
     }
     return count;
   }
