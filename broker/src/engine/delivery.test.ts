@@ -331,6 +331,21 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1]);
   });
 
+  it("suspends a subscription later if the store could not write its suspension", async () => {
+    const { broker, sink, clock, store } = await start();
+    await broker.open(topic("a"));
+    sink.receive("http://receiver/", () => ({ status: "gone", reason: "410" }));
+    const suspend = store.setSubscriptionState.bind(store);
+    store.setSubscriptionState = () => Promise.reject(new Error("locked"));
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.advance(60_000);
+    expect([await state(), sink.sequencesOf(id).length]).toEqual(["active", 1]);
+    store.setSubscriptionState = suspend;
+    await clock.advance(300_000);
+    expect([await state(), sink.sequencesOf(id).length]).toEqual(["suspended", 2]);
+  });
+
   it("resumes a suspended subscription after its acknowledged events, even if its cursor was not written yet", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));

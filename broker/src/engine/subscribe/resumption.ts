@@ -39,6 +39,8 @@ export class Resumption {
   readonly #stopping = new AbortController();
   readonly #begun = new Set<GroupId>();
   readonly #running = new Set<Promise<void>>();
+  /** Whether {@link beginLater} waits. */
+  #isWaiting = false;
 
   constructor(options: ResumptionOptions) {
     this.#options = options;
@@ -54,6 +56,15 @@ export class Resumption {
   /** Starts deliveries of a group again after a rollback has stopped its workers; does nothing before {@link begin}. */
   restart(groupId: GroupId): void {
     if (this.#begun.has(groupId)) this.begin(groupId);
+  }
+
+  /** Starts deliveries that have lost their worker again, after `delayMs`; does nothing before {@link begin}. */
+  async beginLater(delayMs: number): Promise<void> {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    await pause(this.#options.clock, delayMs, this.#stopping.signal);
+    this.#isWaiting = false;
+    for (const groupId of this.#begun) this.begin(groupId);
   }
 
   /** Stops starting deliveries. Resolves when no start is in progress. */

@@ -156,16 +156,17 @@ export class SubscriptionService {
 
   /**
    * Suspends a subscription whose `worker` has given up, or whose owner has no rights any more. Its cursor stays until somebody subscribes again or an
-   * operator resumes it. Does nothing if another worker delivers it meanwhile. Never rejects.
+   * operator resumes it. Does nothing if another worker delivers it meanwhile. If the store cannot write that, a new worker tries again later. Never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
-    const { workers, turns, logger } = this.#options;
+    const { workers, turns, logger, limits } = this.#options;
     try {
       await turns.run(id, async () => {
         if (workers.find(id) === worker) await this.#suspend(id);
       });
     } catch (error) {
       logger.error("subscription not suspended", { subscriptionId: id, error });
+      void this.#resumption.beginLater(limits.retryDelayMsMax);
     }
   }
 
