@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, test } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
@@ -21,6 +22,19 @@ describe("a bad receiver", () => {
     const clock = new ManualClock();
     await using receiver = await startTcpReceiver((socket) => void socket.on("data", () => clock.expire()));
     expect(await attemptAt(receiver.url, { clock })).toEqual({ status: "failed", reason: deadline });
+  });
+
+  test("that accepts the connection and begins no TLS fails at the deadline, and loses its connection", async () => {
+    const clock = new ManualClock();
+    const closed = createDeferred<void>();
+    await using receiver = await startTcpReceiver((socket) => {
+      socket.on("data", () => clock.expire());
+      socket.on("close", () => closed.resolve());
+    });
+    const url = receiver.url.replace("http:", "https:");
+    const outcome = await attemptAt(url, { clock, timeoutMs: 300_000 });
+    expect(outcome).toEqual({ status: "failed", reason: "the deadline of 300000 ms passed" });
+    await closed.promise;
   });
 
   test("that never answers fails after the configured time on a real clock", async () => {

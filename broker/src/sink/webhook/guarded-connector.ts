@@ -28,11 +28,10 @@ export function createGuardedConnector(guard: GuardOptions & { readonly timeoutM
     const port = portOf(options);
     // A socket does not resolve an IP address, so the look-up below would never see it.
     if (isIP(options.hostname) !== 0 && !guard.policy(options.hostname, port)) {
-      process.nextTick(() => callback(refusal([options.hostname]), null));
-      return;
+      return process.nextTick(() => callback(refusal([options.hostname]), null));
     }
     const connect = port < loopbackPortMin ? connectLow : connectHigh;
-    connect(options, callback);
+    return connect(options, callback);
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
 import { AttemptError } from "../attempt-error.ts";
 
@@ -21,12 +21,18 @@ export class Connection {
   readonly #client: Client;
   #isOpen = false;
   #socket: Socket | undefined;
+  /** The socket while it connects. */
+  #connecting: Socket | undefined;
   /** Bytes received before the current request. */
   #earlierBytes = 0;
 
   constructor(origin: string, { connect, headerBytesMax, onClosed }: ConnectionOptions) {
     this.#client = new Client(origin, {
-      connect: (target, callback) => connect(target, (...end) => this.#connected(end, callback)),
+      connect: (target, callback) => {
+        // A connector of undici returns the socket, although its type does not say so.
+        const socket: unknown = connect(target, (...end) => this.#connected(end, callback));
+        if (socket instanceof Socket) this.#connecting = socket;
+      },
       maxHeaderSize: headerBytesMax,
       // The deadline of the attempt covers both.
       headersTimeout: 0,
@@ -50,12 +56,14 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** Closes the connection; the current request fails. */
+  /** Closes the connection, also while it is being opened, when undici would leave it open until its timeout. The current request fails. */
   async close(): Promise<void> {
+    this.#connecting?.destroy(new AttemptError("the connection was closed while it was opened"));
     await this.#client.destroy();
   }
 
   #connected(end: Parameters<buildConnector.Callback>, callback: buildConnector.Callback): void {
+    this.#connecting = undefined;
     if (end[0] === null) this.#watch(end[1]);
     callback(...end);
   }
