@@ -351,11 +351,13 @@ export class DeliveryWorker {
   /** Notes the first failure, so that listings show it, and a wait that the receiver asked for, so that a node that takes over waits too. */
   #wait(held: Held, { attempts: failedAttempts, waitMs, isAsked }: Wait): void {
     this.#turn.leave();
-    const nextAttemptAt = this.#options.clock.now() + waitMs;
+    const { clock } = this.#options;
+    const nextAttemptAt = clock.now() + waitMs;
     const isFirst = held.failure.failingSince === 0;
-    const failingSince = isFirst ? this.#options.clock.now() : held.failure.failingSince;
+    const failingSince = isFirst ? clock.now() : held.failure.failingSince;
     held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
-    if (isAsked && this.#lanes !== undefined) this.#askedUntil = this.#options.clock.monotonic() + waitMs;
+    // Answers to several topics may ask for different waits: the longest counts.
+    if (isAsked && this.#lanes !== undefined) this.#askedUntil = Math.max(this.#askedUntil, clock.monotonic() + waitMs);
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
     this.#progress.fail(held.failure, { isNews: isFirst || isAsked, minGrowthMs: Number.POSITIVE_INFINITY });

@@ -96,6 +96,22 @@ describe("concurrency", () => {
     expect(seen()).toEqual(["a", "a", "b", "b"]);
   });
 
+  it("a wait that the receiver asks for does not end earlier because another topic got a shorter one", async () => {
+    engine.sink.receive(url, async ({ event }) => {
+      const isFirst = event.topic === "a";
+      await new Promise<void>((resolve) => void engine.clock.after(isFirst ? 1 : latencyMs, resolve));
+      return { status: "failed", reason: "429", retryAfterMs: isFirst ? 60_000 : 2_000 };
+    });
+    await engine.subscribe("#", { options: { concurrency: 2 } });
+    await engine.publish("a", "1");
+    await engine.publish("b", "1");
+    await engine.clock.advance(59_000);
+    const seen = () => engine.sink.attempts.map(({ event }) => event.topic).toSorted();
+    expect(seen()).toEqual(["a", "b"]);
+    await engine.clock.advance(2_000);
+    expect(seen()).toEqual(["a", "a", "b", "b"]);
+  });
+
   it("the store keeps whole milliseconds of a wait that another topic's answer caused", async () => {
     const written: number[] = [];
     const saveProgress = engine.store.saveProgress.bind(engine.store);
