@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { Stele } from "@stele/client";
 import { afterEach, describe, expect, it } from "vitest";
 import { findProgram } from "../harness/find-program.ts";
 import { until } from "../harness/until.ts";
@@ -15,12 +17,15 @@ const running = useWorld(embeddedWorld);
 /** A receiver of docs/receivers, in a separate process. */
 class Example {
   output = "";
+  /** Resolves with its exit code. */
+  readonly ended: Promise<unknown>;
   readonly #child: ChildProcess;
 
   constructor(command: readonly [string, string], secret: string) {
     const [program, script] = command;
     const env = { ...process.env, PORT: "0", SECRET: secret };
     this.#child = spawn(program, [script], { env, stdio: ["ignore", "pipe", "inherit"] });
+    this.ended = once(this.#child, "close").then(([code]: readonly unknown[]) => code);
     this.#child.stdout?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
   }
 
@@ -82,6 +87,20 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
       return entries.filter(({ topicName }) => topicName === topic).every((one) => one.notifiedEventCount === "3");
     });
     expect(receiver.lines()).toEqual(sent);
+  });
+
+  it("accepts an event whose content is no text, so that later events come", async () => {
+    const secret = createSecret();
+    const { client, broker } = running();
+    const receiver = start(command, secret);
+    await client.open(`${topic}/bytes`);
+    await client.subscribe({ topic: `${topic}/bytes`, secret, url: await receiver.url() });
+    const { eventId } = await new Stele({ url: broker.url }).publish(`${topic}/bytes`, new Uint8Array([0xff]));
+    await until("the event is handled", () => receiver.lines().some((line) => line.startsWith(eventId)));
+  });
+
+  it("does not start without a secret", async () => {
+    expect(await start(command, "").ended).not.toBe(0);
   });
 
   it("refuses a callback that another secret signed", async () => {

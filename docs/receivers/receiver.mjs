@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 
 const { PORT = "9000", SECRET = "" } = process.env;
 const key = Buffer.from(SECRET.replace(/^whsec_/, ""), "base64");
+if (key.length === 0) throw new Error("SECRET is missing: everybody could sign with an empty key");
 const toleranceSeconds = 300;
 const bodyBytesMax = 2 ** 20;
 /** A real receiver keeps these in its database, in the transaction that handles the event. */

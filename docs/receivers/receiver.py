@@ -14,6 +14,8 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 KEY = base64.b64decode(os.environ.get("SECRET", "").removeprefix("whsec_"))
+if not KEY:
+    sys.exit("SECRET is missing: everybody could sign with an empty key")
 TOLERANCE_SECONDS = 300
 BODY_BYTES_MAX = 2**20
 # A real receiver keeps these in its database, in the transaction that handles the event.
@@ -69,7 +71,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 def handle(event):
-    content = base64.b64decode(event["content"]).decode()
+    content = base64.b64decode(event["content"]).decode(errors="replace")
     print(event["eventId"], event["topic"], content, flush=True)
 
 
