@@ -1,8 +1,12 @@
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { Stele } from "@stele/client";
 import { chromium } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { findProgram } from "../harness/find-program.ts";
@@ -149,6 +153,37 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(program.errors).toMatch(/100106|topic/);
   });
 
+  it("print events whose content is no text", async () => {
+    const stele = new Stele({ url: running().broker.url });
+    await stele.open(topic);
+    const { eventId } = await stele.publish(topic, new Uint8Array([0xff]));
+    const tail = start(commandOf(name, "tail"));
+    await until("the event is printed", () => tail.output.includes(eventId) || tail.code !== null, {
+      timeoutMs: 110_000,
+    });
+    expect(tail).toMatchObject({ code: null, output: expect.stringContaining(eventId) });
+  });
+
+  it.skipIf(name === "TypeScript")(
+    "exit with an error if the broker does not learn in time what became of an event",
+    async () => {
+      await using broker = await startTimingOut();
+      const program = start(`export STELE_URL=${broker.url}; ${commandOf(name, "publish")}`);
+      await until("the program ends", () => program.code !== null, { timeoutMs: 110_000 });
+      expect(program.code).not.toBe(0);
+      expect(program.errors).toContain("TIMEOUT");
+    },
+  );
+
+  it("accept nothing that an empty secret signed", async () => {
+    const own = await findFreePort();
+    const command = commandOf(name, "receive").replace("9000", String(own)).replace(`whsec_${secret}`, "");
+    const receiver = start(command);
+    await until("it ends or listens", () => receiver.code !== null || receiver.output.includes("listening"));
+    if (receiver.code === null) expect(await statusesOf(`http://127.0.0.1:${own}/`, "")).not.toContain(204);
+    else expect(receiver.errors).toContain("SECRET");
+  });
+
   it("agree to be called, receive signed callbacks, and refuse others", async () => {
     const own = await findFreePort();
     const receiver = start(commandOf(name, "receive").replace("9000", String(own)));
@@ -169,20 +204,37 @@ function idsOf(lines: readonly string[]): readonly (string | undefined)[] {
   return lines.map((line) => line.split(" ")[0]);
 }
 
+/** A broker that opens every topic, and answers every publish with TIMEOUT. */
+async function startTimingOut() {
+  const server = createServer((request, response) => {
+    request.resume();
+    const sent = { topic: "t", eventId: "", status: "TIMEOUT" };
+    response.end(JSON.stringify(request.url?.includes("open") === true ? true : sent));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close().closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
 /** The headers of a signed callback, with a wrong signature before the right one. */
-function sign(text: string, time: number): Readonly<Record<string, string>> {
-  const digest = createHmac("sha256", Buffer.from(secret, "base64")).update(`e.${time}.${text}`).digest("base64");
+function sign(text: string, time: number, own: string): Readonly<Record<string, string>> {
+  const digest = createHmac("sha256", Buffer.from(own, "base64")).update(`e.${time}.${text}`).digest("base64");
   return { "webhook-id": "e", "webhook-timestamp": String(time), "webhook-signature": `v1,AA== v1,${digest}` };
 }
 
 /** The receiver's statuses for a valid signature, for a signature of another body, for an old signature, and without a signature. */
-async function statusesOf(url: string): Promise<readonly number[]> {
+async function statusesOf(url: string, own = secret): Promise<readonly number[]> {
   const body = JSON.stringify({
     subscriptionId: "s",
     event: { topic: "t", content: "eA==", extensions: {}, eventId: "e" },
   });
   const now = Math.floor(Date.now() / 1000);
-  const all = [sign(body, now), sign(`${body} `, now), sign(body, now - 3600), {}];
+  const all = [sign(body, now, own), sign(`${body} `, now, own), sign(body, now - 3600, own), {}];
   const statuses: number[] = [];
   for (const headers of all) statuses.push((await fetch(url, { method: "POST", body, headers })).status);
   return statuses;

@@ -14,7 +14,10 @@ public class Publish {
 
   public static void main(String[] args) throws Exception {
     call("open", "topic=" + encode(args[0]));
-    System.out.println(call("publish", "topic=" + encode(args[0]) + "&content=" + encode(args[1])));
+    var sent = call("publish", "topic=" + encode(args[0]) + "&content=" + encode(args[1]));
+    // TIMEOUT: the broker does not know yet whether the event is on the chain.
+    if (!sent.contains("\"status\":\"SUCCESS\"")) throw new IllegalStateException("publish: " + sent);
+    System.out.println(sent);
   }
 
   static String call(String operation, String form) throws Exception {

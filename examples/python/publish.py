@@ -24,4 +24,8 @@ def call(operation, **parameters):
 
 topic, content = sys.argv[1:]
 call("open", topic=topic)
-print(call("publish", topic=topic, content=content)["eventId"])
+sent = call("publish", topic=topic, content=content)
+# TIMEOUT: the broker does not know yet whether the event is on the chain.
+if sent["status"] != "SUCCESS":
+    sys.exit(f"publish: {sent['status']}")
+print(sent["eventId"])

@@ -34,7 +34,7 @@ def main(topic, after="OFFSET_FIRST"):
         try:
             for line in tail(topic, after):
                 if "eventId" in line:
-                    print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(), flush=True)
+                    print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(errors="replace"), flush=True)
                     after = line["eventId"]
                 elif "resync" in line:  # A reorg removed events: go on with those after this place.
                     after = line["resync"]["after"]

@@ -57,9 +57,13 @@ func main() {
 	if err := call("open", map[string]string{"topic": topic}, &opened); err != nil {
 		log.Fatal(err)
 	}
-	var sent struct{ EventID string }
+	var sent struct{ EventID, Status string }
 	if err := call("publish", map[string]string{"topic": topic, "content": content}, &sent); err != nil {
 		log.Fatal(err)
+	}
+	// TIMEOUT: the broker does not know yet whether the event is on the chain.
+	if sent.Status != "SUCCESS" {
+		log.Fatal("publish: ", sent.Status)
 	}
 	fmt.Println(sent.EventID)
 }

@@ -46,6 +46,9 @@ func main() {
 	if err != nil {
 		log.Fatal("SECRET: ", err)
 	}
+	if len(key) == 0 {
+		log.Fatal("SECRET is missing: everybody could sign with an empty key")
+	}
 	http.HandleFunc("/", func(response http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodPost {
 			// Also the answer to OPTIONS, by which the broker asks for consent: it then sends a signed ping.
