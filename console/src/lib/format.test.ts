@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatCounted, formatDuration } from "./format.ts";
+import { formatCounted, formatDuration, formatTime } from "./format.ts";
 
 test.each([
   [0, "less than a second"],
@@ -18,4 +18,8 @@ test("counts have separators and plurals", () => {
     "1 event",
     "12,345 events",
   ]);
+});
+
+test("the hour after midnight is 00 of the new day, not 24", () => {
+  expect(formatTime("2026-01-02T00:00:05")).toBe("2026-01-02 00:00:05"); // Local time.
 });

@@ -1,6 +1,6 @@
 const counts = new Intl.NumberFormat("en");
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-const full = new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeStyle: "medium", hour12: false });
+const full = new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeStyle: "medium", hourCycle: "h23" });
 
 /** 12,345 */
 export function formatCount(count: number): string {
