@@ -1,3 +1,6 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { ReceivedEvent } from "@stele/client";
 import { expect, test } from "vitest";
 import { EventBuffer } from "./event-buffer.ts";
@@ -28,6 +31,20 @@ test("limits the total length of the contents, but keeps one event of any length
   expect(idsOf(buffer)).toEqual(["2cf24dba-4-4"]);
 });
 
+test("keeps no reference to most events that it has dropped for the length of their contents", async () => {
+  const buffer = new EventBuffer({ eventsMax: 1_000, charactersMax: 1_000 });
+  const add = (sequence: number): WeakRef<ReceivedEvent> => {
+    const event = toEvent(sequence, { content: "x".repeat(100) });
+    buffer.add(event, 0);
+    return new WeakRef(event);
+  };
+  const added = Array.from({ length: 100 }, (_, index) => add(index + 1));
+  await turn(); // A new WeakRef keeps its target until the end of the turn.
+  collectGarbage();
+  expect(buffer.length).toBe(10);
+  expect(added.filter((event) => event.deref() !== undefined).length).toBeLessThanOrEqual(15);
+});
+
 test("dropAfter removes the events of later blocks from the buffer and from the total length", () => {
   const buffer = new EventBuffer({ eventsMax: 4, charactersMax: 12 });
   for (const block of [5, 6, 7]) buffer.add(toEvent(block), 0);
@@ -44,3 +61,10 @@ test("is empty after clear, and continues to number events", () => {
   buffer.add(toEvent(2), 0);
   expect([buffer.length, buffer.at(0)?.number]).toEqual([1, 1]);
 });
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
+  collect();
+}

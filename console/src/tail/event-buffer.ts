@@ -15,7 +15,7 @@ export interface BufferBounds {
   readonly charactersMax: number;
 }
 
-/** The array keeps dropped events until their number is above `eventsMax` divided by this. */
+/** The array keeps dropped events until their number is above the number of kept ones divided by this: so they also take no more memory than those. */
 const spareDivisor = 4;
 
 /** The newest events of a tail, within bounds: a new event displaces the oldest. */
@@ -50,7 +50,7 @@ export class EventBuffer {
     this.#characters += event.content.length;
     while (this.length > this.#bounds.eventsMax || (this.#characters > this.#bounds.charactersMax && this.length > 1))
       this.#dropOldest();
-    if (this.#start * spareDivisor > this.#bounds.eventsMax) this.#compact();
+    if (this.#start * spareDivisor > this.length) this.#compact();
   }
 
   /** Drops the events of blocks after `block`, which a reorg removed. */
