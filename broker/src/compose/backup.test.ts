@@ -118,3 +118,8 @@ describe("stele backup while no broker runs", () => {
     expect(lines).toEqual([expect.stringContaining("store's log damaged")]);
   });
 });
+
+it("stele activate names a folder that does not exist, instead of doing nothing", async () => {
+  const outcome = await runBackupCommand("activate", ["--data-dir", folder], { env: {}, log: () => {} });
+  expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${folder} does not exist`) });
+});

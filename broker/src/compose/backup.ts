@@ -131,7 +131,7 @@ const run: Readonly<Record<BackupCommand, (config: Config, options: RunOptions) 
     };
   },
   activate: async (config) => {
-    const folder = resolve(config.dataDir);
+    const folder = requireFolder(config);
     const isActivated = activate(folder) !== undefined;
     const text = isActivated
       ? "the broker delivers from its next start on: restart it if it runs\n"
