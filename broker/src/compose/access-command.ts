@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { auditCommand } from "./audit.ts";
 import { createApiKeys } from "./access.ts";
+import { requireFolder } from "./folder.ts";
 import { isClustered } from "../config/derived.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
@@ -74,12 +75,14 @@ export interface CommandCall extends CommandContext {
   readonly words: readonly string[];
   /** Flags that are not settings of the broker. */
   readonly ownFlags: readonly string[];
+  /** Whether to create a missing data folder: keys and roles may be made before the first start of a broker. */
+  readonly createsFolder: boolean;
 }
 
 /** Opens the keys and roles of the broker with these settings, and runs `task` on them. Never throws. */
 export async function runOnKeys(
   name: string,
-  { words, ownFlags, env, now }: CommandCall,
+  { words, ownFlags, createsFolder, env, now }: CommandCall,
   task: (keys: ApiKeys, context: { readonly config: Config; readonly read: CommandWords }) => Promise<CommandDone>,
 ): Promise<CommandOutcome> {
   try {
@@ -88,7 +91,7 @@ export async function runOnKeys(
     if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
     const { config } = loaded;
-    const { output, result, change } = await onKeys(config, (keys) => task(keys, { config, read }));
+    const { output, result, change } = await onKeys(config, createsFolder, (keys) => task(keys, { config, read }));
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
     return { exitCode: 0, output: read.format === "table" ? output : toJsonText(read.format, result), problem };
   } catch (error) {
@@ -101,8 +104,15 @@ export async function runOnKeys(
   }
 }
 
-async function onKeys<Result>(config: Config, task: (keys: ApiKeys) => Promise<Result>): Promise<Result> {
-  if (!isClustered(config) && !existsSync(config.dataDir)) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+async function onKeys<Result>(
+  config: Config,
+  createsFolder: boolean,
+  task: (keys: ApiKeys) => Promise<Result>,
+): Promise<Result> {
+  if (!isClustered(config)) {
+    if (createsFolder) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    else requireFolder(config);
+  }
   const keys = await createApiKeys(config, { logger: silentLogger });
   await retried(() => keys.start());
   try {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -37,4 +37,25 @@ it.each([
   await run(runRoles, "set", "reader", "[]");
   expect(await run(runRoles, ...argv)).toMatchObject({ exitCode: 2 });
   expect((await run(runRoles, "list")).output).toContain("reader");
+});
+
+it.each<[typeof runKeys, ...string[]]>([
+  [runKeys, "list"],
+  [runKeys, "revoke", "0123456789abcdef"],
+  [runRoles, "list"],
+  [runRoles, "delete", "reader"],
+])("names a data folder that does not exist, instead of creating it (%o %s)", async (command, ...argv) => {
+  const missing = join(folder, "missing");
+  const outcome = await command([...argv, "--data-dir", missing], { env: {}, now });
+  expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${missing} does not exist`) });
+  expect(existsSync(missing)).toBe(false);
+});
+
+it("creates the data folder with the first key, and with the first role", async () => {
+  const made = [join(folder, "keys"), join(folder, "roles")] as const;
+  const create = ["create", "--principal", "shop", "--role", "admin", "--data-dir", made[0]];
+  expect(await runKeys(create, { env: {}, now })).toMatchObject({ exitCode: 0 });
+  expect(await runRoles(["set", "reader", "[]", "--data-dir", made[1]], { env: {}, now })).toMatchObject({
+    exitCode: 0,
+  });
 });

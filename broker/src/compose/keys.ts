@@ -55,7 +55,8 @@ export async function runKeys(argv: readonly string[], context: CommandContext):
   }
   const { now } = context;
   const ownFlags = ["--principal", "--tenant", "--expires", "--role"];
-  return runOnKeys("key", { ...context, words, ownFlags }, (keys, { config, read }) =>
+  const createsFolder = action === "create";
+  return runOnKeys("key", { ...context, words, ownFlags, createsFolder }, (keys, { config, read }) =>
     run(keys, { action, order: toOrder(read), now, config }),
   );
 }

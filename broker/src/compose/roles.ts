@@ -52,9 +52,8 @@ export async function runRoles(argv: readonly string[], context: CommandContext)
   if (action === undefined || argv.includes("--help") || argv.includes("-h")) {
     return { exitCode: action === undefined ? 2 : 0, output: usage, problem: "" };
   }
-  return runOnKeys("role", { ...context, words: rest, ownFlags: [] }, (keys, { config, read }) =>
-    run(keys, { action, words: read.positional, config }),
-  );
+  const call = { ...context, words: rest, ownFlags: [], createsFolder: action === "set" };
+  return runOnKeys("role", call, (keys, { config, read }) => run(keys, { action, words: read.positional, config }));
 }
 
 /** A line for each role of the settings and of the store; empty if access is off. Does not change the store. Never throws. */
