@@ -160,6 +160,7 @@ describe("a client command", () => {
     [["topics", "list", "--context", "constructor"], "there is no context constructor"],
     [["listen", "t", "--forward", "localhost:3000/hook"], "not an http(s) URL: localhost:3000/hook"],
     [["pub"], "give a topic"],
+    [["pub", "--cloudevents", "--open"], "--open needs a topic"],
     [["pub", "t", "x", "--whole"], "exclude each other"],
     [["subs", "pause"], "give identifiers"],
     [["tail", "t", "--since", "soon"], "90s, 10m"],

@@ -86,8 +86,9 @@ interface Words {
   readonly content: string | undefined;
 }
 
-function checkCall({ topic, content }: Words, { cloudevents, whole, once, count, template }: PubFlags): void {
+function checkCall({ topic, content }: Words, { cloudevents, whole, once, count, template, open }: PubFlags): void {
   if (topic === undefined && !cloudevents) throw new UsageError("give a topic");
+  if (topic === undefined && open) throw new UsageError("--open needs a topic on the command line");
   if (content !== undefined && (cloudevents || whole)) throw new UsageError("content and stdin exclude each other");
   if (cloudevents && whole) throw new UsageError("--cloudevents and --whole exclude each other");
   if (content === undefined && (count !== 1 || template)) {
