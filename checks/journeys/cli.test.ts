@@ -165,6 +165,7 @@ describe("a client command", () => {
     [["subs", "pause"], "give identifiers"],
     [["tail", "t", "--since", "soon"], "90s, 10m"],
     [["event", "x", "--key-file", "/nowhere"], "cannot be read"],
+    [["listen", "t", "--forward", "http://x", "--secret-file", "/dev/null"], "/dev/null is empty"],
   ])("exits with 2 for wrong arguments: %j", async (args, reason) => {
     const { code, stdout, stderr } = await run(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -120,8 +120,14 @@ function describeFailure(error: unknown): string {
 }
 
 function readSecret(file: string): string {
+  const secret = readText(file).trim();
+  if (secret === "") throw new UsageError(`--secret-file: ${file} is empty`);
+  return secret;
+}
+
+function readText(file: string): string {
   try {
-    return readFileSync(file, "utf8").trim();
+    return readFileSync(file, "utf8");
   } catch {
     throw new UsageError(`--secret-file: ${file} cannot be read`);
   }
