@@ -65,6 +65,29 @@ describe("a chain that takes only small transactions", () => {
     expect(ids.map((id) => Number(id.split("-")[1]))).toEqual(texts.map((_, index) => index + 1));
   });
 
+  it("gets no more parts of a transaction at once than may be in flight", async () => {
+    const chain = new MemoryChain({ clock: new VirtualClock() });
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain });
+    await ledger.start();
+    const inFlight: number[] = [];
+    let running = 0;
+    const append: Ledger["append"] = async (batches, signal) => {
+      if (batches.length > 1) return batches.map(() => ({ status: "too-large" }));
+      inFlight.push((running += 1));
+      await new Promise<void>((resolve) => void engine.clock.after(10, resolve));
+      running -= 1;
+      return ledger.append(batches, signal);
+    };
+    const limits = { eventsPerTransactionMax: 99, bytesPerTransactionMax: 9_999, bytesPerTopic: 0 };
+    engine = await TestEngine.start({ chain, append, ledgerLimits: { ...limits, transactionsInFlightMax: 2 } });
+    const names = Array.from({ length: 16 }, (_, index) => `topic ${index}`);
+    for (const name of names) await engine.broker.open(topic(name));
+    const published = Promise.all(names.map((name) => engine.publish(name, "x")));
+    await engine.clock.advance(1_000);
+    expect(await published).toHaveLength(names.length);
+    expect([inFlight.length, Math.max(...inFlight)]).toEqual([names.length, 2]);
+  });
+
   it("refuses the one event that fits into no transaction, and commits its neighbours", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));

@@ -1,8 +1,10 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BatchOutcome, Ledger } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -64,6 +66,8 @@ export interface TopicEvent {
   readonly claim?: Claim | undefined;
 }
 
+const neverAborted = new Cancellation();
+
 /**
  * Natural batching: while a transaction is in progress, publishes collect in drafts of the next ones, each as large as the ledger's limits allow.
  * {@link Pacing} decides when to send the oldest draft. Events of one topic are committed in the order in which they were added.
@@ -77,6 +81,8 @@ export class Batcher {
   #waitingBytes = 0;
   #isPumpDue = false;
   readonly #turns: SendingTurns;
+  /** Limits the transactions in flight: a draft that is too large has many parts. */
+  readonly #inFlight: Semaphore;
   #lastSplit: Promise<void> = Promise.resolve();
   /** When the pump that is due was scheduled: the time of all publishes until that pump, since they come in the same turn of the event loop. */
   #turnAt = 0;
@@ -89,6 +95,7 @@ export class Batcher {
     this.#options = options;
     this.#pacing = new Pacing(options.limits);
     this.#turns = new SendingTurns(options.clock);
+    this.#inFlight = new Semaphore(options.ledger.limits.transactionsInFlightMax);
   }
 
   /**
@@ -294,7 +301,7 @@ export class Batcher {
   /** Undefined if the append failed; then every caller has been answered. */
   async #tryAppend(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[] | undefined> {
     try {
-      return await this.#append(batches, isWhole);
+      return await this.#inFlight.run(() => this.#append(batches, isWhole), neverAborted);
     } catch (error) {
       this.#refuseAll(batches, error);
       return undefined;
