@@ -29,7 +29,27 @@ export async function findTracing({ version, logger }: TracingOptions): Promise<
     return undefined;
   }
   logger.info("spans go to the OpenTelemetry SDK of this process");
-  return new OpenTelemetry(api, api.trace.getTracer("stele", version));
+  return new OpenTelemetry(api, api.trace.getTracer("stele", version), new Sdk(logger));
+}
+
+/** Calls the SDK, which runs samplers and processors of the host. What they throw must not stop the broker's work; the first error is logged. */
+class Sdk {
+  readonly #logger: Logger;
+  #hasFailed = false;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  call<Result>(work: () => Result): Result | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (!this.#hasFailed) this.#logger.warn("the OpenTelemetry SDK threw an error, spans may be missing", { error });
+      this.#hasFailed = true;
+      return undefined;
+    }
+  }
 }
 
 function hasTracerProvider(): boolean {
@@ -40,27 +60,26 @@ function hasTracerProvider(): boolean {
 class OpenTelemetry implements Tracing {
   readonly #api: Api;
   readonly #tracer: Tracer;
+  readonly #sdk: Sdk;
 
-  constructor(api: Api, tracer: Tracer) {
+  constructor(api: Api, tracer: Tracer, sdk: Sdk) {
     this.#api = api;
     this.#tracer = tracer;
+    this.#sdk = sdk;
   }
 
   start({ name, kind, traceParents, attributes, startedAt }: SpanOrder): Span {
     const { SpanKind } = this.#api;
     const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
     const contexts = traceParents.map(toSpanContext);
-    const span = this.#tracer.startSpan(
-      name,
-      {
-        kind: kinds[kind],
-        attributes: present(attributes),
-        links: contexts.length === 1 ? [] : contexts.map((context): Link => ({ context })),
-        ...(startedAt !== undefined && { startTime: startedAt }),
-      },
-      this.#parentOf(contexts),
-    );
-    return new TraceSpan(this.#api, span);
+    const options = {
+      kind: kinds[kind],
+      attributes: present(attributes),
+      links: contexts.length === 1 ? [] : contexts.map((context): Link => ({ context })),
+      ...(startedAt !== undefined && { startTime: startedAt }),
+    };
+    const span = this.#sdk.call(() => this.#tracer.startSpan(name, options, this.#parentOf(contexts)));
+    return new TraceSpan(this.#api, this.#sdk, span);
   }
 
   #parentOf(contexts: readonly SpanContext[]): Context {
@@ -72,30 +91,34 @@ class OpenTelemetry implements Tracing {
 
 class TraceSpan implements Span {
   readonly #api: Api;
-  readonly #span: OtelSpan;
+  readonly #sdk: Sdk;
+  /** Undefined if the SDK could not make it. */
+  readonly #span: OtelSpan | undefined;
 
-  constructor(api: Api, span: OtelSpan) {
+  constructor(api: Api, sdk: Sdk, span: OtelSpan | undefined) {
     this.#api = api;
+    this.#sdk = sdk;
     this.#span = span;
   }
 
   get traceParent(): string | undefined {
-    if (!this.#span.isRecording()) return undefined;
-    const { traceId, spanId, traceFlags } = this.#span.spanContext();
-    return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+    const context = this.#sdk.call(() => (this.#span?.isRecording() === true ? this.#span.spanContext() : undefined));
+    if (context === undefined) return undefined;
+    return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, "0")}`;
   }
 
   end({ attributes = {}, error }: SpanEnd): void {
-    this.#span.setAttributes(present(attributes));
-    if (error !== undefined) {
-      this.#span.setAttribute("error.type", error.type);
-      const { SpanStatusCode } = this.#api;
-      this.#span.setStatus({
-        code: SpanStatusCode.ERROR,
-        ...(error.reason !== undefined && { message: error.reason }),
-      });
-    }
-    this.#span.end();
+    const span = this.#span;
+    if (span === undefined) return;
+    this.#sdk.call(() => span.setAttributes(present(attributes)));
+    if (error !== undefined) this.#sdk.call(() => this.#setError(span, error));
+    this.#sdk.call(() => span.end());
+  }
+
+  #setError(span: OtelSpan, { type, reason }: NonNullable<SpanEnd["error"]>): void {
+    span.setAttribute("error.type", type);
+    const { SpanStatusCode } = this.#api;
+    span.setStatus({ code: SpanStatusCode.ERROR, ...(reason !== undefined && { message: reason }) });
   }
 }
 
