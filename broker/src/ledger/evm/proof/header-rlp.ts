@@ -89,8 +89,13 @@ function findList(encoded: unknown): readonly RlpItem[] | undefined {
 
 function readField(block: RpcObject, [name, kind]: Field): Uint8Array | undefined {
   const value = block[name];
-  if (!isHex(value)) return undefined;
-  return kind === "data" ? fromHex(value) : fromInteger(BigInt(value));
+  if (kind === "quantity") return isQuantity(value) ? fromInteger(BigInt(value)) : undefined;
+  return isHex(value) ? fromHex(value) : undefined;
+}
+
+/** Whether a value is `0x` with at least one hex digit. */
+export function isQuantity(value: unknown): value is Hex {
+  return isHex(value) && value.length > 2;
 }
 
 /** Whether a value is `0x` with any number of hex digits, even none. */

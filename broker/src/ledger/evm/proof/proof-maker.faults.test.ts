@@ -81,6 +81,7 @@ describe("no proof is made", () => {
       /header/,
       { eth_getBlockByNumber: withFields({ extraData: "0x01" }) },
     ],
+    ["if a number in the block is 0x", /header/, { eth_getBlockByNumber: withFields({ gasUsed: "0x" }) }],
     ["if the block lacks a field", /header/, { eth_getBlockByNumber: withFields({ stateRoot: undefined }) }],
     [
       "if the receipts are pruned",
@@ -88,6 +89,8 @@ describe("no proof is made", () => {
       { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: nothing },
     ],
     ["from altered receipts", /do not hash/, { eth_getBlockReceipts: withFirst({ cumulativeGasUsed: "0x1" }) }],
+    ["from receipts with a status of 0x", /do not hash/, { eth_getBlockReceipts: withFirst({ status: "0x" }) }],
+    ["from receipts with 0x gas", /do not hash/, { eth_getBlockReceipts: withFirst({ cumulativeGasUsed: "0x" }) }],
     ["from receipts that lack a field", /do not hash/, { eth_getBlockReceipts: withFirst({ logsBloom: null }) }],
     ["from receipts with a log that is null", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [null] }) }],
     ["from receipts with a log without data", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [{}] }) }],

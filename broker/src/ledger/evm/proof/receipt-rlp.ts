@@ -1,17 +1,17 @@
 import { encodeReceipt, fromHex, fromInteger, type ReceiptFieldsLog } from "@stele/eth/node";
-import { isHex, type RpcObject } from "./header-rlp.ts";
+import { isHex, isQuantity, type RpcObject } from "./header-rlp.ts";
 
 /** A receipt as the receipts trie contains it; undefined if the endpoint's answer is incomplete. */
 export function findReceiptBytes(receipt: RpcObject): Uint8Array | undefined {
   const { cumulativeGasUsed, logsBloom, logs, type } = receipt;
   // Before Byzantium, receipts have the state root in place of the status.
-  const outcome = isHex(receipt["status"]) ? fromInteger(BigInt(receipt["status"])) : dataOf(receipt["root"]);
+  const outcome = isQuantity(receipt["status"]) ? fromInteger(BigInt(receipt["status"])) : dataOf(receipt["root"]);
   const bloom = dataOf(logsBloom);
   const items = Array.isArray(logs) ? logs.map(findLogFields) : [undefined];
-  if (outcome === undefined || !isHex(cumulativeGasUsed) || bloom === undefined) return undefined;
+  if (outcome === undefined || !isQuantity(cumulativeGasUsed) || bloom === undefined) return undefined;
   if (items.some((item) => item === undefined)) return undefined;
   return encodeReceipt({
-    type: isHex(type) ? Number(type) : 0,
+    type: isQuantity(type) ? Number(type) : 0,
     outcome,
     cumulativeGasUsed: BigInt(cumulativeGasUsed),
     bloom,
