@@ -2,7 +2,6 @@ import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { JournalEntry } from "../../../ports/journal.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import { KeptTransactions } from "./kept-transactions.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
@@ -93,34 +92,38 @@ export class JournalRecovery {
 
   async #bringBack(nonces: readonly number[]): Promise<void> {
     if (nonces.length === 0) return;
-    const { clock, logger, adopt } = this.#options;
     for (const nonce of nonces) this.#bringingBack.add(nonce);
-    const entries = await this.#listAll();
-    if (entries === undefined) return;
-    const lost = entries.filter(({ nonce }) => nonces.includes(nonce));
-    for (const entry of lost) {
-      const pending = recoverTransaction(entry, clock);
+    const found = await this.#readUntilRead(nonces);
+    if (found === undefined) return;
+    for (const pending of found) {
       this.#lost.add(pending);
-      adopt(pending);
+      this.#options.adopt(pending);
     }
     for (const nonce of nonces) this.#bringingBack.delete(nonce);
-    logger.warn("chain lost transactions, sending them again", { count: lost.length });
+    this.#options.logger.warn("chain lost transactions, sending them again", { count: found.length });
   }
 
-  /** All entries of the journal; undefined if `stop` ends the attempts to read it. */
-  async #listAll(): Promise<readonly JournalEntry[] | undefined> {
-    const { journal, clock } = this.#options;
+  /** The journal's transactions with these nonces; undefined if `stop` ends the attempts to read them. */
+  async #readUntilRead(nonces: readonly number[]): Promise<readonly PendingTransaction[] | undefined> {
+    const { clock } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        const entries = (await journal?.list()) ?? [];
+        const found = await this.#read(nonces);
         this.#trouble.done();
-        return entries;
+        return found;
       } catch (error) {
         this.#trouble.failed(error);
       }
       await pause(clock, retryMs, signal);
     }
     return undefined;
+  }
+
+  async #read(nonces: readonly number[]): Promise<readonly PendingTransaction[]> {
+    const { journal, clock } = this.#options;
+    const wanted = new Set(nonces);
+    const entries = ((await journal?.list()) ?? []).filter(({ nonce }) => wanted.has(nonce));
+    return entries.map((entry) => recoverTransaction(entry, clock));
   }
 }
