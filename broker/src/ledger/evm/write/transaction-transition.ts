@@ -221,8 +221,10 @@ function onRolledBack(state: TransactionState, { blockNumber }: { readonly block
 }
 
 function onExpired(state: TransactionState): Step {
-  const { isAnswered, nonce, refusal } = state;
+  const { isAnswered, isDone, nonce, refusal } = state;
   if (isAnswered) return step(state);
+  // It is withdrawn already, but the journal may still have it.
+  if (isDone) return step(state, { kind: "reject", reason: new BrokerError("transactionTimeout") });
   if (nonce === undefined)
     return step({ ...state, isDone: true }, { kind: "dequeue" }, { kind: "reject", reason: "unreachable" });
   if (!isRetractable(state)) return step(state, { kind: "reject", reason: new BrokerError("transactionTimeout") });

@@ -1,3 +1,5 @@
+import { BrokerError } from "@stele/wire";
+import { parseTransaction } from "viem";
 import { expect, test } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { JournalEntry } from "../../../ports/journal.ts";
@@ -6,6 +8,13 @@ import { TestJournal } from "../testing/writer-world.ts";
 
 class FailingJournal extends TestJournal {
   isFailing = false;
+  /** Removals wait for it. */
+  removal: Promise<void> = Promise.resolve();
+
+  override async removeTransactions(...args: Parameters<TestJournal["removeTransactions"]>): Promise<void> {
+    await this.removal;
+    return super.removeTransactions(...args);
+  }
 
   override async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {
     if (this.isFailing) throw new Error("the database is away");
@@ -46,4 +55,38 @@ test("answers that the outcome is unknown while the journal still has the withdr
     journal.isFailing = true;
   };
   expect(await refuseFirst(journal, fail)).toMatchObject({ code: 200201 });
+});
+
+test("withdraws a transaction once, though its caller leaves while the journal removes it", async () => {
+  const journal = new FailingJournal();
+  const removal = createDeferred<void>();
+  journal.removal = removal.promise;
+  const world = new SenderWorld({ journal });
+  const { node, clock, sender, signer } = world;
+  node.refusal = new Error("insufficient funds for gas");
+  const caller = new AbortController();
+  const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1 };
+  const refused = sender.send(request, caller.signal).catch((error: unknown) => error);
+  await clock.settle();
+  node.refusal = undefined;
+  await world.send(1, { data: new Uint8Array(100).fill(1) }); // Takes the nonce that was given back.
+  caller.abort();
+  removal.resolve();
+  await clock.advance(1000);
+  expect(await refused).toBeInstanceOf(BrokerError);
+  await world.send(1, { data: new Uint8Array(100).fill(2) });
+  expect([...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0)).toEqual([0, 1]);
+  const entries = await journal.listTransactions("", signer.address);
+  expect(entries.map(({ nonce }) => nonce)).toEqual([0, 1]);
+});
+
+test("answers at the caller's deadline though the journal hangs in the removal of a transaction", async () => {
+  const journal = new FailingJournal();
+  journal.removal = createDeferred<void>().promise;
+  const { node, clock, sender, signer } = new SenderWorld({ journal, deadlineMs: 2000 });
+  node.refusal = new Error("insufficient funds for gas");
+  const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1 };
+  const refused = sender.send(request, new AbortController().signal).catch((error: unknown) => error);
+  await clock.advance(2000);
+  expect(await Promise.race([refused, clock.settle()])).toMatchObject({ code: 200201 });
 });
