@@ -1,6 +1,8 @@
 import { parseTransaction } from "viem";
 import { expect, test } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
+import { hashOf } from "../testing/writer-world.ts";
 
 const feeBumpAfterMs = 5000;
 
@@ -24,4 +26,30 @@ test.each([0, 1, 3])("raises the fee of the next stuck transaction though %i bef
   await world.clock.advance(3 * feeBumpAfterMs);
   expect(noncesOf(world).filter((nonce) => nonce === seen).length).toBeGreaterThan(1);
   expect(noncesOf(world).filter((nonce) => nonce === seen + 1)).toHaveLength(1);
+});
+
+test("recognises a version that was signed and included while the endpoint was slow, and sends no second transaction", async () => {
+  const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
+  const { node, clock, sender, signer } = world;
+  await world.fees.refresh();
+  const count = createDeferred<void>();
+  await world.send(1, { logsExpected: undefined });
+  world.head += 1;
+  await clock.advance(feeBumpAfterMs - 1000);
+  let counts = 0;
+  node.before = async (method) => {
+    if (method === "eth_getTransactionCount" && counts++ === 0) await count.promise;
+  };
+  sender.onRound({ logs: [] }); // Begins the check that gets its answer late.
+  await world.timeUntil(() => node.pool.size === 2);
+  const [, raised] = [...node.pool];
+  if (raised === undefined) throw new Error("the fee was not raised");
+  node.pool.clear();
+  node.included.add(hashOf(raised));
+  node.foreign = { hash: hashOf(raised), from: signer.address, nonce: "0x0" };
+  world.readUpTo = 1;
+  count.resolve();
+  await clock.advance(20_000);
+  expect(noncesOf(world)).toEqual([]);
+  expect(sender.unfinished).toBe(0);
 });

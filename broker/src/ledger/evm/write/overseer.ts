@@ -207,7 +207,7 @@ export class Overseer {
 
   /** Reads the fate from the chain; undefined if the chain does not answer, if the transaction is settled or lost its nonce, or after `stop`. */
   async #lookUp(pending: PendingTransaction): Promise<Fate | undefined> {
-    const { nonce, isDone } = pending.state;
+    const { nonce, isDone, variants } = pending.state;
     if (isDone || nonce === undefined || this.#isStopped) return undefined;
     const { rpc, signer, readUpTo, isRead } = this.#options;
     this.#lookUps += 1;
@@ -215,6 +215,8 @@ export class Overseer {
       const fate = await findFate(pending.state, { rpc, sender: signer.address, readUpTo, isRead });
       this.#failure = undefined;
       if (pending.state.isDone || pending.state.nonce !== nonce || this.#isStopped) return undefined;
+      // A version that was signed meanwhile may be the transaction that used the nonce: check again later.
+      if (fate.kind === "replaced" && pending.state.variants !== variants) return undefined;
       this.#options.dispatch(pending, this.#toEvent(fate, pending));
       return fate;
     } catch (error) {
