@@ -1,0 +1,155 @@
+import { type Hex, toQuantity } from "@stele/eth/node";
+import { parseTransaction } from "viem";
+import type { Hash } from "../../../domain/topic.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { EvmProvider, RpcRequest } from "../endpoint/rpc.ts";
+import { connectionLost } from "./intercepted-provider.ts";
+import { hashOf } from "./writer-world.ts";
+
+/** A transaction of the one account that the node knows. */
+interface PooledTransaction {
+  readonly hash: Hash;
+  readonly nonce: number;
+  readonly data: Hex;
+  readonly price: bigint;
+}
+
+interface ForkingBlock {
+  readonly hash: Hash;
+  readonly transactions: readonly PooledTransaction[];
+}
+
+/** How the node answers: not at all, with delays, or with answers that get lost. */
+export type NodeMood = "well" | "away" | "unreached" | "lossy" | "slow";
+
+const slowMsMax = 3000;
+/** Price of a replacement, in percent of the old price. */
+const bumpPercent = 110n;
+
+/** A node with a pool and a chain that the test extends and forks. All transactions are of one account. */
+export class ForkingNode implements EvmProvider {
+  readonly blocks: ForkingBlock[] = [{ hash: hashAt(0), transactions: [] }];
+  readonly pool = new Map<number, PooledTransaction>();
+  mood: NodeMood = "well";
+  /** Why it refuses every new transaction. */
+  refusal: string | undefined;
+  /** Whether it refuses a nonce before its turn. */
+  isStrict = false;
+  #made = 0;
+  readonly #options: { readonly account: string; readonly clock: Clock; readonly random: () => number };
+
+  constructor(options: { readonly account: string; readonly clock: Clock; readonly random: () => number }) {
+    this.#options = options;
+  }
+
+  get head(): number {
+    return this.blocks.length - 1;
+  }
+
+  /** Makes a block of the next transactions of the pool. */
+  mine(transactionsMax: number): void {
+    const transactions: PooledTransaction[] = [];
+    for (let nonce = this.#count(this.head); transactions.length < transactionsMax; nonce += 1) {
+      const next = this.pool.get(nonce);
+      if (next === undefined) break;
+      transactions.push(next);
+      this.pool.delete(nonce);
+    }
+    this.#made += 1;
+    this.blocks.push({ hash: hashAt(this.#made), transactions });
+  }
+
+  /** Removes the newest blocks. Forgets their transactions. */
+  forget(blocks: number): void {
+    this.blocks.splice(Math.max(1, this.blocks.length - blocks));
+  }
+
+  hash(blockNumber: number): Hash | undefined {
+    return this.blocks[blockNumber]?.hash;
+  }
+
+  async request({ method, params = [] }: RpcRequest): Promise<unknown> {
+    const { mood } = this;
+    if (mood === "slow") await this.#delay();
+    if (mood === "away") throw connectionLost();
+    if (mood === "unreached") throw connectionRefused();
+    const answer = this.#answer(method, params as readonly [string, unknown]); // As the ledger asks.
+    if (mood === "slow") await this.#delay();
+    if (mood === "lossy" && this.#options.random() < 0.4) throw connectionLost();
+    return answer;
+  }
+
+  #delay(): Promise<void> {
+    const { clock, random } = this.#options;
+    return new Promise((resolve) => void clock.after(Math.floor(random() * slowMsMax), resolve));
+  }
+
+  #answer(method: string, [first, tag]: readonly [string, unknown]): unknown {
+    if (method === "eth_getTransactionReceipt") return this.#receipt(first);
+    if (method === "eth_getTransactionCount") return toQuantity(this.#countAt(tag));
+    if (method === "eth_getBlockByNumber") return this.#block(Number(first));
+    if (method === "eth_sendRawTransaction") return this.#take(parse(first as Hex)); // A raw transaction.
+    if (method === "eth_gasPrice") return "0x3b9aca00";
+    return method === "eth_getTransactionByHash" ? null : "0x0";
+  }
+
+  #receipt(hash: string): unknown {
+    const at = this.blocks.findIndex(({ transactions }) => transactions.some((one) => one.hash === hash));
+    const place = { blockHash: this.hash(at), blockNumber: toQuantity(Math.max(0, at)) };
+    return at < 0 ? null : { ...place, status: "0x1", gasUsed: "0x5208", logs: [], contractAddress: null };
+  }
+
+  #block(number: number): unknown {
+    const block = this.blocks[number];
+    const from = this.#options.account;
+    const transactions = block?.transactions.map(({ hash, nonce }) => ({ hash, from, nonce: toQuantity(nonce) }));
+    return block === undefined ? null : { number: toQuantity(number), hash: block.hash, transactions };
+  }
+
+  #count(upTo: number): number {
+    return this.blocks.slice(0, upTo + 1).reduce((sum, { transactions }) => sum + transactions.length, 0);
+  }
+
+  #countAt(tag: unknown): number {
+    if (tag === "pending") return this.#nextNonce();
+    const upTo = tag === "latest" ? this.head : Number(tag);
+    if (upTo > this.head) throw refused("header not found");
+    return this.#count(upTo);
+  }
+
+  #nextNonce(): number {
+    let next = this.#count(this.head);
+    while (this.pool.has(next)) next += 1;
+    return next;
+  }
+
+  #take(transaction: PooledTransaction): Hash {
+    const { hash, nonce, price } = transaction;
+    const old = this.pool.get(nonce);
+    if (old?.hash === hash || this.#receipt(hash) !== null) throw refused("already known");
+    if (nonce < this.#count(this.head)) throw refused("nonce too low");
+    if (this.refusal !== undefined) throw refused(this.refusal);
+    if (this.isStrict && nonce > this.#nextNonce()) throw refused("nonce too high");
+    if (old !== undefined && price * 100n < old.price * bumpPercent)
+      throw refused("replacement transaction underpriced");
+    this.pool.set(nonce, transaction);
+    return hash;
+  }
+}
+
+function hashAt(seed: number): Hash {
+  return `0x${seed.toString(16).padStart(64, "0")}`;
+}
+
+function parse(raw: Hex): PooledTransaction {
+  const { nonce = 0, data = "0x", gasPrice = 0n } = parseTransaction(raw);
+  return { hash: hashOf(raw), nonce, data, price: gasPrice };
+}
+
+function refused(message: string): Error {
+  return Object.assign(new Error(message), { code: -32_000 });
+}
+
+function connectionRefused(): Error {
+  return new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
+}
