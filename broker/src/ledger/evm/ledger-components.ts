@@ -198,7 +198,7 @@ function createJournal({ options, signer }: LedgerBase): JournalWriter | undefin
 /** The gas for a transaction that had too little. @throws RpcFailure. */
 async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: TransactionRequest): Promise<number> {
   const estimate = await rpc.estimateGas({ from: signer.address, to: request.to, data: toHex(request.data) });
-  return Math.min(gas.onShort(request.gas, estimate), room.blockGas);
+  return Math.min(gas.onShort(estimate, request.formulaGas), room.blockGas);
 }
 
 /** Passes new heads and blocks to the components. */

@@ -60,16 +60,23 @@ const factorMax = 16;
 export class GasPolicy {
   #factor = 1;
 
-  /** Gas of a publish; `opened` are the topics that the same transaction opens. */
-  forPublish(calldataBytes: number, batches: number, opened: readonly string[] = []): number {
-    const opening = opened.length === 0 ? 0 : openGas(opened);
-    return Math.ceil((publishGas(calldataBytes, batches) + opening) * this.#factor);
+  /** Gas of a publish, and by the formula alone; `opened` are the topics that the same transaction opens. */
+  forPublish(
+    calldataBytes: number,
+    batches: number,
+    opened: readonly string[] = [],
+  ): { readonly gas: number; readonly formulaGas: number } {
+    const formulaGas = publishGas(calldataBytes, batches) + (opened.length === 0 ? 0 : openGas(opened));
+    return { gas: Math.ceil(formulaGas * this.#factor), formulaGas };
   }
 
-  /** Call it when `gas` was too little and the endpoint estimates `estimate`; returns the gas for the next attempt. */
-  onShort(gas: number, estimate: number): number {
+  /**
+   * Call it when a transaction had too little gas and the endpoint estimates `estimate`; returns the gas for the next attempt. Only publishes, which have
+   * `formulaGas`, show by how much the formula is too low. Several of them that were sent together show the same.
+   */
+  onShort(estimate: number, formulaGas: number | undefined): number {
     const needed = Math.ceil(estimate * estimateMargin);
-    this.#factor = Math.min(factorMax, Math.max(this.#factor, (this.#factor * needed) / gas));
+    if (formulaGas !== undefined) this.#factor = Math.min(factorMax, Math.max(this.#factor, needed / formulaGas));
     return needed;
   }
 }

@@ -13,7 +13,7 @@ export interface PublishOrdersOptions {
 
 /** A transaction that publishes, and its batches. */
 export interface PublishOrder {
-  readonly request: Pick<TransactionRequest, "data" | "gas" | "logsExpected" | "mayRevert">;
+  readonly request: Pick<TransactionRequest, "data" | "gas" | "formulaGas" | "logsExpected" | "mayRevert">;
   readonly encoded: readonly EncodedBatch[];
 }
 
@@ -43,7 +43,7 @@ export class PublishOrders {
       : encodePublish(encoded, mayRevert ? "publishAll" : "publish");
     const gas = this.#options.gas.forPublish(data.length, encoded.length, names);
     // With openings the number of logs is unknown: a topic that is open already adds none.
-    return { request: { data, gas, logsExpected: isOpening ? undefined : encoded.length, mayRevert }, encoded };
+    return { request: { data, ...gas, logsExpected: isOpening ? undefined : encoded.length, mayRevert }, encoded };
   }
 
   #encode({ address, count, events }: OutgoingBatch): EncodedBatch {

@@ -9,6 +9,8 @@ export interface TransactionRequest {
   readonly to: Hex;
   readonly data: Uint8Array;
   readonly gas: number;
+  /** Gas of a publish by the formula for today's EVM; undefined for other transactions. */
+  readonly formulaGas?: number | undefined;
   /** Number of logs that it writes if it succeeds; undefined if that depends on the chain. */
   readonly logsExpected: number | undefined;
   /** Whether the registry may refuse it as a whole, so that it writes no logs. */
