@@ -26,8 +26,6 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
       const failure = fromFramework(error);
       const status = isRest(request) ? 200 : statusOf(failure);
-      // Required with status 401 (RFC 9110, section 15.5.2).
-      if (status === 401) reply.header("www-authenticate", "Bearer");
       sendFailure(reply.status(status), failure, context);
     },
   };

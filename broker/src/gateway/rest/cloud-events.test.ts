@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { CloudEvent, emitterFor, HTTP, Mode } from "cloudevents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TestEngine } from "../../engine/testing/test-engine.ts";
@@ -36,6 +37,10 @@ async function published({ body }: Answer) {
   const { eventId } = body as { eventId: string }; // Checked by the broker's answer to getEvent.
   const { topic, content, extensions } = await engine.broker.getEvent({ eventId, groupId: undefined });
   return { topic, content: Buffer.from(content).toString(), extensions: Object.fromEntries(extensions) };
+}
+
+function refuseCredential(): never {
+  throw new BrokerError("credentialRefused");
 }
 
 describe("publishing CloudEvents", () => {
@@ -133,6 +138,14 @@ describe("publishing CloudEvents", () => {
       body: { code: 200_001 },
     });
     expect(await engine.broker.state({ topic: "other", groupId: undefined })).toEqual(before);
+  });
+
+  it("names the scheme of credentials if one is missing", async () => {
+    await using other = await serve({ submit: refuseCredential });
+    const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
+    const init = { method: "POST", headers: headers as Record<string, string>, body: body as string }; // As in `send`.
+    const answer = await fetch(`${other.url}/rest/publish`, init);
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
   });
 
   it.each<[string, Readonly<Record<string, string>>, string, number]>([

@@ -17,6 +17,7 @@ export function sendFailure(
   const failure = toFailure(error, logger, { operation });
   const { retryAfterMs } = failure;
   leaveNode(reply, failure.code);
+  if (reply.statusCode === 401) reply.header("www-authenticate", "Bearer"); // RFC 9110, section 15.5.2
   if (retryAfterMs !== undefined) reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
   return reply
     .header("content-type", jsonType)

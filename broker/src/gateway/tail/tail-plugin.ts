@@ -19,12 +19,8 @@ const methods = "GET, HEAD, OPTIONS";
 /** `GET /tail`: events as they come, for as long as the connection lasts. */
 export function registerTail(app: FastifyInstance, { tails, logger }: TailPluginOptions): void {
   const callers = new ConnectionCallers("tail");
-  const refuse = (reply: FastifyReply, error: unknown): FastifyReply => {
-    const status = statusOf(error);
-    reply.status(status);
-    if (status === 401) reply.header("www-authenticate", "Bearer"); // RFC 9110, section 15.5.2
-    return sendFailure(reply, error, { logger, operation: "tail" });
-  };
+  const refuse = (reply: FastifyReply, error: unknown): FastifyReply =>
+    sendFailure(reply.status(statusOf(error)), error, { logger, operation: "tail" });
   app.route({
     method: "GET",
     url: "/tail",
