@@ -1,11 +1,12 @@
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
-/** Resets a connection, so that the system drops its buffers too. */
+/**
+ * Resets a connection, so that the system drops its buffers too. Closes a connection that Node cannot reset: over TLS `resetAndDestroy` throws, and while the end
+ * of a socket is on its way, it leaves the socket open for ever.
+ */
 export function resetConnection(socket: Socket): void {
-  if (!(socket instanceof TLSSocket)) return void socket.resetAndDestroy();
-  // `resetAndDestroy` throws for a TLS socket. The socket below it, which closes it too, is in this internal property in Node 20 to 24.
-  const { _parent: below } = socket as { _parent?: unknown };
-  if (below instanceof Socket) below.resetAndDestroy();
-  else socket.destroy();
+  const isEnding = socket.writableEnded && socket.writableLength === 0;
+  if (socket instanceof TLSSocket || isEnding) socket.destroy();
+  else socket.resetAndDestroy();
 }
