@@ -95,6 +95,26 @@ describe("the answer to a batch", () => {
   });
 });
 
+it("drops the answer to a client that has disconnected, without an error in the log", async () => {
+  const [began, go] = [createDeferred<void>(), createDeferred<void>()];
+  const getEvent = async () => {
+    began.resolve();
+    await go.promise;
+    return toEvent(2 * smallBytesMax);
+  };
+  const server = await serve({ getEvent });
+  const socket = open(server.url);
+  const body = Buffer.from(JSON.stringify([call("getEvent", 1)]));
+  socket.write(toPost("/jsonrpc", body, { "content-type": "application/json" }));
+  await began.promise;
+  socket.resetAndDestroy();
+  await answer(server.url, call("open", 1)); // By then the server has seen the end of the connection.
+  go.resolve();
+  await answer(server.url, call("open", 1));
+  await server.close();
+  expect(server.errors).toEqual([]);
+});
+
 describe("bodies", () => {
   const form = { "content-type": "application/x-www-form-urlencoded" };
   const chunked =

@@ -119,6 +119,8 @@ function takeMemoryOfWaiting(holding: Holding, reply: FastifyReply): boolean {
 }
 
 function sendInSlices(stream: AnswerStream, reply: FastifyReply, done: Done): void {
+  // Nobody reads this answer, and Fastify would report the early end of the stream as an error.
+  if (reply.request.raw.socket.destroyed) return done(null, "");
   awaitReader(stream.holding, reply);
   reply.header("content-length", stream.bytes);
   done(null, stream);
