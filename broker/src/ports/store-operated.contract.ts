@@ -78,7 +78,7 @@ export function testOperated(store: () => Store): void {
     expect(await store().findSubscription(given.id)).toEqual(given);
     await store().updateSubscription(given, { state: "active", delivery: webhookTo() });
     expect((await store().findSubscription(given.id))?.delivery).toEqual(webhookTo());
-    await store().moveSubscription(given, { delivery: webhookTo({ options: { concurrency: 2 } }) }, 0);
+    await store().moveSubscription({ ...given, epoch: 1 }, { delivery: webhookTo({ options: { concurrency: 2 } }) }, 0);
     expect(await store().findSubscription(given.id)).toMatchObject({ delivery: { options: { concurrency: 2 } } });
   });
 

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
 import type { StoredQuota } from "../domain/quota.ts";
-import type { Subscription } from "../domain/subscription.ts";
+import { nothingFailed, type Subscription } from "../domain/subscription.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Progress, Store } from "./store.ts";
 import { group, hashOf, history, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
@@ -47,15 +47,15 @@ export function testSubscriptions(store: () => Store): void {
       ["active", "acme/new"],
     ]);
   });
-  it("an update changes delivery and state, and clears failures", async () => {
+  it("an update changes delivery and state under the next epoch, and clears failures", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().insertSubscription(subscriptionOf(2), 0);
     const delivery = webhookTo({ url: "http://new/", format: "JsonRPC", secret: undefined });
     const change = { delivery, state: "suspended" } as const;
     expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
-    const changed = { ...subscriptionOf(1), ...change, failedAttempts: 0, failedMs: 0, failingSince: 0, retryAt: 0 };
+    const changed = { ...subscriptionOf(1), ...change, ...nothingFailed, epoch: 1 };
     expect(await store().listSubscriptions()).toEqual([changed, subscriptionOf(2)]);
-    expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
+    expect(await store().setSubscriptionState(changed, "active")).toBe(true);
     expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", delivery });
   });
   it("changes of a missing subscription return false", async () => {
@@ -266,7 +266,7 @@ function testEpochs(store: () => Store): void {
     expect(await store().saveProgress([{ ...progress(1, toPosition(5, 0)), epoch }])).toEqual([kept.id]);
     expect(await store().listSubscriptions()).toEqual([kept]);
   });
-  it("a write under the current epoch succeeds, and keeps owner and epoch", async () => {
+  it("a write under the current epoch succeeds, and keeps the owner; only an update gives the row the next epoch", async () => {
     const kept = subscriptionOf(1, { owner: node, epoch: 5 });
     await store().insertSubscription(kept, 0);
     const moved = { ...progress(1, toPosition(5, 0)), epoch: 5 };
@@ -274,8 +274,10 @@ function testEpochs(store: () => Store): void {
     expect(await store().setSubscriptionState(kept, "suspended")).toBe(true);
     const delivery = webhookTo({ url: "http://new/" });
     expect(await store().updateSubscription(kept, { ...kept, delivery })).toBe(true);
-    expect(await store().findSubscription(kept.id)).toEqual({ ...kept, ...moved, delivery });
-    expect(await store().deleteSubscription(kept)).toBe(true);
+    const updated = { ...kept, ...moved, ...nothingFailed, delivery, epoch: 6 };
+    expect(await store().findSubscription(kept.id)).toEqual(updated);
+    expect(await store().saveProgress([{ ...progress(1, toPosition(6, 0)), epoch: 5 }])).toEqual([kept.id]);
+    expect(await store().deleteSubscription(updated)).toBe(true);
   });
 }
 

@@ -369,8 +369,8 @@ export interface Store extends PublishKeys {
     quotas?: readonly StoredQuota[],
   ): Promise<InsertOutcome>;
   /**
-   * Sets delivery and state of a callback subscription and clears its failures; returns false if there is no subscription with that epoch. Only a host that
-   * the owner's other subscriptions do not have counts against the quotas.
+   * Sets delivery and state of a callback subscription under the next epoch, and clears its failures; returns false if there is no subscription with that
+   * epoch. Only a host that the owner's other subscriptions do not have counts against the quotas.
    */
   updateSubscription(
     key: SubscriptionKey,

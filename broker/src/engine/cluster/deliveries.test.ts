@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
@@ -108,6 +109,24 @@ it("a node is ready again after another node has removed a subscription whose ro
   await cluster.run(cluster.unSubscribe(0, id));
   await cluster.clock.advance(defaultEngineLimits.ownedPollMs);
   expect(health()).toEqual(["ready", "ready"]);
+});
+
+it("delivers to a new url whose write was committed although its call failed", async () => {
+  await start(1);
+  const subscriptionId = await cluster.run(cluster.subscribe(0, "a", { url: "http://old/" }));
+  const { store } = cluster.shared;
+  const update = store.updateSubscription.bind(store);
+  store.updateSubscription = async (...call) => {
+    await update(...call);
+    store.updateSubscription = update;
+    throw new BrokerError("storeUnreachable");
+  };
+  const again = cluster.run(cluster.subscribe(0, "a", { url: "http://new/", subscriptionId }));
+  await expect(again).rejects.toMatchObject({ code: 200207 });
+  await cluster.clock.advance(defaultEngineLimits.ownedPollMs);
+  await cluster.run(cluster.publish(0, "a", "1"));
+  await cluster.clock.advance(1_000);
+  expect(cluster.sink.attempts.map(({ subscription }) => subscription.url)).toEqual(["http://new/"]);
 });
 
 it("stop waits for a hanging read of rows only until its deadline", async () => {

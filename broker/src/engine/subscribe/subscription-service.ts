@@ -327,7 +327,8 @@ export class SubscriptionService {
       if (existing.state === "active") ownership.begin(current, ahead);
       throw error;
     }
-    if (change.state === "active") ownership.begin({ ...current, ...change, ...nothingFailed }, ahead);
+    const next = { ...current, ...change, ...nothingFailed, epoch: existing.epoch + 1 };
+    if (change.state === "active") ownership.begin(next, ahead);
     return true;
   }
 

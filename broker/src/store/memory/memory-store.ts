@@ -288,7 +288,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     this.#count(change, 1);
     const { delivery, state, principal } = change;
     const owned = principal === undefined ? {} : { principal };
-    return this.#change(key, { delivery, state, ...nothingFailed, ...owned });
+    return this.#change(key, { delivery, state, ...nothingFailed, ...owned, epoch: key.epoch + 1 });
   }
 
   async moveSubscription(

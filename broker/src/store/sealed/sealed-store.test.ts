@@ -47,11 +47,11 @@ describe("a sealed store", () => {
     const elsewhere = { ...one, delivery: { ...one.delivery, url: "http://new/" } };
     await store.updateSubscription(one, elsewhere);
     expect(await keptSecret(1)).not.toBe(before);
-    expect(await store.findSubscription(one.id)).toEqual(elsewhere);
+    expect(await store.findSubscription(one.id)).toEqual({ ...elsewhere, epoch: 1 });
     const unsigned = { ...one, delivery: webhookTo({ secret: undefined }) };
-    await store.updateSubscription(one, unsigned);
+    await store.updateSubscription({ ...one, epoch: 1 }, unsigned);
     expect(await keptSecret(1)).toBe("");
-    expect(await store.findSubscription(one.id)).toEqual(unsigned);
+    expect(await store.findSubscription(one.id)).toEqual({ ...unsigned, epoch: 2 });
   });
 
   it("returns a subscription locked and without its secret if no key opens the secret, and logs it once", async () => {
@@ -73,7 +73,7 @@ describe("a sealed store", () => {
       },
     ]);
     await store.updateSubscription(one, one);
-    expect(await store.findSubscription(one.id)).toEqual(one);
+    expect(await store.findSubscription(one.id)).toEqual({ ...one, epoch: 1 });
   });
 
   it("marks a locked subscription as paused if an operator paused it", async () => {

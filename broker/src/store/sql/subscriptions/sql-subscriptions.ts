@@ -181,7 +181,7 @@ export class SqlSubscriptions {
         const exceeded = tallies.admit(quotas, columns);
         if (exceeded !== undefined) return exceeded;
       }
-      return this.#changeWithin(transaction, (row) => row.epoch === epoch, { id, ...columns });
+      return this.#changeWithin(transaction, (row) => row.epoch === epoch, { id, ...columns, epoch: epoch + 1 });
     });
   }
 
