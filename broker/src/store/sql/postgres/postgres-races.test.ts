@@ -2,6 +2,8 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import type { StoredSession } from "../../../ports/session-store.ts";
 import { keyRowOf } from "../../../ports/publish-keys.contract.ts";
 import { claimOf, filterOf, idOf } from "../../../ports/session-examples.contract.ts";
 import { IndexDamagedError, LeaseLostError } from "../../../ports/store.ts";
@@ -154,12 +156,29 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await found).toBeInstanceOf(IndexDamagedError);
   });
 
+  it("a share that ends while it gives an event to a former member keeps no event", async () => {
+    const filter = parseTopicFilter("$share/s/a");
+    const [former, last] = [await beginSession(1), await beginSession(2)];
+    const put = [filterOf(1, { filter, startsAfter: positionZero })];
+    await other.sessions.saveSessionFilters(last, { put, removed: [], generation: 0 });
+    const share = await one.sessions.findShare(group, filter);
+    if (share === undefined) throw new Error("the share has a member");
+    await holdUp(`insert into share_events (share_id, position, topic, session_id, session_epoch, given_epoch, checksum)
+      values ('${share.id}', ${lastPosition}, 'a', '', 0, 0, 0)`); // Blocks an insert of the same event.
+    const gifts = [{ topic: alpha, position: lastPosition, to: former }];
+    const giving = one.sessions.takeShared({ ...share, cursor: lastPosition, gifts, dropped: [] });
+    await waitUntilBlocked(server);
+    const leaving = other.sessions.saveSessionFilters(last, { put: [], removed: [filter], generation: 0 });
+    await waitUntilBlocked(server, 2);
+    await holder.query("rollback");
+    expect(await Promise.all([giving, leaving])).toEqual(["taken", "saved"]);
+    expect((await holder.query("select from share_events")).rowCount).toBe(0);
+  });
+
   it("a session stays intact if two nodes remove the same filter of it", async () => {
-    const claimed = await one.sessions.claimSession(claimOf({ position: positionZero }));
-    if (claimed.status !== "begun" || claimed.current === undefined)
-      throw new Error(`the session is ${claimed.status}`);
+    const session = await beginSession(1);
     const put = [filterOf(1, { startsAfter: positionZero }), filterOf(2, { startsAfter: positionZero })];
-    await one.sessions.saveSessionFilters(claimed.current, { put, removed: [], generation: 0 });
+    await one.sessions.saveSessionFilters(session, { put, removed: [], generation: 0 });
     await holdUp("select from sessions for update");
     const removing = [one, other].map((store) => store.sessions.removeSessionFilter(filterOf(1).id));
     await waitUntilBlocked(server, 2);
@@ -185,6 +204,14 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await Promise.all([rollingBack, takingOver]);
     expect(await other.findSubscription(id)).toMatchObject({ owner: otherNode, cursor: toPosition(2, 0), epoch: 1 });
   });
+
+  async function beginSession(number: number): Promise<StoredSession> {
+    const claim = claimOf({ newId: idOf(number), key: `client ${number}`, position: positionZero });
+    const claimed = await one.sessions.claimSession(claim);
+    if (claimed.status !== "begun" || claimed.current === undefined)
+      throw new Error(`the session is ${claimed.status}`);
+    return claimed.current;
+  }
 
   async function holdUp(statement: string): Promise<void> {
     await holder.query("begin");

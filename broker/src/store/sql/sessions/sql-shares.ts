@@ -287,9 +287,10 @@ function rowOf(database: Kysely<Schema>, { groupId, filter }: { readonly groupId
   return database.selectFrom("shares").selectAll().where("group_id", "=", groupId).where("filter", "=", filter);
 }
 
+/** Deletes the share first: that waits for a take in progress, so that the second statement also deletes the events that the take has given. */
 async function drop(transaction: Transaction<Schema>, id: string): Promise<void> {
-  await transaction.deleteFrom("share_events").where("share_id", "=", id).execute();
   await transaction.deleteFrom("shares").where("share_id", "=", id).execute();
+  await transaction.deleteFrom("share_events").where("share_id", "=", id).execute();
 }
 
 async function deleteEvents(
