@@ -3,6 +3,7 @@ import type { EventBatch } from "../../../domain/event.ts";
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { createBatchQueries } from "./batch-queries.ts";
+import { checksumOfRow } from "../row-checksums.ts";
 import { type KeyedTopic, toBatchRow } from "../rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "../schema.ts";
 import { checkPlace, countOf, toBatch, writtenChecksum } from "./sql-batches.ts";
@@ -30,9 +31,11 @@ export class SqlMending {
     for (const batch of batches) {
       const topic = await findTopic(batch.topic);
       if (topic === undefined) continue;
-      const row = await this.#toRow(transaction, groupId, { batch, topic });
-      if (await this.#isIntact(transaction, row, batch.topic)) continue;
-      await this.#write(transaction, row);
+      const derived = await this.#toRow(transaction, groupId, { batch, topic });
+      const found = await this.#find(transaction, derived);
+      const row = withKeptCounters(derived, found, batch.topic);
+      if (isIntact(row, found, batch.topic)) continue;
+      await this.#write(transaction, row, found);
       damaged.push(batch);
     }
     return damaged;
@@ -57,17 +60,11 @@ export class SqlMending {
     return toBatchRow(groupId, topicId, { batch, ordinal, eventsBefore, number: (inGroup?.ordinal ?? 0) + 1 });
   }
 
-  async #isIntact(transaction: Transaction<Schema>, row: BatchTable, name: string): Promise<boolean> {
-    const found = await this.#find(transaction, row);
-    return found.every((kept) => kept !== undefined && writtenChecksum(kept) === row.checksum && isWhole(kept, name));
-  }
-
   /**
    * A change of a row removes the row's old keys from each index. If the keys are damaged, that would remove another batch's entry. So the
    * indexes are rebuilt first if a key is damaged or does not find the row. Then one key or the other finds the row, unless it is missing.
    */
-  async #write(transaction: Transaction<Schema>, row: BatchTable): Promise<void> {
-    const found = await this.#find(transaction, row);
+  async #write(transaction: Transaction<Schema>, row: BatchTable, found: Found): Promise<void> {
     if (!found.every((kept) => kept !== undefined && hasKeysOf(kept, row))) {
       await this.#database.reindexBatches(transaction);
     }
@@ -80,7 +77,7 @@ export class SqlMending {
   }
 
   /** Finds the row by each of its keys. A query by one key reads the other from the row; a query by both could answer from an index without reading the row. */
-  async #find(transaction: Transaction<Schema>, row: BatchTable): Promise<readonly (BatchTable | undefined)[]> {
+  async #find(transaction: Transaction<Schema>, row: BatchTable): Promise<Found> {
     const key = {
       groupId: row.group_id,
       last: row.last_position,
@@ -93,10 +90,31 @@ export class SqlMending {
   }
 }
 
+/** A batch's row by each of its keys; undefined where a key does not find it. */
+type Found = readonly (BatchTable | undefined)[];
+
 type FindTopic = (name: TopicName) => Promise<KeyedTopic | undefined>;
 
 async function read<Row>(transaction: Transaction<Schema>, query: CompiledQuery<Row>): Promise<readonly Row[]> {
   return (await transaction.executeQuery(query)).rows;
+}
+
+/**
+ * The row with the counters of a stored row, if these match the checksum of the stored row. Counters that continue those of the batches before are wrong if
+ * the batch right before is missing.
+ */
+function withKeptCounters(row: BatchTable, found: Found, name: string): BatchTable {
+  for (const kept of found) {
+    if (kept === undefined) continue;
+    const candidate = { ...row, ordinal: kept.ordinal, events_before: kept.events_before };
+    const checksum = checksumOfRow("batches", candidate, name);
+    if (checksum === writtenChecksum(kept)) return { ...candidate, checksum };
+  }
+  return row;
+}
+
+function isIntact(row: BatchTable, found: Found, name: string): boolean {
+  return found.every((kept) => kept !== undefined && writtenChecksum(kept) === row.checksum && isWhole(kept, name));
 }
 
 function isWhole(row: BatchTable, name: string): boolean {
