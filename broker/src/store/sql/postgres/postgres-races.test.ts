@@ -156,6 +156,16 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await found).toBeInstanceOf(IndexDamagedError);
   });
 
+  it("session time counts each of two advances at the same time", async () => {
+    await one.sessions.advanceSessionTime(group, 100);
+    await holdUp("select from session_times for update");
+    const advancing = [one, other].map((store, index) => store.sessions.advanceSessionTime(group, 10 + 10 * index));
+    await waitUntilBlocked(server, 2);
+    await holder.query("rollback");
+    await Promise.all(advancing);
+    expect(await one.sessions.findSessionTime(group)).toBe(130);
+  });
+
   it("a share that ends while it gives an event to a former member keeps no event", async () => {
     const filter = parseTopicFilter("$share/s/a");
     const [former, last] = [await beginSession(1), await beginSession(2)];

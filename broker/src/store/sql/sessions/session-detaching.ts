@@ -27,16 +27,19 @@ export async function isOver(database: Kysely<Schema>, session: StoredSession): 
   return end <= (await findSessionTime(database, session.groupId));
 }
 
-/** See SessionStore.advanceSessionTime. */
+/**
+ * See SessionStore.advanceSessionTime. Adds to the row as it is once it is locked, not as it was when the statement began: other calls may advance it
+ * meanwhile. Replaces a damaged row.
+ */
 export async function advanceSessionTime(database: Kysely<Schema>, groupId: GroupId, byMs: number): Promise<number> {
   const ms = sql<number>`${sessionTime(sql`${groupId}`)} + ${byMs}`;
+  const isIntact = sql<boolean>`session_times.ms_check = 3 * session_times.ms`;
+  const next = sql<number>`case when ${isIntact} then session_times.ms + ${byMs} else excluded.ms end`;
   const row = await database
     .insertInto("session_times")
     .values({ group_id: groupId, ms, ms_check: sql<number>`3 * (${ms})` })
     .onConflict((conflict) =>
-      conflict
-        .column("group_id")
-        .doUpdateSet((row) => ({ ms: row.ref("excluded.ms"), ms_check: row.ref("excluded.ms_check") })),
+      conflict.column("group_id").doUpdateSet({ ms: next, ms_check: sql<number>`3 * (${next})` }),
     )
     .returning("ms")
     .executeTakeFirstOrThrow();
