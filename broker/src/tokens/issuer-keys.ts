@@ -19,13 +19,13 @@ export interface IssuerKey {
 }
 
 /**
- * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, secret keys, keys of unknown types, and
- * RSA keys that are too short.
+ * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, secret keys, keys of unknown types, RSA
+ * keys that are too short, and malformed keys: one without an identifier would be tried for every token.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {
   const all = text.includes("-----BEGIN") ? [jwkOfPem(text)] : parseSet(text);
-  const usable = all.filter(isUsable);
+  const usable = all.filter((key) => isUsable(key) && isWellFormed(key));
   if (usable.length === 0) throw new Error("it contains no public key for signatures");
   return usable.map(toIssuerKey);
 }
@@ -50,6 +50,15 @@ function isUsable({ kty, use, key_ops: operations, n }: JWK): boolean {
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return false;
   if (kty === "RSA") return typeof n === "string" && Buffer.from(n, "base64url").length >= rsaBytesMin;
   return kty === "EC" || kty === "OKP";
+}
+
+function isWellFormed(key: JWK): boolean {
+  try {
+    createPublicKey({ key, format: "jwk" });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function toIssuerKey(jwk: JWK): IssuerKey {

@@ -45,6 +45,15 @@ it("verifies a token of an issuer whose clock is a minute ahead", async () => {
   expect(await judge(issuer.sign({ ...valid(), nbf: seconds() + 60 }))).toMatchObject({ status: "verified" });
 });
 
+it.each([
+  { kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" },
+  { kty: "EC", crv: "P-256" },
+])("verifies a token although the issuer's set begins with the unusable key %j", async (broken) => {
+  documents[place] = JSON.stringify({ keys: [broken, issuer.jwk] });
+  await clock.advance(60_000);
+  expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+});
+
 describe("refuses a token", () => {
   it.each([
     ["that is expired", () => ({ exp: seconds() }), "expired"],
