@@ -25,7 +25,10 @@ export type TokenVerdict = VerifiedToken | RefusedToken | UndecidedToken;
 
 /** Verifies JSON Web Tokens (RFC 7519) by the public keys of their issuers. */
 export interface TokenVerifier {
-  /** Reads the keys, and keeps reading their changes. Calls `onChanged` after keys were removed. Keys that cannot be read do not fail the start. */
+  /**
+   * Reads the keys, and keeps reading their changes. Calls `onChanged` when tokens are no longer trusted: their keys were removed, or read too long ago.
+   * Keys that cannot be read do not fail the start.
+   */
   start(onChanged: () => void): Promise<void>;
   stop(): Promise<void>;
   /** `now` in milliseconds since the epoch. Never rejects. */

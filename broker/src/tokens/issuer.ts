@@ -45,6 +45,8 @@ export class Issuer {
   /** When the last successful read began, on the monotonic clock; undefined before the first. */
   #readAt: number | undefined;
   #triedAt = 0;
+  /** Whether the known keys were trusted at the last look. */
+  #wasTrusted = false;
   #onChanged: () => void = () => {};
 
   constructor(options: IssuerOptions, parts: IssuerDependencies) {
@@ -58,10 +60,11 @@ export class Issuer {
     );
   }
 
-  /** Calls `onChanged` after each read that shows that a key was removed. */
+  /** Calls `onChanged` after each read that shows that a key was removed, and when the keys were read too long ago to be trusted. */
   async start(onChanged: () => void): Promise<void> {
     this.#onChanged = onChanged;
     await this.#refresh();
+    this.#checkTrust();
     this.#running = this.#run();
   }
 
@@ -112,7 +115,14 @@ export class Issuer {
       await pause(this.#parts.clock, isTroubled ? Math.min(periodMs, retryMs) : periodMs, signal);
       if (signal.aborted) return;
       await this.#refresh();
+      this.#checkTrust();
     }
+  }
+
+  #checkTrust(): void {
+    const isTrusted = this.findFault() === undefined;
+    if (this.#wasTrusted && !isTrusted) this.#onChanged();
+    this.#wasTrusted = isTrusted;
   }
 
   /** Reads the keys; concurrent calls share one read. Never rejects. */

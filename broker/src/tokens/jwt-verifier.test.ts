@@ -166,6 +166,17 @@ describe("keys", () => {
     expect(verifier.findWarning()).toBeUndefined();
   });
 
+  it("cause one report when they are trusted no longer, so that connections of their tokens end", async () => {
+    documents[place] = undefined;
+    await clock.advance(keysTrustedMsMax);
+    expect(changes).toBe(0);
+    await clock.advance(60_000);
+    expect(changes).toBe(1);
+    documents[place] = toKeySet(issuer);
+    await clock.advance(60_000);
+    expect(changes).toBe(1);
+  });
+
   it("stay the known ones if the new document is malformed or has only secret or short keys", async () => {
     const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
     for (const text of ["<html>", "{}", '{"keys":[{"kty":"oct","k":"AAAA"}]}', JSON.stringify({ keys: [short] })]) {
