@@ -207,8 +207,8 @@ export class KeyRing {
         this.#trouble.done();
       } catch (error) {
         this.#trouble.failed(error);
+        this.#check();
       }
-      this.#check();
     }
   }
 
@@ -236,6 +236,8 @@ export class KeyRing {
     }
     if (changed.size + keys.length > 0 || this.#lacking.size > 0) this.#lookForMissingRoles();
     this.#readAt = startedAt;
+    // In the same turn as the changes: a session that continued without rights would skip events.
+    this.#check();
   }
 
   /** Renews the rules of the keys with these roles. */
