@@ -5,7 +5,7 @@ import type { AccessRule } from "../../domain/access-rule.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import type { ApiKey } from "../../ports/api-keys.ts";
+import type { ApiKey, NumberedApiKey } from "../../ports/api-keys.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import type { Owner, Principal } from "./caller.ts";
@@ -36,6 +36,10 @@ let ring: KeyRing;
 let isReadable: boolean;
 /** If set, a read of the keys returns only after this promise. */
 let held: Promise<void> | undefined;
+/** Replaces the principal in the rows of revoked keys, as a revocation of a damaged row may leave it. */
+let damagedPrincipal: string | undefined;
+const damageKey = (key: NumberedApiKey): NumberedApiKey =>
+  key.revokedAt === undefined ? key : { ...key, principal: damagedPrincipal ?? key.principal };
 /** The role whose row is damaged. */
 let damagedRole: string | undefined;
 const damage = (role: StoredRole): StoredRole => (role.name === damagedRole ? { ...role, rules: undefined } : role);
@@ -45,7 +49,7 @@ beforeEach(async () => {
   checks = [];
   isReadable = true;
   held = undefined;
-  damagedRole = undefined;
+  [damagedRole, damagedPrincipal] = [undefined, undefined];
   await table.insertApiKey(keyOf(ids[0]), 10);
   const apiKeys = {
     start: () => table.start(),
@@ -54,7 +58,7 @@ beforeEach(async () => {
       if (!isReadable) throw new Error("gone");
       const read = await table.listApiKeys(after);
       await held;
-      return read;
+      return read.map(damageKey);
     },
     readRoles: async (after: number) => {
       const changes = await table.readRoles(after);
@@ -92,6 +96,20 @@ it.each([
   ["a trailing line break", `${credentialOf(ids[0])}\n`, "the credential is none"],
 ])("refuses %s", (_, credential, fault) => {
   expect(faultOf(credential)).toContain(fault);
+});
+
+it("ends the rights of a revoked key's owner, even if the damaged row of the key names somebody else", async () => {
+  const owner = "acme/billing" as Owner; // As a key's principal has it.
+  const scope = { groupId: "1", topic: "acme/x" };
+  await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"] }), 10);
+  await clock.advance(keysReadEveryMs + 1);
+  expect(ring.rulesOf(owner)?.allows("subscribe", scope)).toBe(true);
+  damagedPrincipal = "bjlling";
+  await table.revokeApiKey(ids[1], clock.now());
+  checks.length = 0;
+  await clock.advance(keysReadEveryMs + 1);
+  expect(checks.flat()).toContain(owner);
+  expect(ring.rulesOf(owner)?.allows("subscribe", scope)).toBe(false);
 });
 
 it("accepts a new key and refuses a revoked one within a second", async () => {

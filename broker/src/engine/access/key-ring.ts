@@ -269,12 +269,16 @@ export class KeyRing {
   #put(key: NumberedApiKey): void {
     const { tenant } = key;
     const id = ownerOfKey(key);
-    this.#changed.add(id);
     if (key.expiresAt !== undefined) this.#expiring.add(key, key.expiresAt);
-    const rules = this.#entries.get(key.id)?.principal.rules ?? new RuleSet(() => this.#rulesOfKey(key));
+    const former = this.#entries.get(key.id)?.principal;
+    // A revocation keeps what a damaged row names, so the former owner may be another one.
+    for (const owner of new Set([id, former?.id ?? id])) {
+      this.#changed.add(owner);
+      this.#unions.delete(owner);
+    }
+    const rules = former?.rules ?? new RuleSet(() => this.#rulesOfKey(key));
     const principal: Known = { kind: "known", id, tenant, rules, expiresAt: key.expiresAt, keyId: key.id };
     this.#entries.set(key.id, { key, principal });
-    this.#unions.delete(id);
     const ids = this.#byOwner.get(id) ?? new Set();
     this.#byOwner.set(id, ids.add(key.id));
   }
