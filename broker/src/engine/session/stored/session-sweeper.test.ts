@@ -1,5 +1,8 @@
+import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
 import { defaultGroupId } from "../../../domain/group-id.ts";
+import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
+import type { Ledger } from "../../../ports/ledger.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { AttachOrder } from "../../broker.ts";
@@ -32,6 +35,37 @@ it("does not keep a timer for each former connection of a long-lived session", a
   expect(engine.clock.timers).toBeLessThan(before + 5);
   await engine.stop();
 });
+
+it.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
+  "publishes a will once after its publish was refused with %s",
+  async (refusal) => {
+    const chain = { refuses: false };
+    const append: Ledger["append"] = async (batches, signal, options) => {
+      if (chain.refuses) throw new BrokerError(refusal);
+      return ledger.append(batches, signal, options);
+    };
+    const engine = await TestEngine.start({ append });
+    const ledger = createMemoryLedger({
+      groupId: defaultGroupId,
+      chain: engine.chain,
+      isFinal: true,
+      confirmations: 0,
+    });
+    await ledger.start();
+    await engine.broker.open({ topic: "will", groupId: undefined });
+    const call = { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+    const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
+    const attached = engine.broker.attach({ ...order, will }, new RecordingPeer());
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    chain.refuses = true;
+    attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+    await engine.clock.advance(60_000);
+    chain.refuses = false;
+    await engine.clock.advance(60_000);
+    expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(1);
+    await engine.stop();
+  },
+);
 
 it("drops damaged sessions that are due, and ends the other due sessions after them", async () => {
   const memory = createMemoryStore();

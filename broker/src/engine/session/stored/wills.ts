@@ -1,3 +1,4 @@
+import { isBrokerError } from "@stele/wire";
 import type { Extensions } from "../../../domain/event.ts";
 import { sessionMarks } from "../../../domain/session-filter.ts";
 import type { Logger } from "../../../lib/logger.ts";
@@ -30,6 +31,9 @@ export type WillName = Required<Pick<PublishCall, "key" | "session">>;
 /** Maximum number of characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
+/** Errors of a broker that is overloaded, or cannot reach its chain or database. Nothing was published. */
+const passing = ["busy", "chainUnreachable", "storeUnreachable"] as const;
+
 /** Publishes wills, with the rights that their owners have now: a will outlasts a token. Failures go to the log, because the clients are gone. */
 export class Wills {
   readonly #parts: WillsParts;
@@ -39,7 +43,7 @@ export class Wills {
   }
 
   /**
-   * Publishes a will. Returns whether it is settled: published, or refused in a way that no repeat can change. Never rejects. A will with a name is
+   * Publishes a will. Returns whether it is settled: published, or refused for a reason that does not pass by itself. Never rejects. A will with a name is
    * published once, however often and at however many nodes this is called.
    */
   async publish(will: WillOrder, owner: string, name?: WillName): Promise<boolean> {
@@ -58,8 +62,11 @@ export class Wills {
       if (outcome.status === "REFUSED") throw outcome.error;
       return outcome.status === "SUCCESS";
     } catch (error) {
-      logger.warn("will not published", { topic: call.topic.slice(0, loggedTopicCharactersMax), error });
-      return true;
+      const topic = call.topic.slice(0, loggedTopicCharactersMax);
+      const isPassing = passing.some((one) => isBrokerError(error, one));
+      if (isPassing && name !== undefined) logger.debug("will not published yet", { topic, error });
+      else logger.warn("will not published", { topic, error });
+      return !isPassing;
     }
   }
 
