@@ -1,11 +1,11 @@
 import { BrokerError } from "@stele/wire";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
 import type { Ledger } from "../../../ports/ledger.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { AttachOrder } from "../../broker.ts";
+import type { AttachOrder, WillOrder } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessions } from "../../testing/with-sessions.ts";
@@ -36,34 +36,37 @@ it("does not keep a timer for each former connection of a long-lived session", a
   await engine.stop();
 });
 
-it.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
-  "publishes a will once after its publish was refused with %s",
-  async (refusal) => {
-    const chain = { refuses: false };
-    const append: Ledger["append"] = async (batches, signal, options) => {
-      if (chain.refuses) throw new BrokerError(refusal);
-      return ledger.append(batches, signal, options);
+describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
+  "a will whose publish was refused with %s",
+  (refusal) => {
+    const will: WillOrder = {
+      delayMs: 0,
+      call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
+      opensTopic: false,
+      expiresAfterMs: undefined,
     };
-    const engine = await TestEngine.start({ append });
-    const ledger = createMemoryLedger({
-      groupId: defaultGroupId,
-      chain: engine.chain,
-      isFinal: true,
-      confirmations: 0,
+
+    it.each(["lost", "taken over"])("is published once, later, when its connection was %s", async (how) => {
+      let refuses = false;
+      const append: Ledger["append"] = async (...call) => {
+        if (refuses) throw new BrokerError(refusal);
+        return ledger.append(...call);
+      };
+      const engine = await TestEngine.start({ append });
+      const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
+      await ledger.start();
+      await engine.broker.open({ topic: "will", groupId: undefined });
+      const attached = engine.broker.attach({ ...order, will }, new RecordingPeer());
+      const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+      refuses = true;
+      if (how === "lost") attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+      else await Promise.all([engine.broker.attach(order, new RecordingPeer()), engine.clock.settle()]);
+      await engine.clock.advance(20_000);
+      refuses = false;
+      await engine.clock.advance(20_000);
+      expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(1);
+      await engine.stop();
     });
-    await ledger.start();
-    await engine.broker.open({ topic: "will", groupId: undefined });
-    const call = { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
-    const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
-    const attached = engine.broker.attach({ ...order, will }, new RecordingPeer());
-    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-    chain.refuses = true;
-    attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
-    await engine.clock.advance(60_000);
-    chain.refuses = false;
-    await engine.clock.advance(60_000);
-    expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(1);
-    await engine.stop();
   },
 );
 

@@ -27,6 +27,9 @@ export interface SessionSweeperParts {
 /** Time between two sweeps, in milliseconds. Timers check the sessions of clients that have just left this node. */
 const sweepEveryMs = 1_000;
 
+/** Maximum number of tries to publish the will of a connection that another one has replaced. */
+const willTriesMax = 60;
+
 /** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
 const timerMsMax = 10_000;
 
@@ -83,9 +86,21 @@ export class SessionSweeper {
     return willDueAt !== undefined && willDueAt <= (await this.#parts.store.sessions.findSessionTime(groupId));
   }
 
-  /** Publishes a will in the background. */
+  /** Publishes a will in the background. The store has it no longer, so no sweep retries. */
   beginWill(former: StoredSession): void {
-    void this.publishWill(former);
+    void this.#publishSoon(former);
+  }
+
+  /** Never rejects. */
+  async #publishSoon(former: StoredSession): Promise<void> {
+    const { clock, signal, logger } = this.#parts;
+    for (let tries = 1; !(await this.publishWill(former)); tries += 1) {
+      if (tries >= willTriesMax || signal.aborted) {
+        logger.warn("will not published", { sessionId: former.id, tries });
+        return;
+      }
+      await pause(clock, sweepEveryMs, signal);
+    }
   }
 
   /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
