@@ -1,7 +1,9 @@
+import type { Ticket } from "../../domain/delivery-window.ts";
+import { LazySet } from "../../lib/lazy-collections.ts";
 import type { Delivery, Peer } from "./peer.ts";
 
 export interface OutgoingParts {
-  readonly peer: Pick<Peer, "deliver">;
+  readonly peer: Pick<Peer, "deliver" | "release">;
   readonly written: () => Promise<void>;
   readonly onSent: () => void;
   readonly onFailed: (error: unknown) => void;
@@ -19,6 +21,8 @@ export class Outgoing {
   readonly #onSent: () => void;
   readonly #onFailed: (error: unknown) => void;
   #waiting: Waiting[] = [];
+  /** Tickets whose release waits until the session is written. */
+  readonly #releasing = new LazySet<Ticket>();
   #isClosed = false;
 
   /** `written` resolves when the session's current state is on disk. `onSent` is called after waiting deliveries were sent or have failed. */
@@ -43,6 +47,13 @@ export class Outgoing {
     this.#waiting.push(waiting);
     if (!afterWrite) return;
     void this.#sendWhenWritten(waiting);
+  }
+
+  /** Asks the peer to release a ticket once the session is written. If the peer repeats its answer meanwhile, nothing is added to the work. */
+  release(ticket: Ticket): void {
+    if (this.#releasing.has(ticket)) return;
+    this.#releasing.add(ticket);
+    void this.#releaseWhenWritten(ticket);
   }
 
   /** Drops waiting deliveries, which the peer never gets, and returns them. */
@@ -70,6 +81,12 @@ export class Outgoing {
     await this.#written();
     waiting.isWritten = true;
     this.#sendWritten();
+  }
+
+  async #releaseWhenWritten(ticket: Ticket): Promise<void> {
+    await this.#written();
+    this.#releasing.delete(ticket);
+    if (!this.#isClosed) this.#peer.release(ticket);
   }
 
   #sendWritten(): void {

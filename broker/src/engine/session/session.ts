@@ -293,8 +293,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     const connection = this.#connection;
     if (connection === undefined || !isKnown) return isKnown;
     if (!this.isStored) connection.peer.release(ticket);
-    else
-      void this.#written().then(() => (this.#connection === connection ? connection.peer.release(ticket) : undefined));
+    else connection.outgoing.release(ticket);
     return isKnown;
   }
 

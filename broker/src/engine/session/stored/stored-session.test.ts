@@ -92,3 +92,16 @@ it("publishes the will of a session once when another connection takes the sessi
   await Promise.all([attached, engine.clock.advance(1_000)]);
   expect((await engine.broker.state(will)).sequence).toBe(1);
 });
+
+it("asks once for the release of an event, however often its client says that it has the event before the session is written", async () => {
+  const peer = new RecordingPeer();
+  const attachment = await attach("c", peer, { qos: 2 });
+  await publish(2);
+  await engine.clock.advance(1_000);
+  for (let count = 0; count < 3; count += 1) attachment.session.receive(peer.ticketOf(1));
+  await engine.clock.advance(1_000);
+  expect(peer.released).toEqual([peer.ticketOf(1)]);
+  attachment.session.receive(peer.ticketOf(1));
+  await engine.clock.advance(1_000);
+  expect(peer.released).toHaveLength(2);
+});
