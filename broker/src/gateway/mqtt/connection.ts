@@ -257,9 +257,11 @@ export class Connection {
       case "pubcomp":
         outbound.acknowledge(packet);
         break;
-      case "pubrel":
-        inbound.release(packet.packetId);
+      case "pubrel": {
+        const waiting = inbound.release(packet.packetId);
+        if (waiting !== undefined) this.#whileBusy(() => waiting);
         break;
+      }
       case "subscribe": {
         this.#whileBusy(async () => {
           const reasonCodes = await subscribeAll(packet, { ...this.#parts, attachment, version });

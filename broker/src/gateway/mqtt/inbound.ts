@@ -54,6 +54,8 @@ export class Inbound {
   #pending: Pending[] = [];
   /** Number of unanswered publishes of QoS 1. */
   #unacknowledged = 0;
+  /** Number of releases that wait for the store. */
+  #releases = 0;
   /** Packet identifiers of this connection's QoS 2 publishes that the client has not released. */
   readonly #unreleased = new LazySet<number>();
 
@@ -115,18 +117,32 @@ export class Inbound {
 
   /**
    * Handles the release of a QoS 2 publish by the client. If the session is stored, the store frees the key of the publish before {@link
-   * InboundParts.onReleased} is called.
+   * InboundParts.onReleased} is called. Returns a promise if too many releases wait for the store. Take nothing else until the promise resolves.
    */
-  release(packetId: number): void {
-    const { session, broker, caller, groupId, onReleased, onUnknown } = this.#parts;
+  release(packetId: number): Promise<void> | undefined {
+    const { session, settings, onReleased } = this.#parts;
     this.#unreleased.delete(packetId);
     const isKnown = session.inbound.delete(packetId);
     if (!session.isStored) {
       onReleased({ packetId, isKnown });
-      return;
+      return undefined;
     }
-    const released = broker.release(caller, { groupId, session: session.keys, key: String(packetId) });
-    released.then((wasTaken) => onReleased({ packetId, isKnown: isKnown || wasTaken }), onUnknown);
+    this.#releases += 1;
+    const released = this.#releaseStored(packetId, isKnown);
+    return this.#releases < settings.receiveMax ? undefined : released;
+  }
+
+  /** Never rejects. */
+  async #releaseStored(packetId: number, isKnown: boolean): Promise<void> {
+    const { session, broker, caller, groupId, onReleased, onUnknown } = this.#parts;
+    try {
+      const wasTaken = await broker.release(caller, { groupId, session: session.keys, key: String(packetId) });
+      onReleased({ packetId, isKnown: isKnown || wasTaken });
+    } catch {
+      onUnknown();
+    } finally {
+      this.#releases -= 1;
+    }
   }
 
   /**

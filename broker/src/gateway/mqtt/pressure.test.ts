@@ -1,6 +1,8 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { withCalls } from "../../engine/testing/with-sessions.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { reason } from "./reason-codes.ts";
 import { MqttWorld, type MqttWorldOptions } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
@@ -94,6 +96,31 @@ it("ends a client that repeats a QoS 2 publish too often before its answer", asy
   }
   expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.receiveMaximumExceeded });
   gate.resolve();
+});
+
+it("reads no more releases of a client than its Receive Maximum while the store is slow", async () => {
+  const gate = createDeferred<void>();
+  const memory = createMemoryStore();
+  const reads = { now: 0, most: 0 };
+  const findPublishKey: typeof memory.findPublishKey = async (key) => {
+    reads.now += 1;
+    reads.most = Math.max(reads.most, reads.now);
+    await gate.promise;
+    reads.now -= 1;
+    return memory.findPublishKey(key);
+  };
+  world = await MqttWorld.start({ settings: { receiveMax: 10 }, store: withCalls(memory, { findPublishKey }) });
+  const client = await RawClient.connect(world.port, 5, { properties: { sessionExpiryInterval: 60 } });
+  for (let messageId = 1; messageId <= 500; messageId += 1) client.send({ cmd: "pubrel", messageId });
+  const other = await RawClient.connect(world.port, 5, { clientId: "other" });
+  for (let count = 0; count < 10; count += 1) {
+    other.send({ cmd: "pingreq" });
+    await other.next("pingresp");
+  }
+  gate.resolve();
+  for (let messageId = 1; messageId <= 500; messageId += 1)
+    expect(await client.next("pubcomp")).toMatchObject({ messageId, reasonCode: reason.packetIdNotFound });
+  expect(reads.most).toBeLessThanOrEqual(10);
 });
 
 it("counts only whole packets as a sign of life, [MQTT-3.1.2-22]", async () => {

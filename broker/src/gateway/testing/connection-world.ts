@@ -13,6 +13,7 @@ import { createSystemRandomness } from "../../lib/system/randomness.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
+import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { MemoryBudget } from "../in-flight/memory-budget.ts";
 import type { Listener } from "../shared/connection/listener.ts";
@@ -27,6 +28,8 @@ interface EngineOptions {
   readonly limits?: Partial<EngineLimits> | undefined;
   /** Everybody may do everything if left out. */
   readonly keys?: KeyOptions | undefined;
+  /** An empty store in memory if left out. */
+  readonly store?: Store | undefined;
 }
 
 export interface ConnectionWorldOptions extends EngineOptions {
@@ -86,7 +89,7 @@ export class ConnectionWorld<Server extends Listener> {
 }
 
 /** An engine over a chain and a store in memory. */
-function createMemoryEngine({ chain, change = () => {}, limits, keys }: EngineOptions): RunningBroker {
+function createMemoryEngine({ chain, change = () => {}, limits, keys, store }: EngineOptions): RunningBroker {
   const clock = createSystemClock();
   const ledger = createMemoryLedger({
     groupId: defaultGroupId,
@@ -98,7 +101,7 @@ function createMemoryEngine({ chain, change = () => {}, limits, keys }: EngineOp
   return createBroker({
     ledgers: [ledger],
     keys,
-    store: createMemoryStore(),
+    store: store ?? createMemoryStore(),
     sink: new RecordingSink(),
     clock,
     randomness: createSystemRandomness(),
