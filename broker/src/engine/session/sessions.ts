@@ -193,6 +193,7 @@ export class Sessions implements Readers {
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
     this.#checkOwner(claim);
+    this.#left.drop(name);
     await this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);

@@ -73,6 +73,12 @@ export class LeftConnections {
     await write?.();
   }
 
+  /** Drops the end of a connection whose session another connection has claimed: the claim has settled the will. Call it in a turn of the name. */
+  drop(name: string): void {
+    this.#pending.delete(name);
+    for (const left of this.#all) if (left.name === name) this.#all.delete(left);
+  }
+
   /** Resolves when every pending end has been written, or given up because the broker stops. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#turnsAsked);

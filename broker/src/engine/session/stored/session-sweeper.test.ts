@@ -5,7 +5,7 @@ import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
 import type { Ledger } from "../../../ports/ledger.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
-import type { AttachOrder, WillOrder } from "../../broker.ts";
+import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
 import { withSessions } from "../../testing/with-sessions.ts";
@@ -36,16 +36,42 @@ it("does not keep a timer for each former connection of a long-lived session", a
   await engine.stop();
 });
 
+const will: WillOrder = {
+  delayMs: 0,
+  call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
+  opensTopic: false,
+  expiresAfterMs: undefined,
+};
+
+it.each([
+  ["lost", false],
+  ["taken over", false],
+  ["taken over by a clean one", true],
+])(
+  "publishes every will of a client whose connection is %s again and again, although few publish keys may be kept",
+  async (how, isClean) => {
+    const engine = await TestEngine.start({ limits: { publishKeysMax: 2, publishKeysPerSessionMax: 2 } });
+    await engine.broker.open({ topic: "will", groupId: undefined });
+    const connect = async (): Promise<Attachment> => {
+      const attached = engine.broker.attach({ ...order, isClean, will }, new RecordingPeer());
+      const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+      return attachment;
+    };
+    let attachment = await connect();
+    for (let count = 0; count < 10; count += 1) {
+      if (how === "lost") attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+      await engine.clock.advance(2_000);
+      attachment = await connect();
+    }
+    await engine.clock.advance(2_000);
+    expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(10);
+    await engine.stop();
+  },
+);
+
 describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
   "a will whose publish was refused with %s",
   (refusal) => {
-    const will: WillOrder = {
-      delayMs: 0,
-      call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
-      opensTopic: false,
-      expiresAfterMs: undefined,
-    };
-
     it.each(["lost", "taken over"])("is published once, later, when its connection was %s", async (how) => {
       let refuses = false;
       const append: Ledger["append"] = async (...call) => {

@@ -101,6 +101,8 @@ export class SessionSweeper {
       }
       await pause(clock, sweepEveryMs, signal);
     }
+    // If the session had no connection, a sweep of another node may be about to publish the will too.
+    if (former.detachedAt === undefined) this.#forgetWill(former);
   }
 
   /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
@@ -114,6 +116,18 @@ export class SessionSweeper {
     } catch (error) {
       logger.error("will not published", { error });
       return true;
+    }
+  }
+
+  /** Frees the name of a will that is settled for every node. */
+  #forgetWill(session: StoredSession): void {
+    const { will } = session;
+    if (will === undefined) return;
+    try {
+      const decoded = decodeWill(will);
+      void this.#parts.wills.forget(decoded, nameOfWill(session, decoded));
+    } catch {
+      // A will that cannot be read was never published.
     }
   }
 
@@ -163,7 +177,7 @@ export class SessionSweeper {
 
   async #settleWill(key: SessionKey): Promise<void> {
     const taken = await this.#takeAndPublishWill(key);
-    if (taken !== undefined) await this.#parts.store.sessions.settleWill(taken);
+    if (taken !== undefined && (await this.#parts.store.sessions.settleWill(taken))) this.#forgetWill(taken);
   }
 
   /** Takes a session and publishes its will. Undefined if another node has the session, or if the will's fate is unknown: then a later sweep finds out. */

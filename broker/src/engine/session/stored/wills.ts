@@ -8,6 +8,7 @@ import type { Caller } from "../../access/caller.ts";
 import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
 import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../../broker.ts";
 import type { Groups } from "../../group.ts";
+import type { ReleaseCall } from "../../key-session.ts";
 
 export interface WillsParts {
   readonly access: Access;
@@ -19,6 +20,7 @@ export interface WillsParts {
       onSettled: OnSettled,
       options: { readonly mayOpen: (() => Promise<void>) | undefined },
     ): void;
+    release(call: ReleaseCall): Promise<unknown>;
   };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,7 +28,7 @@ export interface WillsParts {
 }
 
 /** Names the publish of a will, so that a repeat after a timeout publishes nothing twice. */
-export type WillName = Required<Pick<PublishCall, "key" | "session">>;
+export type WillName = Pick<ReleaseCall, "key" | "session">;
 
 /** Maximum number of characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
@@ -67,6 +69,16 @@ export class Wills {
       if (isPassing && name !== undefined) logger.debug("will not published yet", { topic, error });
       else logger.warn("will not published", { topic, error });
       return !isPassing;
+    }
+  }
+
+  /** Frees the name of a will that nobody publishes again, so that the names of wills do not use up the room for publish keys. Never rejects. */
+  async forget({ call: { groupId } }: WillOrder, name: WillName): Promise<void> {
+    const { inlet, logger } = this.#parts;
+    try {
+      await inlet.release({ groupId, ...name });
+    } catch (error) {
+      logger.debug("name of a will not freed", { error }); // It expires later.
     }
   }
 
