@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AccessRule } from "../../domain/access-rule.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -25,6 +26,8 @@ const firstId = "1".repeat(16);
 let engine: TestEngine;
 let keys: MemoryApiKeys;
 let memory: ReturnType<typeof createMemoryStore>;
+/** How often shares with members at this node were looked at in the store. */
+let looks: number;
 /** Claims of sessions wait for this. */
 let claims: Deferred<void>;
 
@@ -42,6 +45,10 @@ beforeEach(async () => {
     claimSession: async (claim) => {
       await claims.promise;
       return memory.sessions.claimSession(claim);
+    },
+    findReturning: async (ids) => {
+      looks += 1;
+      return memory.sessions.findReturning(ids);
     },
   });
   await addKey(firstId, "all of a");
@@ -81,6 +88,23 @@ it("refuses an attach whose API key is revoked meanwhile, and leaves the session
   await engine.clock.advance(5_000);
   const rows = await memory.sessions.listSessions({ after: undefined, limit: 9 });
   expect(rows.map((row) => row.session.detachedAt)).toEqual([expect.any(Number)]);
+});
+
+it("keeps no member of a share for an attach that it refuses", async () => {
+  claims.resolve();
+  const attaching = engine.running.calls.attach(caller(), { ...session, ...rest }, new RecordingPeer());
+  const [attachment] = await Promise.all([attaching, engine.clock.settle()]);
+  const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  const subscribed = await attachment.subscribe([{ ...how, filter: parseTopicFilter("$share/s/a/#") }]);
+  expect(subscribed).toEqual([true]);
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(5_000);
+  claims = createDeferred();
+  const again = engine.running.calls.attach(caller(), { ...session, ...rest }, new RecordingPeer());
+  expect(await codeOf(again, revoke)).toBe(100_701);
+  looks = 0;
+  await engine.clock.advance(5_000);
+  expect(looks).toBe(0);
 });
 
 it("refuses a tail whose API key is revoked while it begins", async () => {

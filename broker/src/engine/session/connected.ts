@@ -125,6 +125,14 @@ export function ownerNow({ nodeId }: { readonly nodeId: () => NodeId | undefined
   }
 }
 
+/**
+ * Refuses an attach if the node's membership has ended. The end of the membership closed only the connections that existed at that moment.
+ * @throws BrokerError 200207.
+ */
+export function checkMembership(parts: { readonly nodeId: () => NodeId | undefined }, { owner }: SessionClaim): void {
+  if (ownerNow(parts) !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
+}
+
 /** Bytes that a will takes in memory. */
 export function willBytes(will: WillOrder | undefined): number {
   if (will === undefined) return 0;

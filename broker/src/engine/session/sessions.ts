@@ -14,7 +14,7 @@ import type { ConnectedSession } from "../connected-session.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, isKept, ownerNow, toConnectedSession, warningOf } from "./connected.ts";
+import { checkAdmission, checkMembership, isKept, ownerNow, toConnectedSession, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./stored/left-connections.ts";
@@ -192,7 +192,7 @@ export class Sessions implements Readers {
     const { name, group, caller, stream } = attaching;
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
-    this.#checkOwner(claim);
+    checkMembership(this.#parts, claim);
     this.#left.drop(name);
     await this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
@@ -203,8 +203,13 @@ export class Sessions implements Readers {
     const who = { name, key, group, session, principal, protocol, peer, lingering };
     const known: Connected = { ...who, will, expiryMs, ...since };
     // Check in the same turn as the registration below: otherwise the membership or a right could end in between.
-    this.#checkOwner(claim);
-    checkAdmission(known, this.#parts.access);
+    try {
+      checkMembership(this.#parts, claim);
+      checkAdmission(known, this.#parts.access);
+    } catch (error) {
+      session.memberships.leaveAll();
+      throw error;
+    }
     this.#connected.set(name, known);
     this.#owners.add(known);
     this.#onEnded(session.id);
@@ -368,11 +373,6 @@ export class Sessions implements Readers {
     }
     known.peer.ended("taken-over");
     this.#release(known);
-  }
-
-  /** Refuses an attach if the node's membership has ended. The end of the membership closed only the connections that existed at that moment. */
-  #checkOwner({ owner }: SessionClaim): void {
-    if (ownerNow(this.#parts) !== owner) throw new BrokerError("storeUnreachable", { details: "the membership ended" });
   }
 
   /** The sessions of a group, also those of leaving connections: their last state must not be ahead of an index that rolled back. */
