@@ -38,14 +38,17 @@ export class ReadingLoops implements Reading {
   #outside: Promise<void> | undefined;
   #rejected: Promise<void> | undefined;
   #hasFailed = false;
+  /** Whether events of an earlier connection from outside the stream are still to be repeated. */
+  #isRepeating: boolean;
 
   constructor(connection: Connection, feed: Feed, { parts, receiver }: { parts: ReadingParts; receiver: Receiver }) {
     this.#connection = connection;
     this.feed = feed;
     this.#parts = parts;
     this.#receiver = receiver;
+    this.#isRepeating = inFlight(parts.window, "outside").length > 0;
     this.#live = this.#run(this.#giveLive());
-    if (inFlight(parts.window, "outside").length > 0) this.#outside = this.#giveAllOutside(this.#repeatOutside());
+    if (this.#isRepeating) this.#outside = this.#giveAllOutside(this.#repeatOutside());
     this.wake();
   }
 
@@ -90,8 +93,8 @@ export class ReadingLoops implements Reading {
     const { waiting, retained, rejections, slices } = this.#parts;
     const { feed } = this;
     const signal = this.#ending;
-    // Retained and rejected events are older, so they come first.
-    const isHeldBack = (): boolean => !retained.isEmpty || rejections.isHoldingBack;
+    // Retained, repeated and rejected events are older, so they come first.
+    const isHeldBack = (): boolean => !retained.isEmpty || this.#isRepeating || rejections.isHoldingBack;
     while (!signal.aborted) {
       // Do not yield between events in memory: all deliveries to a client in one turn share one write.
       if (feed.peek() === undefined && !feed.isCaughtUp)
@@ -115,6 +118,8 @@ export class ReadingLoops implements Reading {
     for (const entry of inFlight(window, "outside")) {
       if (!connection.held.has(entry.ticket)) await repeater.give(entry, { connection, signal: this.#ending });
     }
+    this.#isRepeating = false;
+    this.#parts.waiting.wake();
   }
 
   /** Delivers retained events until none is left. */

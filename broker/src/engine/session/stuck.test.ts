@@ -13,12 +13,15 @@ let engine: TestEngine;
 let reads = { now: 0, most: 0, all: 0 };
 let fails = false;
 let delayMs = 0;
+/** Whether only reads of one event take `delayMs`. */
+let delaysOne = false;
 
-async function read<Result>(call: () => Promise<Result>): Promise<Result> {
+async function read<Result>(call: () => Promise<Result>, isOfOne = false): Promise<Result> {
   reads.now += 1;
   reads.all += 1;
   reads.most = Math.max(reads.most, reads.now);
-  if (delayMs > 0) await new Promise<void>((resolve) => engine.clock.after(delayMs, () => resolve()));
+  if (delayMs > 0 && (isOfOne || !delaysOne))
+    await new Promise<void>((resolve) => engine.clock.after(delayMs, () => resolve()));
   reads.now -= 1;
   if (fails) throw new Error("the place is damaged");
   return call();
@@ -27,9 +30,11 @@ async function read<Result>(call: () => Promise<Result>): Promise<Result> {
 beforeEach(async () => {
   fails = false;
   delayMs = 0;
+  delaysOne = false;
   const memory = createMemoryStore();
   const listRetained: Store["listRetained"] = (...call) => read(() => memory.listRetained(...call));
-  const readBatches: Store["readBatches"] = (...call) => read(() => memory.readBatches(...call));
+  const readBatches: Store["readBatches"] = (...call) =>
+    read(() => memory.readBatches(...call), call[1].batchesMax === 1);
   engine = await TestEngine.start({ store: withCalls(memory, { listRetained, readBatches }) });
   await engine.broker.open({ topic: "a", groupId: undefined });
 });
@@ -143,4 +148,22 @@ it("many sessions that ask for the same retained events share a few reads at a t
   for (const peer of peers) expect(peer.deliveries).toHaveLength(30);
   expect(reads.most).toBeLessThanOrEqual(4);
   expect(reads.all).toBeLessThanOrEqual(50 + 30);
+});
+
+it("repeats an unacknowledged retained event before the later events of its topic, however long its read takes", async () => {
+  await retain("a", "1");
+  const attachment = await attach(new RecordingPeer());
+  await subscribe(attachment, "a");
+  await retain("a", "2");
+  await retain("a", "3");
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(1_000);
+  await engine.rebuild(); // Nothing is in memory.
+  await engine.broker.start();
+  delaysOne = true;
+  delayMs = 50;
+  const peer = new RecordingPeer();
+  await attach(peer);
+  await engine.clock.advance(1_000);
+  expect(peer.sequences).toEqual([1, 2, 3]);
 });
