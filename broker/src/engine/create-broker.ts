@@ -151,13 +151,13 @@ class Engine implements RunningBroker {
     this.#subscriptions = new SubscriptionService({ ...parts, access, events, ownership, removeSessionFilter });
     const inlet = createInlet({ ...parts, onPassed: (groupId, event) => this.#hub.pass(groupId, event) });
     const topics = new TopicService(parts);
-    const serving = { ...parts, access, inlet, topics };
+    const wills = new Wills({ ...parts, access, inlet, topicQuota });
+    const serving = { ...parts, access, inlet, topics, topicQuota, wills };
     const findStart: FindStart = (group, offset, mayFind) => findStartPosition({ events, mayFind }, group, offset);
     this.#sessions = new Sessions({
       ...serving,
       ...shared,
       findStart,
-      wills: new Wills({ ...serving, topicQuota }),
       times,
       nodeId: () => this.#cluster?.nodeId(),
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
@@ -170,7 +170,6 @@ class Engine implements RunningBroker {
     this.operator = createOperator({ ...operating, sessions: this.#sessions, runningOrders: this.runningOrders });
     const guarded = new GuardedBroker({
       ...serving,
-      topicQuota,
       events,
       proofs,
       sessions: this.#sessions,

@@ -42,6 +42,7 @@ import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import { nameOf } from "./session/filter-removal.ts";
 import type { Peer } from "./session/peer.ts";
 import type { Sessions } from "./session/sessions.ts";
+import type { Wills } from "./session/stored/wills.ts";
 import type { Tails } from "./session/tails/tails.ts";
 import type { SubscriptionService } from "./subscribe/subscription-service.ts";
 import type { TopicService } from "./topics/topic-service.ts";
@@ -55,6 +56,7 @@ export interface GuardedBrokerOptions {
   readonly inlet: Inlet;
   readonly sessions: Sessions;
   readonly tails: Tails;
+  readonly wills: Pick<Wills, "check">;
   readonly subscriptions: SubscriptionService;
   readonly subscriptionQuery: SubscriptionQuery;
   readonly skippedEntries: SkippedEntriesQuery;
@@ -188,11 +190,11 @@ export class GuardedBroker implements Broker {
    * over another's stream.
    */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    const { access, groups, inlet, sessions } = this.#options;
+    const { access, groups, sessions, wills } = this.#options;
     access.admit(caller);
     if (order.will !== undefined) {
       access.authorize(caller, "publish", order.will.call);
-      inlet.check(order.will.call);
+      wills.check(order.will);
     }
     // The key of a stream is its subscription identifier, which only its owner may use.
     const key = order.stream === undefined ? sessionKeyOf(caller.principal, order.key) : order.key;

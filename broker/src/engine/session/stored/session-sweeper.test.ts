@@ -43,6 +43,31 @@ const will: WillOrder = {
   expiresAfterMs: undefined,
 };
 
+it("a will is refused if its extensions leave no room for those that the broker adds when it publishes the will", async () => {
+  const engine = await TestEngine.start({ limits: { extensionsBytesMax: 200 } });
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  const connect = async (length: number): Promise<void> => {
+    const extensions = [["svc-x", "x".repeat(length)]] as const;
+    const own = { ...will, call: { ...will.call, extensions }, expiresAfterMs: 60_000 };
+    const attached = engine.broker.attach({ ...order, will: own }, new RecordingPeer());
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+    await engine.clock.advance(1_000);
+  };
+  let published = 0;
+  for (let length = 100; length < 200; length += 1) {
+    const outcome = await connect(length).then(
+      () => "accepted",
+      (error: unknown) => error,
+    );
+    if (outcome === "accepted") published += 1;
+    else expect(outcome).toMatchObject({ code: 100_204 });
+  }
+  expect(published).toBeGreaterThan(0);
+  expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(published);
+  await engine.stop();
+});
+
 it.each([
   ["lost", false],
   ["taken over", false],

@@ -21,6 +21,7 @@ export interface WillsParts {
       options: { readonly mayOpen: (() => Promise<void>) | undefined },
     ): void;
     release(call: ReleaseCall): Promise<unknown>;
+    check(call: PublishCall): unknown;
   };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -42,6 +43,11 @@ export class Wills {
 
   constructor(parts: WillsParts) {
     this.#parts = parts;
+  }
+
+  /** Checks a will with all extensions that it is published with: when it is due, nobody is left who could change it. @throws BrokerError as `Inlet.check`. */
+  check(will: WillOrder): void {
+    this.#parts.inlet.check({ ...will.call, key: "will", extensions: this.#extensionsOf(will) });
   }
 
   /**
