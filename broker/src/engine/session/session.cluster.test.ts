@@ -354,6 +354,27 @@ describe("a rollback of the index", () => {
     },
   );
 
+  it("searches for no session among all others: a node may have 20,000", async () => {
+    const clients = [];
+    for (let count = 0; count < 60; count += 1) clients.push(await Client.attach(1, { key: `c${count}` }));
+    let looks = 0;
+    for (const { attachment } of clients) {
+      const { id } = attachment.session;
+      const get = (): string => {
+        looks += 1;
+        return id;
+      };
+      Object.defineProperty(attachment.session, "id", { get });
+    }
+    await publish(2, "1", "2");
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    cluster.chain.sealEmpty();
+    cluster.chain.sealEmpty();
+    await cluster.clock.advance(10_000);
+    expect(looks).toBeGreaterThan(0);
+    expect(looks / clients.length).toBeLessThan(20);
+  });
+
   it("ends no connection at any node, and each connection gets the events of the new branch", async () => {
     const clients = [
       await (await Client.attach(0)).subscribe(1),

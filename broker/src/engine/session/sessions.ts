@@ -38,6 +38,8 @@ import { Unreleased } from "./unreleased.ts";
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #connected = new Map<string, Connected>();
+  /** The same, by identifier. */
+  readonly #byId = new Map<string, Connected>();
   readonly #owners: ConnectedOwners;
   readonly #turns = new KeyedMutex<string>();
   readonly #stopping = new AbortController();
@@ -140,7 +142,7 @@ export class Sessions implements Readers {
 
   /** Reads a session again. Call it when another node may have changed the session. */
   onHint(id: SessionId): void {
-    const known = this.#find(id);
+    const known = this.#byId.get(id);
     if (known !== undefined) void this.#readUntilDone(known.session);
   }
 
@@ -211,6 +213,7 @@ export class Sessions implements Readers {
       throw error;
     }
     this.#connected.set(name, known);
+    this.#byId.set(session.id, known);
     this.#owners.add(known);
     this.#onEnded(session.id);
     const isPresent = claimed.status === "resumed";
@@ -293,6 +296,7 @@ export class Sessions implements Readers {
   #release(known: Connected): void {
     if (this.#connected.get(known.name) !== known) return;
     this.#connected.delete(known.name);
+    this.#byId.delete(known.session.id);
     this.#owners.delete(known);
     known.session.disconnect();
     this.writer.forget(known.session);
@@ -323,7 +327,7 @@ export class Sessions implements Readers {
   }
 
   async #keep(session: Session): Promise<void> {
-    const known = this.#find(session.id);
+    const known = this.#byId.get(session.id);
     if (known?.session !== session) return; // Its connection has ended.
     if (!this.#parts.isShared) await this.#claims.begin(known);
     session.keepIn(this.writer);
@@ -336,14 +340,14 @@ export class Sessions implements Readers {
   }
 
   #onRefused(refused: readonly WritableSession[]): void {
-    for (const { session } of this.#connected.values())
-      if (refused.includes(session)) void this.#readUntilDone(session);
+    const all = new Set(refused);
+    for (const { session } of this.#connected.values()) if (all.has(session)) void this.#readUntilDone(session);
   }
 
   async #readUntilDone(session: Session): Promise<void> {
     const { clock, limits, logger } = this.#parts;
     const { signal } = this.#stopping;
-    while (!signal.aborted && this.#find(session.id)?.session === session) {
+    while (!signal.aborted && this.#byId.get(session.id)?.session === session) {
       try {
         await this.#readAgain(session);
         return;
@@ -356,11 +360,11 @@ export class Sessions implements Readers {
 
   /** Continues a session from its row after a rollback or a change by another node; ends the connection if another node has taken the session. */
   async #readAgain(session: Session): Promise<void> {
-    const group = this.#find(session.id)?.group;
+    const group = this.#byId.get(session.id)?.group;
     const generation = group?.progress.generation;
     const row = await this.#parts.store.sessions.findSession(session.id);
     const hasRolledBack = this.#parts.isShared && (await group?.findGeneration()) !== generation;
-    const known = this.#find(session.id);
+    const known = this.#byId.get(session.id);
     if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
     const isOwn =
       row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
@@ -379,11 +383,6 @@ export class Sessions implements Readers {
   #of(groupId: GroupId): readonly Session[] {
     const all = [...this.#connected.values(), ...this.#left.all];
     return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));
-  }
-
-  #find(id: string): Connected | undefined {
-    for (const known of this.#connected.values()) if (known.session.id === id) return known;
-    return undefined;
   }
 
   #checkRoom(name: string, will: WillOrder | undefined): void {
