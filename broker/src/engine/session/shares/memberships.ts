@@ -35,6 +35,8 @@ export class Memberships {
   readonly #memberships = new LazyMap<TopicFilter, Membership>();
   /** Shares that offered an event to the session while its rights did not cover their filters. */
   readonly #withoutRights = new LazySet<TopicFilter>();
+  /** A subscribe that the store is writing may end after the connection. */
+  #hasLeft = false;
 
   constructor(parts: MembershipsParts, session: SharingSession) {
     this.#parts = parts;
@@ -45,8 +47,9 @@ export class Memberships {
     return this.#memberships.get(text)?.order;
   }
 
-  /** Joins a share, or changes the options of a membership. Returns whether it joined. */
+  /** Joins a share, or changes the options of a membership. Returns whether it joined: not after {@link leaveAll}. */
   join(order: SessionFilter): boolean {
+    if (this.#hasLeft) return false;
     const known = this.#memberships.get(order.filter);
     if (known !== undefined) {
       known.order = order;
@@ -68,7 +71,9 @@ export class Memberships {
     return true;
   }
 
+  /** Call it when the session's connection has ended. */
   leaveAll(): void {
+    this.#hasLeft = true;
     for (const text of this.#memberships.keys()) this.leave(text);
   }
 

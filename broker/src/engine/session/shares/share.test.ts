@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionFilter } from "../../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestEngine } from "../../testing/test-engine.ts";
+import { withSessions } from "../../testing/with-sessions.ts";
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -211,4 +214,35 @@ describe("a share", () => {
       [2, 1, 3, 4],
     ]);
   });
+});
+
+it("has no member whose client left while the store wrote its subscription", async () => {
+  const memory = createMemoryStore();
+  const gate = createDeferred<void>();
+  let looks = 0;
+  const store = withSessions(memory, {
+    saveSessionFilters: async (...call) => {
+      const outcome = await memory.sessions.saveSessionFilters(...call);
+      await gate.promise;
+      return outcome;
+    },
+    findReturning: async (ids) => {
+      looks += 1;
+      return memory.sessions.findReturning(ids);
+    },
+  });
+  const own = await TestEngine.start({ store });
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const more = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
+  const attached = own.broker.attach({ ...order, ...more }, new RecordingPeer());
+  const [attachment] = await Promise.all([attached, own.clock.settle()]);
+  const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  const subscribed = attachment.subscribe([{ ...how, filter: parseTopicFilter("$share/s/a") }]);
+  await own.clock.settle();
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  gate.resolve();
+  await subscribed;
+  await own.clock.advance(5_000);
+  expect(looks).toBe(0);
+  await own.stop();
 });
