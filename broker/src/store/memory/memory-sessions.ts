@@ -40,6 +40,7 @@ export interface MemorySessionsOptions {
 export class MemorySessions implements SessionStore, ShareStore {
   readonly #options: MemorySessionsOptions;
   readonly #kept = new Map<SessionId, Kept>();
+  readonly #idsByName = new Map<string, SessionId>();
   readonly #times = new Map<GroupId, number>();
   readonly #shares = new MemoryShares({
     epochOf: (id) => this.epochOf(id),
@@ -62,7 +63,8 @@ export class MemorySessions implements SessionStore, ShareStore {
   }
 
   async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
-    const kept = [...this.#kept.values()].find(({ session }) => nameOf(session) === nameOf(claim));
+    const id = this.#idsByName.get(nameOf(claim));
+    const kept = id === undefined ? undefined : this.#kept.get(id);
     const former = kept?.session;
     if (kept !== undefined && former !== undefined && !claim.isClean && !this.#isOver(former)) {
       kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };
@@ -80,6 +82,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     if (!claim.isStored) return { status: "begun", former, current: undefined };
     const current = toNew(claim);
     this.#kept.set(current.id, { session: current, filters: [] });
+    this.#idsByName.set(nameOf(current), current.id);
     return { status: "begun", former, current };
   }
 
@@ -260,13 +263,13 @@ export class MemorySessions implements SessionStore, ShareStore {
   /** Returns whether the session existed. */
   #delete(id: SessionId): boolean {
     const kept = this.#kept.get(id);
+    if (kept === undefined) return false;
+    const { session, filters } = kept;
     this.#kept.delete(id);
-    if (kept !== undefined)
-      this.#shares.leave(
-        kept.session.groupId,
-        kept.filters.map(({ filter }) => filter),
-      );
-    return kept !== undefined;
+    this.#idsByName.delete(nameOf(session));
+    const texts = filters.map(({ filter }) => filter);
+    this.#shares.leave(session.groupId, texts);
+    return true;
   }
 
   #find({ id, epoch }: SessionKey): Kept | undefined {
