@@ -19,7 +19,7 @@ const servers = [
   "broker/src/ledger/evm/registry/own-writers.test.ts",
   "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations/migrations}.test.ts",
   "broker/src/store/sql/postgres/**/*.test.ts",
-  "broker/src/verify/{odd-node,verify}.test.ts",
+  "broker/src/verify/{odd-node,unread-events,verify}.test.ts",
   "tools/{failures,test}.test.ts",
 ];
 

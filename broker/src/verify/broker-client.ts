@@ -51,8 +51,8 @@ export class BrokerClient {
   readonly #options: BrokerOptions;
   readonly #name: string;
   readonly #stele: Stele;
-  /** The same broker, for answers with one event. */
-  readonly #events: Stele;
+  /** The same broker, for answers with one event. Without retries once it has called an event unread: it may say so of thousands. */
+  #events: Stele;
 
   constructor(options: BrokerOptions) {
     this.#options = options;
@@ -67,7 +67,7 @@ export class BrokerClient {
 
   /** The event; undefined if the broker does not have it, {@link unread} if it says that it has not read the event's block yet. */
   async findEvent(eventId: string): Promise<EventBody | typeof unread | undefined> {
-    return this.#find(
+    const found = await this.#find(
       () => this.#events.getEvent(eventId),
       eventSchema.or(z.custom<typeof unread>((answer) => answer === unread)),
       [
@@ -75,6 +75,8 @@ export class BrokerClient {
         [eventBeyondHead, unread],
       ],
     );
+    if (found === unread) this.#events = this.#toClient(eventBytesMax, { retries: 0 });
+    return found;
   }
 
   /** The topic's state; undefined if the broker does not have the topic. */
@@ -130,10 +132,11 @@ export class BrokerClient {
     return new Unverifiable(`the broker refuses: ${error.code} ${error.message}`);
   }
 
-  #toClient(bytesMax: number): Stele {
+  #toClient(bytesMax: number, more: { readonly retries?: number } = {}): Stele {
     const { broker, key, group } = this.#options;
     const options = { url: broker, key, groupId: group, timeoutMs: answerTimeoutMs };
-    return new Stele({ ...options, fetch: (url, init) => fetchBounded(url, init, { name: this.#name, bytesMax }) });
+    const fetch: typeof globalThis.fetch = (url, init) => fetchBounded(url, init, { name: this.#name, bytesMax });
+    return new Stele({ ...options, ...more, fetch });
   }
 }
 
