@@ -40,7 +40,7 @@ export async function answerBody(body: unknown, options: AnswerOptions): Promise
   const parts = await new BatchRun({ ...options, members: body, answer }).run();
   return toAnswer(
     parts.filter((part) => part !== undefined),
-    context,
+    findHolding,
   );
 }
 
@@ -105,13 +105,11 @@ function toPart(text: string | undefined): Part | undefined {
   return text !== undefined && text.length > smallBytesMax ? Buffer.from(text) : text;
 }
 
-function toAnswer(parts: readonly Part[], { budget, findHolding }: Context): string | AnswerStream | undefined {
+function toAnswer(parts: readonly Part[], findHolding: () => Holding): string | AnswerStream | undefined {
   if (parts.length === 0) return undefined;
   const length = parts.reduce((sum, part) => sum + part.length + 1, 1);
   if (length <= smallBytesMax) return `[${parts.join(",")}]`;
-  const stream = new AnswerStream(piecesOf(parts), findHolding());
-  budget.countAnswer(stream);
-  return stream;
+  return new AnswerStream(piecesOf(parts), findHolding());
 }
 
 /** The JSON array of a batch's responses. Short responses share a buffer, since making a thousand buffers takes longer than joining texts. */

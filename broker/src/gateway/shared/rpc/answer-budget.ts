@@ -50,11 +50,6 @@ export class AnswerBudget {
     return this.#renderError(id, refusal);
   }
 
-  /** Counts the memory of the finished answer; until then only that of long results is counted. */
-  countAnswer({ bytes, holding }: { readonly bytes: number; readonly holding: Holding }): void {
-    if (bytes > this.#counted) holding.take(bytes - this.#counted);
-  }
-
   #renderError(id: RpcId, error: RpcError): string {
     this.#options.onError(error);
     return JSON.stringify(toResponse(id, { error }));
