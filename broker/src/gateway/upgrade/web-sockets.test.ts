@@ -199,6 +199,14 @@ describe("a request for a WebSocket connection is refused", () => {
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
   });
 
+  it("with 426 if it has a body", async () => {
+    await using server = await serveEcho();
+    const head = `${headOf("GET /ctx/echo", "websocket")}sec-websocket-protocol: echo\r\ncontent-length: 2\r\n\r\n`;
+    const last = "GET /ctx/health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    expect(await sendRaw(server.url, [head, `{}${last}`])).toContain("HTTP/1.1 426 ");
+    expect(server.connections).toEqual([]);
+  });
+
   it("with 426 if it does not ask for an upgrade", async () => {
     await using server = await serveEcho();
     const response = await fetch(`${server.url}${path}`);
@@ -255,11 +263,13 @@ describe("a server that stops", () => {
     const server = await serveEcho({ closeDeadlineMs: 600_000 });
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port) }).setEncoding("utf8");
+    const [begin, end] = headOf("GET /ctx/echo", "websocket").split("Connection");
+    socket.write(begin); // Else the server would close the connection as idle.
     const client = new WebSocket(server.address, ["echo"]); // Accepted after the socket.
     await once(client, "open");
     const closed = server.close();
     await once(client, "close");
-    socket.write(`${headOf("GET /ctx/echo", "websocket")}sec-websocket-protocol: echo\r\n\r\n`);
+    socket.write(`Connection${end}sec-websocket-protocol: echo\r\n\r\n`);
     let answer = "";
     for await (const text of socket) answer += String(text);
     expect(answer).toContain("HTTP/1.1 503 ");

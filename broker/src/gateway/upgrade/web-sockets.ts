@@ -78,9 +78,7 @@ export class WebSockets {
     if (socket.listenerCount("error") === 0) socket.on("error", () => socket.destroy());
     // An answer now would overtake the one to an earlier request.
     if (isAnswering(request.socket)) return void socket.destroy();
-    if (request.headers.upgrade?.toLowerCase() !== "websocket" || !this.#isOffered(request)) {
-      return serveAsPlain(app.server, upgrade);
-    }
+    if (!this.#isOffered(request)) return serveAsPlain(app.server, upgrade);
     this.#upgrades.set(request, upgrade);
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
@@ -90,7 +88,10 @@ export class WebSockets {
     app.routing(request, response);
   }
 
-  #isOffered({ method, url = "" }: IncomingMessage): boolean {
+  /** Whether a request without a body asks for WebSocket at one of the routes. */
+  #isOffered({ method, url = "", headers }: IncomingMessage): boolean {
+    if (headers.upgrade?.toLowerCase() !== "websocket") return false;
+    if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) return false;
     const path = url.replace(/\?.*$/s, "");
     return method === "GET" && this.#options.routes.some((route) => path === `${this.#options.basePath}${route.path}`);
   }
