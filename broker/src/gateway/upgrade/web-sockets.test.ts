@@ -263,7 +263,7 @@ describe("a server that stops", () => {
     const server = await serveEcho({ closeDeadlineMs: 600_000 });
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port) }).setEncoding("utf8");
-    const [begin, end] = headOf("GET /ctx/echo", "websocket").split("Connection");
+    const [begin = "", end = ""] = headOf("GET /ctx/echo", "websocket").split("Connection");
     socket.write(begin); // Else the server would close the connection as idle.
     const client = new WebSocket(server.address, ["echo"]); // Accepted after the socket.
     await once(client, "open");

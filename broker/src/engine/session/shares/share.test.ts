@@ -216,6 +216,29 @@ describe("a share", () => {
   });
 });
 
+it("gives an event to another member if the take failed and the only member here has left", async () => {
+  await engine.stop();
+  const memory = createMemoryStore();
+  let isCut = true;
+  const takeShared: typeof memory.sessions.takeShared = async (take) => {
+    const outcome = await memory.sessions.takeShared(take);
+    if (isCut) throw new Error("the connection broke after the commit");
+    return outcome;
+  };
+  engine = await TestEngine.start({ store: withSessions(memory, { takeShared }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const other = await (await Client.attach("other")).subscribe("$share/s/a");
+  await other.detach(kept);
+  const first = await (await Client.attach("first")).subscribe("$share/s/a");
+  await publishText("a", "1");
+  await first.attachment.unsubscribe([parseTopicFilter("$share/s/a")]);
+  isCut = false;
+  await engine.clock.advance(10_000);
+  const again = await Client.attach("other");
+  await engine.clock.advance(2_000);
+  expect(again.peer.sequences).toEqual([1]);
+});
+
 it("has no member whose client left while the store wrote its subscription", async () => {
   const memory = createMemoryStore();
   const gate = createDeferred<void>();

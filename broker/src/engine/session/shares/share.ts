@@ -93,7 +93,15 @@ export class Share implements Interest {
     this.#reading = { ending, ended: this.#run(ending.signal) };
   }
 
-  /** Ends deliveries until {@link start}. Call it also when no member is left. Never rejects. */
+  /** Ends deliveries for good: no member is left. Returns the events of failed takes, unless `signal` aborts first. Never rejects. */
+  async close(signal: AbortSignal): Promise<void> {
+    await this.stop();
+    if (this.#unknown.length === 0) return;
+    // Else the store may leave them with former members, whose connections may stay for long.
+    await this.#waiting.untilDone({ what: stuck.handedBack, signal }, () => this.#returnUnknown());
+  }
+
+  /** Ends deliveries until {@link start}. Never rejects. */
   async stop(): Promise<void> {
     const reading = this.#reading;
     if (reading === undefined) return;

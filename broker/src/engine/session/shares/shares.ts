@@ -51,7 +51,7 @@ export class Shares {
     share?.delete(member);
     if (share?.isEmpty !== true) return;
     this.#shares.delete(text);
-    void share.stop();
+    void share.close(this.#parts.signal);
   }
 
   /** See {@link Share.wake}. */
