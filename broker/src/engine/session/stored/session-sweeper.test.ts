@@ -121,6 +121,26 @@ describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
   },
 );
 
+it("wills of replaced connections wait for another try only as far as they fit into 4 MiB", async () => {
+  let refuses = true;
+  const append: Ledger["append"] = async (...call) => {
+    if (refuses) throw new BrokerError("chainUnreachable");
+    return ledger.append(...call);
+  };
+  const engine = await TestEngine.start({ append });
+  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
+  await ledger.start();
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  const long = { ...will, call: { ...will.call, content: new Uint8Array(60_000) } };
+  for (let count = 0; count <= 60; count += 1) {
+    await Promise.all([engine.broker.attach({ ...order, will: long }, new RecordingPeer()), engine.clock.settle()]);
+  }
+  refuses = false;
+  await engine.clock.advance(20_000);
+  expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(52);
+  await engine.stop();
+});
+
 it("drops damaged sessions that are due, and ends the other due sessions after them", async () => {
   const memory = createMemoryStore();
   const damaged = new Set<SessionId>();

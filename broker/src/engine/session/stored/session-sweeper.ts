@@ -30,6 +30,9 @@ const sweepEveryMs = 1_000;
 /** Maximum number of tries to publish the will of a connection that another one has replaced. */
 const willTriesMax = 60;
 
+/** Maximum number of bytes of such wills that wait for another try. A client that reconnects again and again must not fill the memory with them. */
+const retriedWillBytesMax = 4 * 1024 * 1024;
+
 /** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
 const timerMsMax = 10_000;
 
@@ -37,6 +40,7 @@ const timerMsMax = 10_000;
 export class SessionSweeper {
   readonly #parts: SessionSweeperParts;
   readonly #running = new Map<GroupId, Promise<void>>();
+  #retriedBytes = 0;
   readonly #first = new Map<GroupId, Promise<void>>();
 
   constructor(parts: SessionSweeperParts) {
@@ -93,16 +97,25 @@ export class SessionSweeper {
 
   /** Never rejects. */
   async #publishSoon(former: StoredSession): Promise<void> {
-    const { clock, signal, logger } = this.#parts;
-    for (let tries = 1; !(await this.publishWill(former)); tries += 1) {
-      if (tries >= willTriesMax || signal.aborted) {
-        logger.warn("will not published", { sessionId: former.id, tries });
-        return;
-      }
-      await pause(clock, sweepEveryMs, signal);
-    }
+    const bytes = former.will?.length ?? 0;
+    const isPublished = (await this.publishWill(former)) || (await this.#retryWill(former, bytes));
+    if (!isPublished) return this.#parts.logger.warn("will not published", { sessionId: former.id });
     // If the session had no connection, a sweep of another node may be about to publish the will too.
     if (former.detachedAt === undefined) this.#forgetWill(former);
+  }
+
+  /** Returns whether the will is settled. Never rejects. */
+  async #retryWill(former: StoredSession, bytes: number): Promise<boolean> {
+    const { clock, signal } = this.#parts;
+    if (this.#retriedBytes + bytes > retriedWillBytesMax) return false;
+    this.#retriedBytes += bytes;
+    let isSettled = false;
+    for (let tries = 1; !isSettled && tries < willTriesMax && !signal.aborted; tries += 1) {
+      await pause(clock, sweepEveryMs, signal);
+      isSettled = await this.publishWill(former);
+    }
+    this.#retriedBytes -= bytes;
+    return isSettled;
   }
 
   /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
