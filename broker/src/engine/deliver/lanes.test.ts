@@ -86,14 +86,9 @@ describe("concurrency", () => {
       reason: "429",
       ...(event.topic === "b" && { retryAfterMs: 60_000 }),
     }));
-    await engine.subscribe("#", { options: { concurrency: 2 } });
-    await engine.publish("a", "1");
-    await engine.publish("b", "1");
-    await engine.clock.advance(59_000);
-    const seen = () => engine.sink.attempts.map(({ event }) => event.topic).toSorted();
-    expect(seen()).toEqual(["a", "b"]);
+    await expectOneAttemptEach(59_000);
     await engine.clock.advance(1_000);
-    expect(seen()).toEqual(["a", "a", "b", "b"]);
+    expect(topicsSeen()).toEqual(["a", "a", "b", "b"]);
   });
 
   it("a wait that the receiver asks for does not end earlier because another topic got a shorter one", async () => {
@@ -102,14 +97,9 @@ describe("concurrency", () => {
       await new Promise<void>((resolve) => void engine.clock.after(isFirst ? 1 : latencyMs, resolve));
       return { status: "failed", reason: "429", retryAfterMs: isFirst ? 60_000 : 2_000 };
     });
-    await engine.subscribe("#", { options: { concurrency: 2 } });
-    await engine.publish("a", "1");
-    await engine.publish("b", "1");
-    await engine.clock.advance(59_000);
-    const seen = () => engine.sink.attempts.map(({ event }) => event.topic).toSorted();
-    expect(seen()).toEqual(["a", "b"]);
+    await expectOneAttemptEach(59_000);
     await engine.clock.advance(2_000);
-    expect(seen()).toEqual(["a", "a", "b", "b"]);
+    expect(topicsSeen()).toEqual(["a", "a", "b", "b"]);
   });
 
   it("the store keeps whole milliseconds of a wait that another topic's answer caused", async () => {
@@ -254,3 +244,16 @@ it("an operator turns concurrency and batches on and off without losing an event
   await engine.clock.advance(1_000);
   expect(await acceptedCountOf(id)).toBe(7);
 });
+
+function topicsSeen(): readonly string[] {
+  return engine.sink.attempts.map(({ event }) => event.topic).toSorted();
+}
+
+/** Publishes an event to each of two topics, and expects one attempt at each in the time. */
+async function expectOneAttemptEach(ms: number): Promise<void> {
+  await engine.subscribe("#", { options: { concurrency: 2 } });
+  await engine.publish("a", "1");
+  await engine.publish("b", "1");
+  await engine.clock.advance(ms);
+  expect(topicsSeen()).toEqual(["a", "b"]);
+}
