@@ -221,7 +221,10 @@ describe("a request for an upgrade that the server does not offer", () => {
     await using server = await serveEcho();
     const body = "topic=a&content=b";
     const post = `${headOf("POST /ctx/rest/publish", "h2c")}content-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n`;
-    const answers = await sendRaw(server.url, [post + body.slice(0, 5), body.slice(5) + last]);
+    const rest = body.slice(5);
+    // Since version 25, Node loses a request in the same packet.
+    const parts = Number.parseInt(process.versions.node, 10) < 25 ? [rest + last] : [rest, last];
+    const answers = await sendRaw(server.url, [post + body.slice(0, 5), ...parts]);
     expect(answers.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
     expect(answers).toContain('"status":"SUCCESS"');
     expect(bodyOf(bodyOf(answers))).toContain("live");

@@ -21,6 +21,12 @@ const goingAway = 1001;
 /** Header of a client's control frame, with its mask (RFC 6455, section 5.2). */
 const controlHeadBytes = 6;
 
+/**
+ * Since version 25, Node emits an upgrade request with a body before it has read the body, with a stream in place of the socket. There the server declines
+ * the upgrade instead. Node then never answers a request that came in the same packet as the end of the body, and closes the idle connection.
+ */
+const hidesSocketOfBody = Number.parseInt(process.versions.node, 10) >= 25;
+
 export interface WebSocketsOptions {
   readonly routes: readonly UpgradeRoute[];
   /** Context segment of every path. */
@@ -45,6 +51,8 @@ export class WebSockets {
     this.#options = options;
     const { routes } = options;
     if (routes.length === 0) return;
+    if (hidesSocketOfBody)
+      Object.assign(app.server, { shouldUpgradeCallback: (request: IncomingMessage) => !hasBody(request) });
     app.server.on("upgrade", (request, socket, head) => this.#take(app, { request, socket, head }));
     app.register(
       async (scope) => {
@@ -89,9 +97,9 @@ export class WebSockets {
   }
 
   /** Whether a request without a body asks for WebSocket at one of the routes. */
-  #isOffered({ method, url = "", headers }: IncomingMessage): boolean {
-    if (headers.upgrade?.toLowerCase() !== "websocket") return false;
-    if (headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined) return false;
+  #isOffered(request: IncomingMessage): boolean {
+    const { method, url = "", headers } = request;
+    if (headers.upgrade?.toLowerCase() !== "websocket" || hasBody(request)) return false;
     const path = url.replace(/\?.*$/s, "");
     return method === "GET" && this.#options.routes.some((route) => path === `${this.#options.basePath}${route.path}`);
   }
@@ -146,6 +154,10 @@ export class WebSockets {
     const context = { logger: this.#options.logger, operation: "upgrade" };
     return sendFailure(reply.header("connection", "close"), error, context);
   }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 }
 
 function stopping(): BrokerError {
