@@ -164,17 +164,6 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(tail).toMatchObject({ code: null, output: expect.stringContaining(eventId) });
   });
 
-  it.skipIf(name === "TypeScript")(
-    "exit with an error if the broker does not learn in time what became of an event",
-    async () => {
-      await using broker = await startTimingOut();
-      const program = start(`export STELE_URL=${broker.url}; ${commandOf(name, "publish")}`);
-      await until("the program ends", () => program.code !== null, { timeoutMs: 110_000 });
-      expect(program.code).not.toBe(0);
-      expect(program.errors).toContain("TIMEOUT");
-    },
-  );
-
   it("accept nothing that an empty secret signed", async () => {
     const own = await findFreePort();
     const command = commandOf(name, "receive").replace("9000", String(own)).replace(`whsec_${secret}`, "");
@@ -199,6 +188,18 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(await statusesOf(url)).toEqual([204, 401, 401, 401]);
   });
 });
+
+// The TypeScript client repeats such a publish.
+it.each(languages.filter(({ name, canRun }) => canRun && name !== "TypeScript"))(
+  "the example in $name exits with an error if the broker does not learn in time what became of an event",
+  async ({ name }) => {
+    await using broker = await startTimingOut();
+    const program = start(`export STELE_URL=${broker.url}; ${commandOf(name, "publish")}`);
+    await until("the program ends", () => program.code !== null, { timeoutMs: 110_000 });
+    expect(program.code).not.toBe(0);
+    expect(program.errors).toContain("TIMEOUT");
+  },
+);
 
 function idsOf(lines: readonly string[]): readonly (string | undefined)[] {
   return lines.map((line) => line.split(" ")[0]);
