@@ -7,6 +7,8 @@ import { readVerifiedBlocks } from "./verified-blocks.ts";
 const FIELDS_BYTES_MAX = 160;
 /** Longest stored receipt that is searched, in bytes. A receipt that repeats more data refers to the transaction instead. */
 const RECEIPT_BYTES_MAX = 65_536;
+/** Longest part that is searched for in a receipt, in bytes. The receipt refers to the transaction for longer ones. */
+const PART_BYTES_MAX = 64;
 
 /**
  * Replaces damaged bytes of a block with what is known of its transactions. Writes only if the whole block then matches its hashes, so that a wrong guess does no
@@ -14,7 +16,11 @@ const RECEIPT_BYTES_MAX = 65_536;
  */
 export function mendBlock(database: ChainDatabase, { number, transactions }: BlockMending): boolean {
   return database.tryChange(() => {
-    for (const row of database.readRows(number)) database.replaceRow(mendRow(row, transactions));
+    const rows = database.readRows(number).map((row) => mendRow(row, transactions));
+    for (const row of rows) database.replaceRow(row);
+    if (fitsItsHashes(database, number)) return true;
+    // Only now the receipts: one that is whole and refers to the transaction may have bytes that are like a part.
+    for (const { known, ...row } of rows) if (known !== undefined) database.replaceRow(withReceipt(row, known));
     return fitsItsHashes(database, number);
   });
 }
@@ -27,15 +33,18 @@ function fitsItsHashes(database: ChainDatabase, number: bigint): boolean {
   }
 }
 
-function mendRow({ place, raw, receipt }: TransactionRow, transactions: readonly KnownTransaction[]): TransactionRow {
+/** A row with its transaction mended; `known` is missing if nobody knows the transaction. */
+type MendedRow = TransactionRow & { readonly known: KnownTransaction | undefined };
+
+function mendRow({ place, raw, receipt }: TransactionRow, transactions: readonly KnownTransaction[]): MendedRow {
   const own = keccak256(raw);
   const intact = transactions.find(({ hash }) => isSameBytes(hash, own));
-  if (intact !== undefined) return { place, raw, receipt: mendReceipt(receipt, intact) };
+  if (intact !== undefined) return { place, raw, receipt, known: intact };
   for (const known of transactions) {
     const mended = mendRaw(raw, known);
-    if (mended !== undefined) return { place, raw: mended, receipt: mendReceipt(receipt, known) };
+    if (mended !== undefined) return { place, raw: mended, receipt, known };
   }
-  return { place, raw, receipt };
+  return { place, raw, receipt, known: undefined };
 }
 
 function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array | undefined {
@@ -49,14 +58,15 @@ function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array 
 }
 
 /** The receipt contains short parts literally. A part that is missing replaces the bytes that are most like it. */
-function mendReceipt(receipt: Uint8Array, { logged }: KnownTransaction): Uint8Array {
+function withReceipt({ place, raw, receipt }: TransactionRow, { logged }: KnownTransaction): TransactionRow {
   const mended = Buffer.from(receipt);
-  if (mended.length > RECEIPT_BYTES_MAX) return mended;
+  if (mended.length > RECEIPT_BYTES_MAX) return { place, raw, receipt };
   for (const part of logged) {
-    const at = mended.includes(toBuffer(part)) ? undefined : findLikest(mended, part);
+    if (part.length > PART_BYTES_MAX || mended.includes(toBuffer(part))) continue;
+    const at = findLikest(mended, part);
     if (at !== undefined) mended.set(part, at);
   }
-  return mended;
+  return { place, raw, receipt: mended };
 }
 
 /** The offset where the most bytes are the same; undefined if fewer than half are the same everywhere. */

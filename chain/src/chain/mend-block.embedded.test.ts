@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { bytesToHex, concatBytes, getContractAddress, type Hex, hexToBytes, keccak256 } from "viem";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
+import type { KnownTransaction } from "../messages.ts";
+import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
+
+/** Creation code of a contract that logs its input under topic 1, as the registry logs the events of its input. */
+const ECHO: Hex = "0x600a600a5f39600a5ff3365f5f376001365fa100";
+const echo = getContractAddress({ from: SIGNER.address, nonce: 0n });
+/** The place of the second block's transaction. */
+const PLACE = 2 * 2 ** 20;
+/** Mostly zeros, as the topic's word in the receipt. */
+const part = Uint8Array.of(0xcb, 0xca, 0x88, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0xc0);
+/** So long that the receipt refers to it. */
+const longData = concatBytes([new Uint8Array(150).fill(0x5a), part, new Uint8Array(150).fill(0x5a)]);
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
+  file = join(folder, "chain.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function start(): Promise<EmbeddedChain> {
+  return startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
+}
+
+/** Makes the two blocks and returns what the owner knows of the second one's transaction. */
+async function makeBlocks(data: Uint8Array): Promise<KnownTransaction> {
+  await using chain = await start();
+  const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n } as const;
+  const sealed = new Promise<void>((resolve) => chain.follow(({ header }) => header.number === 2n && resolve()));
+  const creation = await SIGNER.signTransaction({ ...fields, nonce: 0, data: ECHO });
+  await chain.submit(hexToBytes(creation));
+  const raw = await SIGNER.signTransaction({ ...fields, nonce: 1, to: echo, data: bytesToHex(data) });
+  await chain.submit(hexToBytes(raw));
+  await sealed;
+  return { hash: hexToBytes(keccak256(raw)), data, logged: [part] };
+}
+
+/** Flips bits at the first place of `part` in a column of the transaction. */
+function spoil(column: "raw" | "receipt"): void {
+  const sqlite = new DatabaseSync(file);
+  const row = sqlite.prepare(`SELECT ${column} AS bytes FROM transactions WHERE place = ?`).get(PLACE);
+  const bytes = Buffer.from((row as { bytes: Uint8Array }).bytes); // The statement's column.
+  const at = bytes.indexOf(part);
+  expect(at).toBeGreaterThan(0);
+  bytes[at] = (bytes[at] ?? 0) ^ 0x55;
+  sqlite.prepare(`UPDATE transactions SET ${column} = ? WHERE place = ?`).run(bytes, PLACE);
+  sqlite.close();
+}
+
+describe("mendBlock", () => {
+  it.each([
+    ["a transaction whose receipt is whole and, by chance, has bytes like a part of it", "raw", longData],
+    ["a receipt that contains a part literally", "receipt", part],
+  ] as const)("mends %s", async (_what, column, data) => {
+    const known = await makeBlocks(data);
+    spoil(column);
+    await using chain = await start();
+    expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [{ number: 2 }] });
+    expect(await chain.mendBlock(2, [known])).toBe(true);
+    expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [] });
+  });
+});
