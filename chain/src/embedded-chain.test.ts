@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import type { Hex } from "viem";
+import { type Hex, hexToBytes } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ChainFileError } from "./chain-file-error.ts";
@@ -270,6 +270,18 @@ describe("startEmbeddedChain", () => {
     );
     await chain.stop();
     await verifyChainFile(file);
+  });
+
+  it("stops at once if the disk gets full while it stops", async () => {
+    await (await start()).stop();
+    const chain = await start({ filePagesMax: 1 });
+    const faulted = new Promise((resolve) => chain.on("fault", resolve));
+    const raw = await account.signTransaction({ ...fees, nonce: 0, to: SINK, data: `0x${"ab".repeat(40_000)}` });
+    const submitted = chain.submit(hexToBytes(raw));
+    const stopped = chain.stop(60_000);
+    await submitted;
+    expect(await faulted).toMatchObject({ message: expect.stringMatching(/full/) });
+    await stopped;
   });
 });
 

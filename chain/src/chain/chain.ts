@@ -271,6 +271,7 @@ export class Chain implements ReadableChain {
   /** Nothing of the block was written or announced: its transactions wait in the pool for the next try. */
   #retryLater(error: Error): void {
     this.#setFault(error);
+    if (this.#isStopping) return;
     this.#retry = setTimeout(() => {
       this.#sealing ??= this.#sealLater();
     }, COMMIT_RETRY_MS);
