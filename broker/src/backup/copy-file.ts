@@ -1,9 +1,15 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import type { BackupFile } from "./manifest.ts";
 
 /** Bytes copied per step; between steps, the broker serves its clients. */
 const stepBytesMax = 256 * 1024;
+
+export interface CopyOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Whether SQLite may have the file open in this process. */
+  readonly isOpenDatabase?: boolean;
+}
 
 /**
  * Copies a file to a new one that only its owner may read, syncs the new file to disk, and returns its length and digest.
@@ -12,9 +18,39 @@ const stepBytesMax = 256 * 1024;
 export async function copyFile(
   from: string,
   to: string,
-  signal?: AbortSignal,
+  { signal, isOpenDatabase = false }: CopyOptions = {},
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
+  if (isOpenDatabase) return copyFrom(await openForGood(from), to, signal);
   await using source = await open(from, "r");
+  return await copyFrom(source, to, signal);
+}
+
+/**
+ * Databases that were copied while this process had them open, by path. Closing any descriptor of a file would end all locks that the process has on the
+ * file (POSIX), and so SQLite's. Another program could then open the database and delete the log that this process writes.
+ */
+const openDatabases = new Map<string, FileHandle>();
+
+/** Opens a file once for all copies, until the process ends. */
+async function openForGood(path: string): Promise<FileHandle> {
+  const known = openDatabases.get(path);
+  if (known !== undefined && (await isAt(known, path))) return known;
+  const opened = await open(path, "r");
+  openDatabases.set(path, opened);
+  await known?.close(); // Of a file that is no longer there.
+  return opened;
+}
+
+async function isAt(handle: FileHandle, path: string): Promise<boolean> {
+  const [own, there] = await Promise.all([handle.stat(), stat(path)]);
+  return own.ino === there.ino && own.dev === there.dev;
+}
+
+async function copyFrom(
+  source: FileHandle,
+  to: string,
+  signal: AbortSignal | undefined,
+): Promise<Pick<BackupFile, "bytes" | "sha256">> {
   await using target = await open(to, "wx", 0o600);
   const hash = createHash("sha256");
   let bytes = 0;
@@ -31,9 +67,10 @@ export async function copyFile(
 /** Yields the same memory each time: the caller uses a step before it asks for the next. */
 async function* stepsOf(source: FileHandle): AsyncIterable<Buffer> {
   const buffer = Buffer.allocUnsafe(stepBytesMax);
-  for (;;) {
-    const { bytesRead } = await source.read(buffer, 0, buffer.length);
+  for (let at = 0; ; ) {
+    const { bytesRead } = await source.read(buffer, 0, buffer.length, at);
     if (bytesRead === 0) return;
+    at += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
 }

@@ -92,7 +92,9 @@ async function copyMatching(
   try {
     const files: BackupFile[] = [];
     for (const name of readdirSync(folder).filter((one) => names.some((pattern) => pattern.test(one)))) {
-      files.push({ name, ...(await copyFile(join(folder, name), join(path, name), signal)) });
+      const isOpenDatabase = hold !== undefined && name.endsWith(".sqlite");
+      const copied = await copyFile(join(folder, name), join(path, name), { signal, isOpenDatabase });
+      files.push({ name, ...copied });
     }
     return files;
   } finally {

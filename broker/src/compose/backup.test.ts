@@ -1,8 +1,19 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startServer } from "./start-server.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type RunningServer, startServer } from "./start-server.ts";
 import { runBackupCommand } from "./backup.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { silentLogger } from "../lib/logger.ts";
@@ -18,14 +29,7 @@ let lines: string[];
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "stele-backup-"));
   const live = join(root, "live");
-  const outcome = loadConfig({
-    env: { STELE_PORT: "0", STELE_DATA_DIR: live },
-    argv: [],
-    readFile: () => "",
-    version: "test",
-  });
-  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
-  const server = await startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
+  const server = await start(live);
   await fetch(`${server.url}/rest/open?topic=t`);
   for (let event = 0; event < 3; event += 1) await fetch(`${server.url}/rest/publish?topic=t&content=${content}`);
   cpSync(live, join(root, "killed"), { recursive: true });
@@ -37,6 +41,13 @@ beforeEach(() => {
   const own = mkdtempSync(join(root, "test-"));
   [folder, target, lines] = [join(own, "data"), join(own, "backup"), []];
 });
+
+async function start(dataDir: string): Promise<RunningServer> {
+  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir };
+  const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "test" });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  return startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
+}
 
 function backUp() {
   return runBackupCommand("backup", [target, "--data-dir", folder], { env: {}, log: (line) => void lines.push(line) });
@@ -118,6 +129,43 @@ describe("stele backup while no broker runs", () => {
     expect(lines).toEqual([expect.stringContaining("store's log damaged")]);
   });
 });
+
+describe("stele backup while the broker runs", () => {
+  let server: RunningServer;
+  beforeEach(async () => {
+    server = await start(folder);
+    await fetch(`${server.url}/rest/open?topic=t`);
+  });
+  afterEach(() => server.stop());
+
+  it("leaves SQLite's locks as they are: no program can open the store, or delete the chain's log by reading the chain", async () => {
+    expect(await backUp()).toMatchObject({ exitCode: 0, problem: "" });
+    expect(() => readInAnotherProcess("store.sqlite")).toThrow(/database is locked/);
+    const log = statSync(join(folder, "chain.sqlite-wal"));
+    readInAnotherProcess("chain.sqlite");
+    expect(statSync(join(folder, "chain.sqlite-wal"), { throwIfNoEntry: false })?.ino).toBe(log.ino);
+  });
+
+  it("copies the databases again", async () => {
+    expect(await backUp()).toMatchObject({ exitCode: 0, problem: "" });
+    await fetch(`${server.url}/rest/publish?topic=t&content=${content}`);
+    target = `${target}-2`;
+    expect(await backUp()).toMatchObject({ exitCode: 0, problem: "" });
+    for (const name of ["chain.sqlite", "store.sqlite"]) {
+      expect(readFileSync(join(target, name)).includes(content)).toBe(true);
+    }
+  });
+});
+
+/** Opens a database as SQLite's shell would, reads it, and closes it. */
+function readInAnotherProcess(name: string): void {
+  const script = `
+    const database = new (require("@photostructure/sqlite").DatabaseSync)(${JSON.stringify(join(folder, name))});
+    database.exec("select count(*) from sqlite_schema");
+    database.close();
+  `;
+  execFileSync(process.execPath, ["-e", script], { cwd: import.meta.dirname, stdio: "pipe" });
+}
 
 it("stele activate names a folder that does not exist, instead of doing nothing", async () => {
   const outcome = await runBackupCommand("activate", ["--data-dir", folder], { env: {}, log: () => {} });
