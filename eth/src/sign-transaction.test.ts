@@ -1,9 +1,10 @@
 import { parseTransaction, recoverTransactionAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { fromInteger, toHex } from "./bytes.ts";
+import { fromInteger, toBigint, toHex } from "./bytes.ts";
 import { keccak256 } from "./keccak/keccak.ts";
 import { portableKeccak256 } from "./keccak/portable-keccak.ts";
+import { decodeRlp } from "./rlp/decode-rlp.ts";
 import { type Fees, signTransaction } from "./sign-transaction.ts";
 import { Signer } from "./signature/signer.ts";
 
@@ -70,4 +71,15 @@ describe("viem decodes a signed transaction and recovers the signer's address", 
       }
     },
   );
+});
+
+test("signs a legacy transaction for the largest chain id", () => {
+  const chainId = Number.MAX_SAFE_INTEGER;
+  const fees: Fees = { kind: "legacy", gasPrice: 7n };
+  const { raw } = signTransaction(
+    { chainId, nonce: 0, fees, gas: 21_000, to: signer.address, data: new Uint8Array() },
+    signer,
+  );
+  const v = decodeRlp(raw)[6] as Uint8Array; // A transaction is a list of strings.
+  expect((toBigint(v) - 35n) / 2n).toBe(BigInt(chainId));
 });

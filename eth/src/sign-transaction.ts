@@ -50,7 +50,7 @@ function signLegacy(transaction: UnsignedTransaction, signer: Signer): Uint8Arra
   const { chainId, nonce } = transaction;
   const items = [fromInteger(nonce), ...priceItems(transaction.fees), ...callItems(transaction)];
   const { yParity, r, s } = signer.sign(keccak256(encodeRlp([...items, fromInteger(chainId), emptyBytes, emptyBytes])));
-  return encodeRlp([...items, fromInteger(chainId * 2 + 35 + yParity), r, s]);
+  return encodeRlp([...items, fromInteger(BigInt(chainId) * 2n + BigInt(35 + yParity)), r, s]);
 }
 
 function priceItems(fees: Fees): RlpItem[] {
