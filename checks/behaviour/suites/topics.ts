@@ -32,7 +32,8 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
       expect(await running().client.list(1_000_000, 5)).toEqual({ ...page, pageIndex: 1_000_000 });
     });
 
-    it.each(doorNames.flatMap((door) => [0, -1, 100, 101, 1_000_000].map((size) => [door, size] as const)))(
+    const sizes = [0, -1, 100, 101, 1_000_000, 1e16, 1e20, -1e20];
+    it.each(doorNames.flatMap((door) => sizes.map((size) => [door, size] as const)))(
       "%s: pageSize %d is outside (0,100) and becomes 10 (INTERFACE.md, Limits)",
       async (doorName, pageSize) => {
         const door = openDoor(running().client.http, doorName);
@@ -41,6 +42,12 @@ export function describeTopics(world: World, running: () => RunningWorld): void 
         expect(page.topicInfoList).toHaveLength(10);
       },
     );
+
+    it.each(doorNames)("%s: the largest pageIndex is a page beyond the last", async (doorName) => {
+      const pageIndex = Number.MAX_SAFE_INTEGER;
+      const page = await openDoor(running().client.http, doorName).call("list", { pageIndex, pageSize: 99 });
+      expect(take("list", page)).toEqual({ total: 23, pageIndex, pageSize: 99, topicInfoList: [] });
+    });
 
     it.each([1, 99])("pageSize %d is within (0,100) and is used", async (pageSize) => {
       const page = await running().client.list(0, pageSize);

@@ -206,6 +206,10 @@ describe("bodies of POST", () => {
     for (const pageIndex of ['"x"', "1.5", '""', "-1", '"1e3"', '"0x1"', '" 1"']) {
       expectException(await askList(`{"pageIndex":${pageIndex}}`), 100104);
     }
+    for (const pageSize of ["1e21", "123456789012345678901234567890", '"123456789012345678901234567890"']) {
+      expect((await askList(`{"pageSize":${pageSize}}`)).json()).toMatchObject({ pageSize: 10 });
+    }
+    expectException(await askList('{"pageIndex":9007199254740992}'), 100104);
     expectException(await askList('{"pageIndex":0,"pageSize":"x"}'), 200001);
     expectException(await askList('{"pageIndex":0,"pageSize":1.5}'), 200001);
   });

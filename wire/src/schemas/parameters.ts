@@ -49,5 +49,11 @@ export const parameter = {
     .nullish()
     .describe("Page number, from 0; omitted means 0.")
     .meta({ type: "integer", minimum: 0 }),
-  pageSize: z.int().nullish().describe("Topics per page, 1 to 99; omitted or outside that range means 10."),
+  // Accepts any integer, also one that is not safe: each one outside the range means the default.
+  pageSize: z
+    .number()
+    .refine(Number.isInteger, "Invalid input: expected int")
+    .nullish()
+    .describe("Topics per page, 1 to 99; omitted or outside that range means 10.")
+    .meta({ type: "integer" }),
 };

@@ -142,7 +142,12 @@ function unknownMemberError(name: string, { known, extensionPrefix }: ParameterR
 
 function toText(name: string, member: unknown, rules: ParameterRules): string {
   if (typeof member === "string") return checkWellFormed(member, checkWellFormed(name, extensionsMember));
-  if (typeof member === "number" && rules.integers.has(name)) return String(member);
+  if (typeof member === "number" && rules.integers.has(name)) return numberToText(member);
   const expected = rules.integers.has(name) ? "an integer" : "a string";
   throw parameterError(`${quote(name)} is not ${expected}`);
+}
+
+/** Writes an integer with all its digits: `String` gives large ones an exponent. */
+function numberToText(value: number): string {
+  return Number.isInteger(value) ? BigInt(value).toString() : String(value);
 }

@@ -8,7 +8,8 @@ import { findTraceParentHeader } from "../shared/trace-parent-header.ts";
 import type { Parameters } from "./parameters.ts";
 import type { ParameterRules } from "./request-parameters.ts";
 
-const integerText = /^-?[0-9]{1,15}$/;
+// Of any length: the engine decides what a number out of range means.
+const integerText = /^-?[0-9]+$/;
 
 /** Converts the text parameters of a REST call to the types that operations take. */
 export class RestReader implements ParameterReader {
