@@ -7,6 +7,7 @@ import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { AnswerStream } from "../in-flight/answer-stream.ts";
 import type { FindHolding } from "../in-flight/in-flight.ts";
 import { consolePath, docsPath, wantsPage } from "../shared/console-path.ts";
+import { findQuery } from "../shared/find-query.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { statusOf } from "../shared/status-of.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
@@ -136,7 +137,7 @@ async function sendSkippedEntries(
 
 /** The server does not parse queries: each interface parses them in its own way. */
 function queryOf({ url }: FastifyRequest): URLSearchParams {
-  return new URLSearchParams(url.split("?")[1]);
+  return new URLSearchParams(findQuery(url));
 }
 
 interface ReadinessOptions extends AdminOptions, Called {

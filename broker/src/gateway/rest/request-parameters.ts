@@ -7,6 +7,7 @@ import { findEncodingRefusal, parseContentType } from "../shared/content-type.ts
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { measureJson } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
+import { findQuery } from "../shared/find-query.ts";
 import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
 
 /** Member of a JSON body that holds extensions by name, in the form of event results and of JSON-RPC. */
@@ -49,13 +50,6 @@ export function readQuery(request: FastifyRequest): Parameters {
   if (request.method === "GET") checkQueryLength(query);
   if (query !== "") addEncodedPairs(parameters, query);
   return parameters;
-}
-
-function findQuery(url: string): string {
-  const mark = url.indexOf("?");
-  if (mark === -1) return "";
-  const hash = url.indexOf("#", mark);
-  return hash === -1 ? url.slice(mark + 1) : url.slice(mark + 1, hash);
 }
 
 function checkQueryLength(query: string): void {

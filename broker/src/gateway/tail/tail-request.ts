@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { quote } from "@stele/wire";
 import { parameterError } from "../shared/failure.ts";
+import { findQuery } from "../shared/find-query.ts";
 import { ContentFilter } from "./content-filter.ts";
 import { tailTopicsMax } from "./limits.ts";
 
@@ -29,7 +30,7 @@ type Name = (typeof names)[number];
 
 /** @throws BrokerError 200001. */
 export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): TailRequest {
-  const query = new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? "");
+  const query = new URLSearchParams(findQuery(url));
   for (const name of query.keys()) {
     if (!names.includes(name as Name)) throw parameterError(`there is no parameter ${quote(name)}`);
     if (name !== "topic" && query.getAll(name).length > 1)

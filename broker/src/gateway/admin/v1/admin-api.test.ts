@@ -276,6 +276,14 @@ describe("orders", () => {
     expect(body["items"]).toHaveLength(2);
   });
 
+  it("read all of a query with a question mark: the topic's name, and that it is a dry run", async () => {
+    await engine.broker.open({ topic: "orders/eu?", groupId: undefined });
+    const id = await engine.subscribe("orders/eu?");
+    const { body } = await call("POST", "/subscriptions/pause?topic=orders/eu?&dryRun=true");
+    expect(body["items"]).toEqual([{ id, events: 0, dryRun: true }]);
+    await engine.broker.unSubscribe({ subscriptionId: id });
+  });
+
   it("report why one subscription is refused, and still apply to the others", async () => {
     const { body } = await call("POST", "/subscriptions/replay?all=true&dryRun=true", { from: 1 });
     expect(body["items"]).toMatchObject([{ events: 2 }, { error: { code: 200001 } }]);

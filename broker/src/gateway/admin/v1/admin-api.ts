@@ -16,6 +16,7 @@ import { BodyRefused, BodyTooLong, type RawBody } from "../../shared/collect-bod
 import { findEncodingRefusal, parseContentType } from "../../shared/content-type.ts";
 import { parseJson } from "../../shared/decode-text.ts";
 import { parameterError } from "../../shared/failure.ts";
+import { findQuery } from "../../shared/find-query.ts";
 import { fromFramework } from "../../shared/from-framework.ts";
 import { measureJson } from "../../shared/json-shape.ts";
 import type { Expense, OperationRunner } from "../../shared/run-operation.ts";
@@ -126,7 +127,7 @@ function checked(schema: z.ZodType, value: unknown): unknown {
 
 function readQuery({ raw }: FastifyRequest): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams((raw.url ?? "").split("?")[1])) {
+  for (const [name, value] of new URLSearchParams(findQuery(raw.url ?? ""))) {
     if (values.has(name)) throw parameterError(`${quote(name)} is given twice`);
     values.set(name, value);
   }

@@ -4,6 +4,7 @@ import { type LogInOrigin, toNetwork } from "../../../engine/access/failed-log-i
 import type { Broker } from "../../../engine/broker.ts";
 import { cookieBytesMax, cookieNameOf, findCookie, formatCookie } from "../../callers/session-cookie.ts";
 import { callbackRoute, consolePath } from "../../shared/console-path.ts";
+import { findQuery } from "../../shared/find-query.ts";
 import { resetConnection } from "../../shared/reset-connection.ts";
 import { sendFailurePage } from "./failure-page.ts";
 import { decodeFlow, encodeFlow, toPlace, toView } from "./flow.ts";
@@ -156,7 +157,7 @@ function callbackOf({ logIn, consoleUrl }: Visit): string {
 }
 
 function queryOf({ raw: { url = "" } }: Pick<FastifyRequest, "raw">): URLSearchParams {
-  return new URLSearchParams(url.split("?")[1]);
+  return new URLSearchParams(findQuery(url));
 }
 
 function originOf({ forwardedFor, raw }: NamedRequest): LogInOrigin {
