@@ -108,6 +108,20 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: json, body: '{"topic":"x"}' });
   });
 
+  it.each(['{"topic":"x","topic":"x"}', '{"topic":"x","t\\u006fpic":"y"}', '{"topic":null,"topic":"x"}'])(
+    "the JSON body %s gives a parameter twice, and is refused",
+    async (body) => {
+      await expectRefused({ method: "POST", path: "/rest/open", headers: json, body });
+    },
+  );
+
+  it("an extension given twice in JSON is refused", async () => {
+    for (const extensions of ['"svc-a":"1","svc-a":"2"', '"extensions":{"svc-a":"1","svc-a":"2"}']) {
+      const body = `{"topic":"rest","content":"x",${extensions}}`;
+      await expectRefused({ method: "POST", path: "/rest/publish", headers: json, body });
+    }
+  });
+
   it("query and body are combined", async () => {
     const request = {
       method: "POST",

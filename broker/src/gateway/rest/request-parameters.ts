@@ -73,7 +73,7 @@ function addBody(parameters: Parameters, { body, headers, rules }: Body): void {
   if (refusal !== undefined) throw parameterError(refusal);
   const { mediaType } = parseContentType(headers["content-type"]);
   if (mediaType === "application/x-www-form-urlencoded") addEncodedPairs(parameters, decodeUtf8(body));
-  else if (mediaType === "application/json") addJsonMembers(parameters, readJson(body), rules);
+  else if (mediaType === "application/json") addJsonMembers(parameters, body, rules);
   else {
     throw parameterError(
       `content type ${quote(mediaType)} is neither application/x-www-form-urlencoded nor application/json`,
@@ -87,19 +87,24 @@ function bodyTooLongError({ bytesMax }: BodyTooLong, rules: ParameterRules): Bro
   return rules.known.has("content") ? new BrokerError("contentTooLong", { details }) : parameterError(details);
 }
 
-function readJson(body: Buffer): unknown {
-  const { refusal } = measureJson(body);
+function addJsonMembers(parameters: Parameters, body: Buffer, rules: ParameterRules): void {
+  const { refusal, names } = measureJson(body);
   if (refusal !== undefined) throw parameterError(refusal);
-  return parseJson(body);
-}
-
-function addJsonMembers(parameters: Parameters, value: unknown, rules: ParameterRules): void {
+  const value = parseJson(body);
   if (!isJsonObject(value)) throw parameterError("the JSON body is not an object");
   for (const [name, member] of Object.entries(value)) {
     if (rules.known.has(name) || isExtension(name, rules)) addMember(parameters, { name, member, rules });
     else if (name === extensionsMember && rules.extensionPrefix !== undefined) addExtensions(parameters, member, rules);
     else throw unknownMemberError(name, rules);
   }
+  // JSON.parse keeps the last of several members with one name. Objects are allowed at these two levels only.
+  if (names > countMembers(value) + countMembers(value[extensionsMember])) {
+    throw parameterError("a member of the JSON body is given more than once");
+  }
+}
+
+function countMembers(value: unknown): number {
+  return isJsonObject(value) ? Object.keys(value).length : 0;
 }
 
 /** A null counts as left out. */

@@ -5,9 +5,11 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 
-/** The number of values in a JSON text, and why the text is refused; undefined if it is not. */
+/** The number of values in a JSON text and of names before them, and why the text is refused; undefined if it is not. */
 export interface JsonShape {
   readonly values: number;
+  /** Counts a name as often as it is repeated. */
+  readonly names: number;
   readonly refusal: string | undefined;
 }
 
@@ -17,6 +19,7 @@ export interface JsonShape {
  */
 export function measureJson(text: Buffer): JsonShape {
   const names = new Names(text);
+  const toShape = (refusal: string | undefined): JsonShape => ({ values, names: names.count, refusal });
   let values = 1;
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -24,15 +27,15 @@ export function measureJson(text: Buffer): JsonShape {
     if (byte === quote) at = names.passString(at);
     else if (byte === colon) {
       names.add();
-      if (names.areTooMany) return { values, refusal: `the JSON body has more than ${jsonNamesMax} different names` };
+      if (names.areTooMany) return toShape(`the JSON body has more than ${jsonNamesMax} different names`);
     } else if (isOpening(byte)) {
       depth += 1;
-      if (depth > jsonDepthMax) return { values, refusal: `the JSON body is more than ${jsonDepthMax} levels deep` };
+      if (depth > jsonDepthMax) return toShape(`the JSON body is more than ${jsonDepthMax} levels deep`);
     } else if (isClosing(byte)) depth -= 1;
     if (byte === comma || isOpening(byte)) values += 1;
-    if (values > jsonValuesMax) return { values, refusal: `the JSON body has more than ${jsonValuesMax} values` };
+    if (values > jsonValuesMax) return toShape(`the JSON body has more than ${jsonValuesMax} values`);
   }
-  return { values, refusal: undefined };
+  return toShape(undefined);
 }
 
 /** The names of a text's members: the strings before colons. */
@@ -45,6 +48,10 @@ class Names {
 
   constructor(text: Buffer) {
     this.#text = text;
+  }
+
+  get count(): number {
+    return this.#count;
   }
 
   get areTooMany(): boolean {
