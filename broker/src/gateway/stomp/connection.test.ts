@@ -281,3 +281,14 @@ it("tells its clients that the broker stops", async () => {
   expect((await client.next("ERROR")).headers["message"]).toContain("the broker stops");
   await client.closed;
 });
+
+it("ends the connection whose subscription unSubscribe removes, with the code of a missing subscription", async () => {
+  const subscriptionId = "0a0a0a0a-1111-4222-8333-444444444444";
+  const client = await RawClient.connect(await start());
+  client.send("SUBSCRIBE", { id: "s", destination: "t", receipt: "r", "svc-subscriptionId": subscriptionId });
+  await client.next("RECEIPT");
+  await world?.broker.unSubscribe({ subscriptionId });
+  const { headers } = await client.next("ERROR");
+  expect(headers).toMatchObject({ code: "100504", message: expect.stringContaining("removed") });
+  await client.closed;
+});

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { BrokerError, toBrokerError } from "@stele/wire";
+import { BrokerError, type ErrorName, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
@@ -56,6 +56,13 @@ const endReasons: Readonly<Record<EndReason, string>> = {
   failed: "an event could not be delivered",
   stale: "this node serves no subscriptions now",
   refused: "the credential of the connection is not valid any more",
+};
+
+/** Errors of the reasons after which a client would not succeed by coming back. The code of the others is 200300, which invites it to. */
+const endErrors: Readonly<Partial<Record<EndReason, ErrorName>>> = {
+  "taken-over": "subscriptionHeld",
+  removed: "subscriptionNotExist",
+  refused: "credentialRefused",
 };
 
 /** One STOMP connection, over any transport. */
@@ -245,8 +252,8 @@ export class Connection {
 }
 
 function toEnd(why: EndReason): Error {
-  const details = endReasons[why];
-  return why === "refused" ? new BrokerError("credentialRefused", { details }) : new EndedError(details);
+  const [name, details] = [endErrors[why], endReasons[why]];
+  return name === undefined ? new EndedError(details) : new BrokerError(name, { details });
 }
 
 /** The broker ends the connection, and its client is not at fault. */

@@ -239,7 +239,8 @@ it("ends the connection whose durable subscription another connection resumes", 
   const [first, second] = [await RawClient.connect(port), await RawClient.connect(port)];
   await subscribe(first, { "svc-subscriptionId": durableId });
   await subscribe(second, { "svc-subscriptionId": durableId });
-  expect((await first.next("ERROR")).headers["message"]).toContain("another connection");
+  const { headers } = await first.next("ERROR");
+  expect(headers).toMatchObject({ code: "100507", message: expect.stringContaining("another connection") });
   await first.closed;
   await publish(port, "1");
   expect(await bodies(second, 1)).toEqual(["1"]);
