@@ -76,7 +76,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
     sendReadiness(reply, {
       ...options,
       caller: callerOf(request),
-      groupId: queryOf(request).get("groupId") ?? undefined,
+      groupId: groupOf(request),
     }),
   );
   app.get("/access", (request, reply) => sendRights(reply, { ...options, caller: callerOf(request) }));
@@ -138,6 +138,12 @@ async function sendSkippedEntries(
 /** The server does not parse queries: each interface parses them in its own way. */
 function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(findQuery(url));
+}
+
+/** Undefined if the query names no group; a blank one counts as none, as in all calls. */
+function groupOf(request: FastifyRequest): string | undefined {
+  const text = queryOf(request).get("groupId") ?? "";
+  return text.trim() === "" ? undefined : text;
 }
 
 interface ReadinessOptions extends AdminOptions, Called {

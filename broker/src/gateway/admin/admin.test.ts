@@ -137,6 +137,12 @@ describe("health", () => {
     expect([response.status, await response.json()]).toMatchObject([status, body]);
   });
 
+  it.each(["", "%20"])("ready?groupId=%s names no group, and answers for all of them", async (blank) => {
+    await using server = await serve({ health: (_, id) => (id === undefined ? [ready, notReady] : []) });
+    const { status, groups } = await (await fetch(`${server.url}/health/ready?groupId=${blank}`)).json();
+    expect([status, groups.length]).toEqual(["partly ready", 2]);
+  });
+
   it.each([
     ["groupUnknown", 404, 200211],
     ["credentialRefused", 401, 100701],
