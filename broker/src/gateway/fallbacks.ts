@@ -1,6 +1,7 @@
 import { quote } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../lib/logger.ts";
+import { headersMax } from "./limits.ts";
 import { toPath } from "./shared/base-path.ts";
 import { parameterError } from "./shared/failure.ts";
 import { fromFramework } from "./shared/from-framework.ts";
@@ -19,6 +20,11 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
   };
   const context = { logger, operation: "none" };
   return {
+    /** Node drops the headers past the limit, so the request may lack its credential. Its body is not read. */
+    answerTooManyHeaders: (request: FastifyRequest, reply: FastifyReply): void => {
+      const failure = parameterError(`the request has more than ${headersMax} headers`);
+      sendFailure(reply.status(isRest(request) ? 200 : 431).header("connection", "close"), failure, context);
+    },
     answerNotFound: (request: FastifyRequest, reply: FastifyReply): void => {
       const failure = parameterError(`there is nothing at ${request.method} ${quote(toPath(request.raw.url ?? ""))}`);
       sendFailure(reply.status(isRest(request) ? 200 : 404), failure, context);

@@ -31,6 +31,7 @@ import {
   connectionsMax,
   connectionsWaitingMax,
   headerBytesMax,
+  headersMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
   pathParameterCharactersMax,
@@ -272,7 +273,8 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   const budget = options.budget ?? new MemoryBudget({ bytesMax, metrics });
   const findHolding = registerInFlight(app, budget);
   app.addHook("onRequest", (request, reply, done) => {
-    if (!answersCaller(request, reply)) done();
+    if (request.raw.rawHeaders.length > 2 * headersMax) fallbacks.answerTooManyHeaders(request, reply);
+    else if (!answersCaller(request, reply)) done();
   });
   registerLogIns(app, options);
   app.removeAllContentTypeParsers();
@@ -349,6 +351,7 @@ function createServer(
     tls === undefined
       ? createHttp(limits, handler)
       : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
+  server.maxHeadersCount = headersMax + 1; // One more than the limit, so that a request over it shows.
   closeFloods(server, broker);
   return server;
 }

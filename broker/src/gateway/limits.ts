@@ -4,6 +4,9 @@ export const getQueryBytesMax = 1024;
 /** Maximum size of request line and headers together, in bytes; it also bounds the query of a POST. Past it the answer is 431. */
 export const headerBytesMax = 32 * 1024;
 
+/** Headers of one request. A short header takes 40 times the memory of its text, for as long as its request, its tail or its WebSocket lasts. Past it, 431. */
+export const headersMax = 256;
+
 /** Connections open at once; further ones are refused until one closes. */
 export const connectionsMax = 20_000;
 

@@ -257,6 +257,26 @@ describe("limits of a request", () => {
     expect(response).toMatch(/^HTTP\/1.1 431 /);
   });
 
+  it.each([
+    ["/rest/exist", 200],
+    ["/health/live", 431],
+  ])("256 headers of %s are served, 257 are refused with status %d", async (path, status) => {
+    await using server = await serve();
+    const send = (count: number) => {
+      const more = Array.from({ length: count - 2 }, (_, index) => `x-${index}: y\r\n`).join("");
+      return sendRaw(server.url, [
+        `GET ${path}?topic=a HTTP/1.1\r\nhost: localhost\r\n${more}connection: close\r\n\r\n`,
+      ]);
+    };
+    expect(await send(256)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await send(256)).not.toContain("headers");
+    for (const count of [257, 288, 1001, 2000]) {
+      const answer = await send(count);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      expect(answer).toContain("more than 256 headers");
+    }
+  });
+
   it("an unescaped character in the request line is answered with 200001 and the reason", async () => {
     await using server = await serve();
     const response = await sendRaw(server.url, ["GET /rest/open?topic=ä HTTP/1.1\r\nhost: localhost\r\n\r\n"]);
