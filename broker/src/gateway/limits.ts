@@ -46,6 +46,9 @@ export const rpcAnswerBytesMax = 8 * 2 ** 20;
 /** A batch member's result up to this size, in bytes, is always part of the answer. The results of all operations that change something are shorter. */
 export const rpcShortResultBytesMax = 1024;
 
+/** A batch member's error up to this size, in bytes, is always part of the answer. Only errors that contain the data of a revert are longer. */
+export const rpcShortErrorBytesMax = 4096;
+
 /** How long one batch may start members before the event loop and other batches have their turn. */
 export const rpcSliceMs = 5;
 

@@ -231,4 +231,22 @@ describe("limits on calls of the chain", () => {
     );
     expect(requests.length).toBeLessThan(rpcBatchMax / 2);
   });
+
+  it("the data of reverts beyond the size limit of the answer are -32003 too, for a single call as well", async () => {
+    const fitting = 4;
+    const { server } = await serveChain(() => {
+      throw refusal(3, "execution reverted", `0x${"0".repeat(chainAnswerBytesMax / fitting - 200)}`);
+    });
+    await using _ = server;
+    const answers = (await ask(
+      server,
+      Array.from({ length: 2 * fitting }, (__, id) => call("eth_call", [], id)),
+    )) as { error: { code: number } }[]; // A batch gets an array.
+    expect(answers.map(({ error }) => error.code)).toEqual([3, 3, 3, 3, -32003, -32003, -32003, -32003]);
+    const { server: other } = await serveChain(() => {
+      throw refusal(3, "execution reverted", `0x${"0".repeat(chainAnswerBytesMax)}`);
+    });
+    await using __ = other;
+    expect(await ask(other, call("eth_call"))).toMatchObject({ error: { code: -32003 } });
+  });
 });

@@ -1,5 +1,5 @@
 import type { Holding } from "../../in-flight/memory-budget.ts";
-import { smallBytesMax } from "../../limits.ts";
+import { rpcShortErrorBytesMax, smallBytesMax } from "../../limits.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { type RpcError, renderResponse, type RpcId, type RpcOutcome, type RpcText, toResponse } from "./message.ts";
 
@@ -70,11 +70,16 @@ export class AnswerBudget {
     return true;
   }
 
+  /** Whether a result or an error is always part of the answer. An error is not if it has the data with which a contract reverted. */
   #isShort(outcome: RpcOutcome | RpcText, text: string): boolean {
-    const { shortResultBytesMax } = this.#endpoint.answerLimit;
-    if ("error" in outcome || text.length <= shortResultBytesMax) return true;
-    if (shortResultBytesMax === 0) return false;
-    const result = "json" in outcome ? outcome.json : JSON.stringify(outcome.result);
-    return result.length <= shortResultBytesMax;
+    const bytesMax = "error" in outcome ? rpcShortErrorBytesMax : this.#endpoint.answerLimit.shortResultBytesMax;
+    if (text.length <= bytesMax) return true;
+    if (bytesMax === 0) return false;
+    return toValueText(outcome).length <= bytesMax;
   }
+}
+
+function toValueText(outcome: RpcOutcome | RpcText): string {
+  if ("json" in outcome) return outcome.json;
+  return JSON.stringify("error" in outcome ? outcome.error : outcome.result);
 }
