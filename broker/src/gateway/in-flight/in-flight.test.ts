@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
 import { pipelinedRunningMax, pipelinedWaitingMax, rpcAnswerBytesMax, rpcBatchMax, smallBytesMax } from "../limits.ts";
 import { answer, post } from "../testing/rpc-client.ts";
-import { sendRaw, toPost } from "../testing/raw-http.ts";
+import { bodyOf, sendRaw, toPost } from "../testing/raw-http.ts";
 import { serve, testBodyBytesMax, testMetrics } from "../testing/serve.ts";
 
 const eventId = formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 1 });
@@ -184,6 +184,21 @@ describe("pipelined requests", () => {
     expect(reasons).toEqual(["memory"]);
     expect(patient.destroyed).toBe(false);
     patient.destroy();
+  });
+
+  it("count the answer to a batch against the memory, even if each of its members is short", async () => {
+    const gate = createDeferred<boolean>();
+    let held: (() => number) | undefined;
+    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
+    await using server = await serve({ open: () => gate.promise }, { metrics });
+    const invalid = Buffer.from(JSON.stringify(Array.from({ length: rpcBatchMax }, (_, id) => ({ id }))));
+    const batch = toPost("/jsonrpc", invalid, { "content-type": "application/json" });
+    const first = Buffer.from("GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    const answers = sendRaw(server.url, [Buffer.concat([first, batch])]);
+    await vi.waitFor(() => expect(held?.()).toBeGreaterThan(100_000), { timeout: 30_000 });
+    gate.resolve(true);
+    expect(bodyOf(bodyOf(await answers)).length).toBeGreaterThan(100_000);
+    expect(held?.()).toBe(0);
   });
 
   it("count short answers against the memory while an earlier answer is pending", async () => {

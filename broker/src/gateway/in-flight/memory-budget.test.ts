@@ -57,6 +57,18 @@ test("disconnects the client that is idle for longest if memory is needed, but n
   expect(bytes()).toBe(80);
 });
 
+test("disconnects no client within a second of its last bytes for a finished answer of short results, but counts the answer", () => {
+  const { hold, ended, bytes } = createBudget(100);
+  hold(60, "idle");
+  vi.advanceTimersByTime(1000);
+  hold(30, "reading");
+  vi.advanceTimersByTime(100);
+  const answer = hold(0);
+  answer.takeLate(80);
+  expect([ended, bytes()]).toEqual([["idle memory", "memory"], 110]);
+  expect(answer.tryTake(1)).toBe(false);
+});
+
 test("does not disconnect a client that waits for the broker, and counts bytes in use even past the limit", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(90);

@@ -142,6 +142,16 @@ export class Holding {
     this.#add(bytes);
   }
 
+  /**
+   * Counts memory that is already in use, but disconnects only clients that moved nothing for `paceGraceMs`. So bytes over the budget stay counted until
+   * the clients have read their answers, or are slow.
+   */
+  takeLate(bytes: number): void {
+    if (this.#isReleased) return;
+    this.#options.makeRoom(bytes, paceGraceMs);
+    this.#add(bytes);
+  }
+
   /** From now on the client must move bytes before its deadline. */
   awaitClient(client: Client): void {
     if (this.#isReleased) return;

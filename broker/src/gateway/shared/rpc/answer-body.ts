@@ -40,7 +40,7 @@ export async function answerBody(body: unknown, options: AnswerOptions): Promise
   const parts = await new BatchRun({ ...options, members: body, answer }).run();
   return toAnswer(
     parts.filter((part) => part !== undefined),
-    findHolding,
+    context,
   );
 }
 
@@ -105,11 +105,13 @@ function toPart(text: string | undefined): Part | undefined {
   return text !== undefined && text.length > smallBytesMax ? Buffer.from(text) : text;
 }
 
-function toAnswer(parts: readonly Part[], findHolding: () => Holding): string | AnswerStream | undefined {
+function toAnswer(parts: readonly Part[], { budget, findHolding }: Context): string | AnswerStream | undefined {
   if (parts.length === 0) return undefined;
   const length = parts.reduce((sum, part) => sum + part.length + 1, 1);
   if (length <= smallBytesMax) return `[${parts.join(",")}]`;
-  return new AnswerStream(piecesOf(parts), findHolding());
+  const stream = new AnswerStream(piecesOf(parts), findHolding());
+  budget.countAnswer(stream);
+  return stream;
 }
 
 /** The JSON array of a batch's responses. Short responses share a buffer, since making a thousand buffers takes longer than joining texts. */

@@ -1,3 +1,4 @@
+import type { AnswerStream } from "../../in-flight/answer-stream.ts";
 import type { Holding } from "../../in-flight/memory-budget.ts";
 import { rpcShortErrorBytesMax, smallBytesMax } from "../../limits.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
@@ -48,6 +49,11 @@ export class AnswerBudget {
     }
     this.#refusal ??= refusal;
     return this.#renderError(id, refusal);
+  }
+
+  /** Counts the memory of the finished answer; until then only that of long results is counted. */
+  countAnswer({ bytes, holding }: AnswerStream): void {
+    if (bytes > this.#counted) holding.takeLate(bytes - this.#counted);
   }
 
   #renderError(id: RpcId, error: RpcError): string {
