@@ -1,5 +1,6 @@
-import type { Logger } from "../../lib/logger.ts";
 import { Allowance } from "../../lib/allowance.ts";
+import { BoundedLog } from "../../lib/bounded-log.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Protocol } from "./caller.ts";
 import type { ClientCertificate } from "./credential.ts";
@@ -46,27 +47,24 @@ interface Flood {
  */
 export class FailedLogIns {
   readonly #clock: Clock;
-  readonly #logger: Logger;
   readonly #addresses = new Map<string, Address>();
   /** A flood begins when an address has {@link heldPerAddressMax} log-ins waiting, and ends when none of its connections was refused for {@link heldMs}. */
   readonly #floods = new Map<string, Flood>();
-  readonly #lines: Allowance;
+  readonly #log: BoundedLog;
   #held = 0;
-  #omitted = 0;
 
   constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
     this.#clock = clock;
-    this.#logger = logger;
-    this.#lines = new Allowance({ atOnce: linesMax, perSecond: 1 }, clock);
+    this.#log = new BoundedLog({ logger, clock, lines: { atOnce: linesMax, perSecond: 1 } });
   }
 
   /**
    * Notes a failed log-in. Returns undefined to answer at once; else a promise that resolves when it is time: with true to answer, with false to give no
    * answer.
    */
-  note(origin: LogInOrigin, reason: string): Promise<boolean> | undefined {
-    this.#log(origin, reason);
-    const network = toNetwork(origin.address ?? "");
+  note({ address: from, protocol }: LogInOrigin, reason: string): Promise<boolean> | undefined {
+    this.#log.info("log-in refused", { address: from, protocol, reason });
+    const network = toNetwork(from ?? "");
     const address = this.#find(network);
     if (address.allowance.take()) return undefined;
     if (address.held >= heldPerAddressMax || this.#held >= heldMax) return Promise.resolve(false);
@@ -122,16 +120,6 @@ export class FailedLogIns {
     }
     this.#addresses.set(network, address);
     return address;
-  }
-
-  #log({ address, protocol }: LogInOrigin, reason: string): void {
-    if (!this.#lines.take()) {
-      this.#omitted += 1;
-      return;
-    }
-    const omitted = this.#omitted === 0 ? {} : { omitted: this.#omitted };
-    this.#omitted = 0;
-    this.#logger.info("log-in refused", { address, protocol, reason, ...omitted });
   }
 }
 

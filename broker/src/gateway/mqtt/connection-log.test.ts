@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import { connectionLinesMax } from "../shared/connection/limits.ts";
 import { MqttWorld } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 
@@ -55,4 +56,24 @@ it("logs that the limit of connections is reached, and the setting of the limit"
   await (await RawClient.open(world.port, 5)).closed;
   const fields = { address, connectionsMax: 2, setting: "mqttConnectionsMax", count: 1 };
   expect(lines).toEqual([["MQTT connections refused: the limit of open connections is reached", fields]]);
+});
+
+async function sendNoConnect(): Promise<void> {
+  const client = await RawClient.open(world.port, 5);
+  client.sendBytes(Buffer.from("GET / HTTP/1.1"));
+  await client.closed;
+}
+
+it("logs a burst of ended connections, then a few lines each second, and their number", async () => {
+  const now = performance.now();
+  const clock = vi.spyOn(performance, "now").mockReturnValue(now);
+  for (let count = 0; count < connectionLinesMax + 5; count += 1) await sendNoConnect();
+  expect(lines).toHaveLength(connectionLinesMax);
+  clock.mockReturnValue(now + 1000);
+  await sendNoConnect();
+  clock.mockRestore();
+  expect(lines.at(-1)).toEqual([
+    "MQTT connection ended",
+    expect.objectContaining({ reason: "the first bytes are no CONNECT", omitted: 5 }),
+  ]);
 });

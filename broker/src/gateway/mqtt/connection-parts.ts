@@ -1,4 +1,5 @@
 import type { Broker } from "../../engine/broker.ts";
+import type { BoundedLog } from "../../lib/bounded-log.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
@@ -28,6 +29,8 @@ export interface ConnectionParts {
   readonly metrics: MqttMetrics;
   readonly memory: ConnectionMemory;
   readonly logger: Logger;
+  /** Log of refused and ended connections. */
+  readonly log: BoundedLog;
   /** Time slices of the event loop, shared by all connections; each packet is a step. */
   readonly slices: TimeSlices;
   readonly newClientId: () => string;

@@ -227,12 +227,12 @@ export class Connection {
 
   #refuse(error: unknown, { version, properties, clientId }: Refused): void {
     const { maximumPacketSize: packetBytesMax = Infinity } = properties;
-    const { logger } = this.#parts;
+    const { logger, log } = this.#parts;
     const reasonCode =
       error instanceof PacketError
         ? error.reasonCode
         : toConnectCode(toFailure(error, logger, { operation: "MQTT connect" }));
-    logger.info("MQTT connection refused", { reason: messageOf(error), ...this.#toNames(clientId) });
+    log.info("MQTT connection refused", { reason: messageOf(error), ...this.#toNames(clientId) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
     this.#parts.metrics.answered("connack", reasonCode);
     if (code !== undefined) {
@@ -339,7 +339,7 @@ export class Connection {
   }
 
   #end(why: string, reasonCode = PROTOCOL_ERROR): void {
-    this.#parts.logger.info("MQTT connection ended", { reason: why, ...this.#toNames() });
+    this.#parts.log.info("MQTT connection ended", { reason: why, ...this.#toNames() });
     this.end(reasonCode);
   }
 

@@ -1,6 +1,7 @@
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { Connections } from "../shared/connection/connections.ts";
+import { createConnectionLog } from "../shared/connection/counted-log.ts";
 import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
@@ -11,7 +12,7 @@ import { messageBytesSpareMin } from "./limits.ts";
 import { LostPublishes } from "./lost-publishes.ts";
 import { createPacketStream } from "./packet-stream.ts";
 
-export interface MqttOptions extends Omit<ConnectionParts, "losses" | "encodings" | "slices"> {
+export interface MqttOptions extends Omit<ConnectionParts, "log" | "losses" | "encodings" | "slices"> {
   /** Time slices of the event loop; the listener creates its own if left out. */
   readonly slices?: TimeSlices | undefined;
   /** Connections open at once, over all transports together; further ones are closed immediately. */
@@ -48,6 +49,7 @@ function toConnections(options: MqttOptions): Connections {
   const parts = {
     ...options,
     slices,
+    log: createConnectionLog(logger),
     losses: new LostPublishes(logger, metrics),
     encodings: new Encodings(settings.extensionPrefix),
   };

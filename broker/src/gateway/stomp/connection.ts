@@ -3,6 +3,7 @@ import { BrokerError, type ErrorName, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
+import type { BoundedLog } from "../../lib/bounded-log.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { logIn } from "../callers/log-in.ts";
@@ -32,6 +33,8 @@ export interface ConnectionParts {
   readonly metrics: StompMetrics;
   readonly memory: ConnectionMemory;
   readonly logger: Logger;
+  /** Log of ended connections. */
+  readonly log: BoundedLog;
   /** Name and version of the broker for CONNECTED. */
   readonly server: string;
   readonly newId: () => string;
@@ -210,10 +213,10 @@ export class Connection {
   #fail(error: unknown, receipt?: string): void {
     if (this.#intake.isClosed) return;
     const isExpected = error instanceof FrameError || error instanceof VersionError || error instanceof EndedError;
-    const { logger, caller } = this.#parts;
+    const { log, logger, caller } = this.#parts;
     const { address } = caller;
     if (isExpected || error instanceof BrokerError) {
-      logger.info("STOMP connection ended", { reason: error.message, address });
+      log.info("STOMP connection ended", { reason: error.message, address });
     } else logger.error("STOMP connection failed", { error, address });
     this.#say(error, receipt);
     this.#close();

@@ -1,5 +1,6 @@
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { Connections } from "../shared/connection/connections.ts";
+import { createConnectionLog } from "../shared/connection/counted-log.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
 import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
@@ -7,7 +8,7 @@ import { Connection, type ConnectionParts } from "./connection.ts";
 import { headBytesMax, messageBytesSpareMin } from "./limits.ts";
 import { createByteStream } from "./websocket-stream.ts";
 
-export interface StompOptions extends Omit<ConnectionParts, "caller" | "onClosed" | "slices"> {
+export interface StompOptions extends Omit<ConnectionParts, "caller" | "log" | "onClosed" | "slices"> {
   /** Time slices of the event loop; the listener creates its own if left out. */
   readonly slices?: TimeSlices | undefined;
   /** Connections open at once, over all transports together; further ones are closed immediately. */
@@ -38,6 +39,7 @@ export class StompServer extends SocketListener {
 
 function toConnections(options: StompOptions): Connections {
   const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
+  const log = createConnectionLog(logger);
   return new Connections({
     protocol: "STOMP",
     connectionsMax,
@@ -45,6 +47,6 @@ function toConnections(options: StompOptions): Connections {
     broker: options.broker,
     logger,
     metrics,
-    create: (stream, caller, onClosed) => new Connection(stream, { ...options, slices, caller, onClosed }),
+    create: (stream, caller, onClosed) => new Connection(stream, { ...options, log, slices, caller, onClosed }),
   });
 }

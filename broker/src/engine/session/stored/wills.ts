@@ -1,6 +1,7 @@
 import { isBrokerError } from "@stele/wire";
 import type { Extensions } from "../../../domain/event.ts";
 import { sessionMarks } from "../../../domain/session-filter.ts";
+import { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Access } from "../../access/access.ts";
@@ -34,15 +35,20 @@ export type WillName = Pick<ReleaseCall, "key" | "session">;
 /** Maximum number of characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
+/** Log lines about refused wills that may come at once; one more is allowed each second. */
+const linesMax = 20;
+
 /** Errors of a broker that is overloaded, or cannot reach its chain or database. Nothing was published. */
 const passing = ["busy", "chainUnreachable", "storeUnreachable"] as const;
 
 /** Publishes wills, with the rights that their owners have now: a will outlasts a token. Failures go to the log, because the clients are gone. */
 export class Wills {
   readonly #parts: WillsParts;
+  readonly #log: BoundedLog;
 
   constructor(parts: WillsParts) {
     this.#parts = parts;
+    this.#log = new BoundedLog({ ...parts, lines: { atOnce: linesMax, perSecond: 1 } });
   }
 
   /** Checks a will with all extensions that it is published with: when it is due, nobody is left who could change it. @throws BrokerError as `Inlet.check`. */
@@ -73,7 +79,7 @@ export class Wills {
       const topic = call.topic.slice(0, loggedTopicCharactersMax);
       const isPassing = passing.some((one) => isBrokerError(error, one));
       if (isPassing && name !== undefined) logger.debug("will not published yet", { topic, error });
-      else logger.warn("will not published", { topic, error });
+      else this.#log.warn("will not published", { topic, error });
       return !isPassing;
     }
   }

@@ -1,5 +1,12 @@
+import { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { LogFields, Logger } from "../../../lib/logger.ts";
-import { countedLogIntervalMs } from "./limits.ts";
+import { connectionLinesMax, connectionLinesPerSecondMax, countedLogIntervalMs } from "./limits.ts";
+
+/** The log of refused and ended connections of one protocol: a client can cause such lines at will. */
+export function createConnectionLog(logger: Logger): BoundedLog {
+  const lines = { atOnce: connectionLinesMax, perSecond: connectionLinesPerSecondMax };
+  return new BoundedLog({ logger, clock: { monotonic: () => performance.now() }, lines });
+}
 
 export interface CountedLogMessages {
   /** Message of the line with the fields of one occurrence. */

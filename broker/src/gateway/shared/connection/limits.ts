@@ -28,5 +28,11 @@ export const closeGraceMs = 1_000;
 /** How often the certificate files are reloaded. A renewed certificate serves new connections from then on. */
 export const certificateReloadMs = 60_000;
 
+/** Lines about ended and refused connections that the log of one protocol may get at once. */
+export const connectionLinesMax = 100;
+
+/** Further such lines each second. The next line has the number of those that were left out. */
+export const connectionLinesPerSecondMax = 10;
+
 /** After a log line about an event that clients can cause at will: how long further ones are only counted. */
 export const countedLogIntervalMs = 1_000;
