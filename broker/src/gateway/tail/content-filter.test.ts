@@ -5,8 +5,9 @@ import { expect, test } from "vitest";
 import type { Event } from "../../domain/event.ts";
 import { toPosition } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { jsonDepthMax, jsonNamesMax, jsonValuesMax } from "../limits.ts";
 import { ContentFilter } from "./content-filter.ts";
-import { filterCharactersMax, filterConditionsMax } from "./limits.ts";
+import { filterCharactersMax, filterConditionsMax, unmeasuredContentBytesMax } from "./limits.ts";
 
 const toEvent = (content: string | Uint8Array): Event => ({
   topic: parseTopicName("a"),
@@ -66,6 +67,19 @@ test("matches a content that is a single number", () => {
 
 test.each([["no JSON"], [""], [Uint8Array.of(0x22, 0xff, 0x22)]])("does not match %j, which is not JSON", (content) => {
   expect(ContentFilter.parse("$ == 5").matches(toEvent(content))).toBe(false);
+});
+
+test.each([
+  ["levels", `${"[".repeat(jsonDepthMax)}${"]".repeat(jsonDepthMax)}`],
+  ["values", `[${"0,".repeat(jsonValuesMax)}0]`],
+  ["names", `[${Array.from({ length: 2 * jsonNamesMax + 1 }, (_, index) => `{"${index}":0}`).join(",")}]`],
+])("a content of more than 64 KiB with too many %s matches nothing, a shorter one is parsed", (_, value) => {
+  const filter = ContentFilter.parse("$.a == 1");
+  const match = (padding: number): boolean =>
+    filter.matches(toEvent(`{"a":1,"b":${value},"c":"${"x".repeat(padding)}"}`));
+  expect(match(unmeasuredContentBytesMax)).toBe(false);
+  expect(match(0)).toBe(value.length < unmeasuredContentBytesMax);
+  expect(filter.matches(toEvent(`{"a":1,"c":"${"x".repeat(2 * unmeasuredContentBytesMax)}"}`))).toBe(true);
 });
 
 test.each([

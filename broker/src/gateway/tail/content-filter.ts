@@ -1,7 +1,14 @@
 import { quote } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
 import { parameterError } from "../shared/failure.ts";
-import { filterCharactersMax, filterConditionsMax, parsedBytesMax, parsedOverheadBytes } from "./limits.ts";
+import { measureJson } from "../shared/json-shape.ts";
+import {
+  filterCharactersMax,
+  filterConditionsMax,
+  parsedBytesMax,
+  parsedOverheadBytes,
+  unmeasuredContentBytesMax,
+} from "./limits.ts";
 
 /** A member by its name, or an element by its index. */
 type Step = string | number;
@@ -12,7 +19,7 @@ interface Condition {
   readonly value: Literal;
 }
 
-/** Stands for a content that is not JSON. */
+/** Stands for a content that is not JSON, or too complex. */
 const noJson = Symbol("no JSON");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -68,7 +75,14 @@ export class ContentFilter {
   }
 }
 
+/** A long content with too many values or names would take seconds to parse. */
+function isTooComplex(bytes: Uint8Array): boolean {
+  if (bytes.byteLength <= unmeasuredContentBytesMax) return false;
+  return measureJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).refusal !== undefined;
+}
+
 function parseContent(bytes: Uint8Array): unknown {
+  if (isTooComplex(bytes)) return noJson;
   try {
     return JSON.parse(utf8.decode(bytes)) as unknown;
   } catch {

@@ -34,5 +34,8 @@ export const encodingOverheadBytes = 512;
 /** Bytes of the contents that are kept as parsed JSON for all tails with a filter. */
 export const parsedBytesMax = 128 * 1024;
 
+/** A longer content matches no filter if it exceeds the limits of a JSON body: levels, values or names. Parsing a content of this length takes 8 ms. */
+export const unmeasuredContentBytesMax = 64 * 1024;
+
 /** Bytes counted for each parsed content in addition to its text. */
 export const parsedOverheadBytes = 128;
