@@ -1,5 +1,6 @@
 import type { buildConnector } from "undici";
 import { allowManyListeners, type CancelSignal } from "../../lib/cancellation.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { AttemptError } from "./attempt-error.ts";
 import { Connection } from "./connections/connection.ts";
@@ -54,10 +55,13 @@ const stopped = new AttemptError("the broker is stopping");
 export class ReceiverCaller {
   readonly #clock: Clock;
   readonly #pool: ConnectionPool;
+  readonly #slices: TimeSlices;
   readonly #underWay = new Set<Exchange>();
+  #isStopping = false;
 
   constructor({ connect, ...options }: ReceiverCallerOptions) {
     this.#clock = options.clock;
+    this.#slices = new TimeSlices(options.clock);
     this.#pool = new ConnectionPool({
       ...options,
       open: (origin, onClosed) => new Connection(origin, { connect, headerBytesMax: answerHeaderBytesMax, onClosed }),
@@ -83,10 +87,13 @@ export class ReceiverCaller {
   }
 
   async #use(lease: Lease, call: Call, signals: CallSignals): Promise<ExchangeEnd> {
-    const { signal, mayStart } = signals;
+    const { signal } = signals;
     let usage: Usage = { isWhole: false, isAnswered: undefined };
     try {
-      const end: ExchangeEnd = mayStart?.() === false ? withheld : await this.#exchange(call, lease, signals);
+      // Making the message of a batch may take 10 ms, and hundreds of connections may be free in one turn of the event loop.
+      const pause = this.#slices.pause();
+      if (pause !== undefined) await pause;
+      const end = this.#endBefore(signals) ?? (await this.#exchange(call, lease, signals));
       usage = usageOf(end, signal);
       return end;
     } finally {
@@ -94,8 +101,16 @@ export class ReceiverCaller {
     }
   }
 
+  /** How a call ends that must not begin; undefined if it may. */
+  #endBefore(signals: CallSignals): ExchangeEnd | undefined {
+    const { signal, stopping, mayStart } = signals;
+    if (this.#isStopping || signal.aborted || stopping?.aborted === true) return endOfWaiting(signals);
+    return mayStart?.() === false ? withheld : undefined;
+  }
+
   /** Ends all waits. Calls in progress have `graceMs`; then it cancels them. Returns when every call has ended and the idle connections are closed. */
   async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
     const closed = this.#pool.close();
     const cancelTimer = this.#clock.after(graceMs, () => {
       for (const exchange of this.#underWay) exchange.cancel(stopped);
