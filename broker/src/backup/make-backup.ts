@@ -23,8 +23,9 @@ export interface BackupOptions {
 }
 
 const dataFiles = /^(?:chain|store)\.sqlite$/;
-/** Keys of clients and signers, and those that encrypt secrets. */
-const keyFiles = /^keys\.sqlite$|\.key$/;
+const clientKeys = /^keys\.sqlite$/;
+/** Keys of signers, and those that encrypt secrets. A running broker makes one when a group or a secret first needs it. */
+const keyFiles = /\.key$/;
 /** SQLite's logs beside the databases: after a kill, they hold the newest data. */
 const databaseLogs = /^(?:chain|store|keys)\.sqlite-(?:wal|journal)$/;
 
@@ -66,11 +67,13 @@ function checkTarget(path: string, folder: string): void {
 async function copyAll(path: string, options: BackupOptions): Promise<Manifest> {
   const { folder, holds, version, now } = options;
   await checkSpace(path, { folder, names: readdirSync(folder).filter(isLarge) });
-  const names = holds === undefined ? [keyFiles, dataFiles, databaseLogs] : [keyFiles];
-  const files = [...(await copyMatching(path, { ...options, names, hold: holds?.keys }))];
+  const copy = (names: readonly RegExp[], hold?: Hold) => copyMatching(path, { ...options, names, hold });
+  const files = [
+    ...(await copy(holds === undefined ? [clientKeys, dataFiles, databaseLogs] : [clientKeys], holds?.keys)),
+  ];
   const madeAt = new Date(now()).toISOString();
-  if (holds !== undefined)
-    files.push(...(await copyMatching(path, { ...options, names: [dataFiles], hold: holds.data })));
+  if (holds !== undefined) files.push(...(await copy([dataFiles], holds.data)));
+  files.push(...(await copy([keyFiles]))); // After the data: so each key that the data needs is there.
   return toManifest({ version, madeAt, files });
 }
 
@@ -81,7 +84,7 @@ function isLarge(name: string): boolean {
 
 interface CopyOptions extends Pick<BackupOptions, "folder" | "signal"> {
   readonly names: readonly RegExp[];
-  readonly hold: Hold | undefined;
+  readonly hold?: Hold | undefined;
 }
 
 async function copyMatching(

@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Hold, makeBackup } from "./make-backup.ts";
+
+let root: string;
+let folder: string;
+let target: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "stele-make-backup-"));
+  [folder, target] = [join(root, "data"), join(root, "backup")];
+  mkdirSync(folder);
+  for (const name of ["chain.sqlite", "store.sqlite", "keys.sqlite", "signer.key"]) write(name);
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+function write(name: string): void {
+  writeFileSync(join(folder, name), name);
+}
+
+const hold: Hold = async () => async () => {};
+
+function backUp(holdData: Hold) {
+  return makeBackup(target, { folder, holds: { data: holdData, keys: hold }, version: "test", now: () => 0 });
+}
+
+describe("a backup of a running broker", () => {
+  it("has the key of a secret that the broker seals before the store is held", async () => {
+    const manifest = await backUp(async () => {
+      write("secrets.key");
+      return async () => {};
+    });
+    const names = ["chain.sqlite", "keys.sqlite", "secrets.key", "signer.key", "store.sqlite"];
+    expect(manifest.files.map(({ name }) => name).toSorted()).toEqual(names);
+    expect(readdirSync(target).toSorted()).toEqual(["backup.json", ...names]);
+  });
+});
