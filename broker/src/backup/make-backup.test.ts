@@ -37,3 +37,20 @@ describe("a backup of a running broker", () => {
     expect(readdirSync(target).toSorted()).toEqual(["backup.json", ...names]);
   });
 });
+
+describe("two backups to one folder at once", () => {
+  it("refuses the second one, which removes no file of the first", async () => {
+    const results = await Promise.allSettled([backUp(hold), backUp(hold)]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(results[1]).toMatchObject({
+      reason: { message: expect.stringContaining("name a new one for each backup") },
+    });
+    expect(readdirSync(target).toSorted()).toEqual([
+      "backup.json",
+      "chain.sqlite",
+      "keys.sqlite",
+      "signer.key",
+      "store.sqlite",
+    ]);
+  });
+});

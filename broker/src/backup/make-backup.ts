@@ -29,6 +29,8 @@ const keyFiles = /\.key$/;
 /** SQLite's logs beside the databases: after a kill, they hold the newest data. */
 const databaseLogs = /^(?:chain|store|keys)\.sqlite-(?:wal|journal)$/;
 
+const unfinishedManifest = `${manifestFile}.unfinished`;
+
 /** Free space beyond what the files need, in bytes. */
 const spareBytes = 2 ** 20;
 
@@ -41,6 +43,7 @@ export async function makeBackup(target: string, options: BackupOptions): Promis
   checkTarget(path, resolve(options.folder));
   const isNew = !existsSync(path);
   mkdirSync(path, { recursive: true, mode: 0o700 });
+  claim(path);
   try {
     const manifest = await copyAll(path, options);
     writeManifest(path, manifest);
@@ -59,9 +62,20 @@ function checkTarget(path: string, folder: string): void {
     throw new Error(`${path} is in the data folder: name a folder elsewhere, best on another disk.`);
   }
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats !== undefined && (!stats.isDirectory() || readdirSync(path).length > 0)) {
-    throw new Error(`${path} exists and is not an empty folder: name a new one for each backup.`);
+  if (stats !== undefined && (!stats.isDirectory() || readdirSync(path).length > 0)) throw notEmpty(path);
+}
+
+/** Creates the unfinished manifest, so that no other backup uses the folder. A backup that fails may then remove all its files. */
+function claim(path: string): void {
+  try {
+    writeFileSync(join(path, unfinishedManifest), "", { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    throw error instanceof Error && "code" in error && error.code === "EEXIST" ? notEmpty(path) : error;
   }
+}
+
+function notEmpty(path: string): Error {
+  return new Error(`${path} exists and is not an empty folder: name a new one for each backup.`);
 }
 
 async function copyAll(path: string, options: BackupOptions): Promise<Manifest> {
@@ -116,8 +130,8 @@ async function checkSpace(
 }
 
 function writeManifest(path: string, manifest: Manifest): void {
-  const unfinished = join(path, `${manifestFile}.unfinished`);
-  writeFileSync(unfinished, formatManifest(manifest), { mode: 0o600, flag: "wx", flush: true });
+  const unfinished = join(path, unfinishedManifest);
+  writeFileSync(unfinished, formatManifest(manifest), { flush: true });
   renameSync(unfinished, join(path, manifestFile));
   syncFolder(path);
 }
