@@ -31,17 +31,20 @@ export class RequestFiles {
 
   /** @throws Error if another request is waiting. */
   ask(request: BackupRequest): void {
-    const file = join(this.#folder, requestFile);
-    if (existsSync(file))
+    if (this.isWaiting()) {
+      const file = join(this.#folder, requestFile);
       throw new Error(`${file} is there: another backup was asked for. If none is under way, delete it.`);
+    }
     this.#write(requestFile, request);
   }
 
-  /** Removes the request; returns whether it was still waiting. */
-  withdraw(): boolean {
-    const isWaiting = existsSync(join(this.#folder, requestFile));
+  /** Whether the broker has not taken the newest request yet. */
+  isWaiting(): boolean {
+    return existsSync(join(this.#folder, requestFile));
+  }
+
+  withdraw(): void {
     rmSync(join(this.#folder, requestFile), { force: true });
-    return isWaiting;
   }
 
   /** Reads and removes the waiting request; undefined if there is none. @throws Error if it is malformed. */
