@@ -44,7 +44,7 @@ export type {
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
 
-/** Conditions of a search for subscriptions; docs/admin.md explains each field. */
+/** Conditions of a search for subscriptions; docs/admin.md explains each field. A search without a group is in the client's group; in all, if it has none. */
 export interface SubscriptionSearch {
   readonly groupId?: string | undefined;
   readonly state?: string | undefined;
@@ -60,7 +60,7 @@ export interface SubscriptionSearch {
   readonly failingMsMin?: number | undefined;
 }
 
-/** Conditions of a search for sessions; docs/admin.md explains each field. */
+/** Conditions of a search for sessions, as of {@link SubscriptionSearch}. */
 export interface SessionSearch {
   readonly groupId?: string | undefined;
   readonly kind?: string | undefined;
@@ -70,7 +70,7 @@ export interface SessionSearch {
   readonly lagMin?: number | undefined;
 }
 
-/** A subscription's identifier, a search for several, or `all`. */
+/** A subscription's identifier, a search for several, or `all` of the client's group; of all groups, if the client has none. */
 export type OrderTarget = string | SubscriptionSearch | { readonly all: true };
 
 /** A place in a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a time (ISO 8601), or a sequence if the subscription has one topic. */
@@ -113,18 +113,21 @@ interface Paging {
 export class AdminClient {
   readonly #transport: HttpTransport;
   readonly #retries: number;
+  readonly #groupId: string | undefined;
 
   /** @throws TypeError if an address is no URL of http or https. */
   constructor(options: SteleOptions) {
     this.#transport = new HttpTransport(options);
     this.#retries = options.retries ?? retriesDefault;
+    this.#groupId = options.groupId;
   }
 
   subscriptions(
     search: SubscriptionSearch = {},
     { limit, ...options }: CallOptions & Paging = {},
   ): AsyncGenerator<Open<AdminSubscription>> {
-    return this.#pages({ method: "GET", path: "/subscriptions", query: { ...search, limit } }, options);
+    const query = { ...withGroup(search, this.#groupOf(options)), limit };
+    return this.#pages({ method: "GET", path: "/subscriptions", query }, options);
   }
 
   subscription(id: string, options: CallOptions = {}): Promise<Open<AdminSubscriptionDetails>> {
@@ -149,8 +152,10 @@ export class AdminClient {
       yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as Open<OrderResultBody>; // OpenAPI declares this shape.
       return;
     }
+    // Not for a target that finds everything, such as a blank host: the broker must refuse it.
+    const groupId = Object.values(target).some(leavesSomeOut) ? this.#groupOf(options) : undefined;
     yield* this.#pages<Open<OrderResultBody>>(
-      { method, path: `/subscriptions/${name}`, query: { ...target, dryRun }, body },
+      { method, path: `/subscriptions/${name}`, query: { ...withGroup(target, groupId), dryRun }, body },
       options,
     );
   }
@@ -160,23 +165,24 @@ export class AdminClient {
     search: SessionSearch = {},
     { limit, ...options }: CallOptions & Paging = {},
   ): AsyncGenerator<Open<AdminSession>> {
-    return this.#pages({ method: "GET", path: "/sessions", query: { ...search, limit } }, options);
+    const query = { ...withGroup(search, this.#groupOf(options)), limit };
+    return this.#pages({ method: "GET", path: "/sessions", query }, options);
   }
 
   session(id: string, options: CallOptions = {}): Promise<Open<AdminSession>> {
     return this.#get(`/sessions/${encodeURIComponent(id)}`, {}, options);
   }
 
-  topics({
-    groupId,
-    ...options
-  }: CallOptions & { readonly prefix?: string; readonly filter?: string } = {}): AsyncGenerator<Open<AdminTopic>> {
+  topics(
+    options: CallOptions & { readonly prefix?: string; readonly filter?: string } = {},
+  ): AsyncGenerator<Open<AdminTopic>> {
+    const groupId = this.#groupOf(options);
     const { prefix, filter } = options;
     return this.#pages({ method: "GET", path: "/topics", query: { groupId, prefix, filter } }, options);
   }
 
   topic(name: string, options: CallOptions = {}): Promise<Open<AdminTopicDetails>> {
-    return this.#get(`/topics/${encodeURIComponent(name)}`, { groupId: options.groupId }, options);
+    return this.#get(`/topics/${encodeURIComponent(name)}`, { groupId: this.#groupOf(options) }, options);
   }
 
   /**
@@ -187,14 +193,15 @@ export class AdminClient {
     topic: string,
     options: CallOptions & Paging & { readonly from?: number | string; readonly before?: number | string } = {},
   ): AsyncGenerator<Open<AdminEvent>> {
-    const { groupId, from, before, limit } = options;
+    const groupId = this.#groupOf(options);
+    const { from, before, limit } = options;
     const path = `/topics/${encodeURIComponent(topic)}/events`;
     return this.#pages({ method: "GET", path, query: { groupId, from, before, limit } }, options);
   }
 
   event(eventId: string, options: CallOptions & { readonly proof?: boolean } = {}): Promise<Open<AdminEventDetails>> {
-    const { groupId, proof } = options;
-    return this.#get(`/events/${encodeURIComponent(eventId)}`, { groupId, proof }, options);
+    const query = { groupId: this.#groupOf(options), proof: options.proof };
+    return this.#get(`/events/${encodeURIComponent(eventId)}`, query, options);
   }
 
   groups(options: CallOptions = {}): AsyncGenerator<Open<AdminGroups["items"][number]>> {
@@ -216,7 +223,7 @@ export class AdminClient {
     limit,
     ...options
   }: CallOptions & Paging & { readonly below?: number | undefined } = {}): AsyncGenerator<Open<AdminBlock>> {
-    const query = { groupId: options.groupId, limit, cursor: below };
+    const query = { groupId: this.#groupOf(options), limit, cursor: below };
     return this.#pages({ method: "GET", path: "/blocks", query }, options);
   }
 
@@ -225,12 +232,8 @@ export class AdminClient {
     limit,
     ...options
   }: CallOptions & { readonly limit?: number } = {}): Promise<Open<SkippedListing>> {
-    const { groupId } = options;
-    return (await this.#askAt(
-      "/admin/skippedEntries",
-      { method: "GET", query: { groupId, limit } },
-      options,
-    )) as Open<SkippedListing>; // OpenAPI declares this shape.
+    const query = { groupId: this.#groupOf(options), limit };
+    return (await this.#askAt("/admin/skippedEntries", { method: "GET", query }, options)) as Open<SkippedListing>; // OpenAPI declares this shape.
   }
 
   nodes(options: CallOptions = {}): AsyncGenerator<Open<AdminNodes["items"][number]>> {
@@ -261,6 +264,10 @@ export class AdminClient {
   /** Removes a role from the store. The broker then refuses every key that has this role. */
   async deleteRole(name: string, options: CallOptions = {}): Promise<void> {
     await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
+  }
+
+  #groupOf({ groupId }: CallOptions): string | undefined {
+    return groupId ?? this.#groupId;
   }
 
   async *#pages<Item>(request: AdminRequest, options: CallOptions): AsyncGenerator<Item> {
@@ -304,6 +311,19 @@ export class AdminClient {
       { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
     );
   }
+}
+
+/** The search in a group, unless it names one itself. */
+function withGroup<Search extends object>(
+  search: Search & { readonly groupId?: string | undefined },
+  groupId: string | undefined,
+): Search & { readonly groupId: string | undefined } {
+  return { ...search, groupId: search.groupId ?? groupId };
+}
+
+/** The broker takes a blank text and a minimum of 0 for unset variables of a script. */
+function leavesSomeOut(value: unknown): boolean {
+  return value !== undefined && value !== "" && value !== 0;
 }
 
 function toBody({ name, to, from, eventId }: Order): object {

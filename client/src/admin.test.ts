@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { Stele } from "./index.ts";
+
+const search = { host: "down.example" };
+const first = (rows: AsyncGenerator): Promise<unknown> => rows.next();
+
+/** The group that a call sends; null if it sends none. */
+async function groupSentBy(call: (stele: Stele) => Promise<unknown>, groupId?: string): Promise<string | null> {
+  const groups: (string | null)[] = [];
+  const stele = new Stele({
+    url: "http://broker.example",
+    groupId,
+    fetch: async (input, init) => {
+      groups.push(new URL(new Request(input, init).url).searchParams.get("groupId"));
+      return Response.json({ code: 100702, message: "not allowed" }, { status: 403 });
+    },
+  });
+  await expect(call(stele)).rejects.toMatchObject({ code: 100702 });
+  return groups[0] ?? null;
+}
+
+describe.each<[string, (stele: Stele, options?: { readonly groupId: string }) => Promise<unknown>]>([
+  ["subscriptions", ({ admin }, options) => first(admin.subscriptions({ ...search, groupId: undefined }, options))],
+  ["an order to some", ({ admin }, options) => first(admin.order({ name: "pause" }, search, options))],
+  ["an order to all", ({ admin }, options) => first(admin.order({ name: "pause" }, { all: true }, options))],
+  ["sessions", ({ admin }, options) => first(admin.sessions({}, options))],
+  ["topics", ({ admin }, options) => first(admin.topics(options))],
+  ["topic", ({ admin }, options) => admin.topic("t", options)],
+  ["events", ({ admin }, options) => first(admin.events("t", options))],
+  ["event", ({ admin }, options) => admin.event("e", options)],
+  ["blocks", ({ admin }, options) => first(admin.blocks(options))],
+  ["skippedEntries", ({ admin }, options) => admin.skippedEntries(options)],
+])("the group of a call for operators: %s", (_, call) => {
+  it("is the client's unless the call names one", async () => {
+    expect(await groupSentBy(call, "2")).toBe("2");
+    expect(await groupSentBy((stele) => call(stele, { groupId: "3" }), "2")).toBe("3");
+    expect(await groupSentBy(call)).toBeNull();
+  });
+});
+
+it("a search's own group wins over that of the client", async () => {
+  const inThird = { ...search, groupId: "3" };
+  expect(await groupSentBy(({ admin }) => first(admin.subscriptions(inThird)), "2")).toBe("3");
+  expect(await groupSentBy(({ admin }) => first(admin.order({ name: "pause" }, inThird)), "2")).toBe("3");
+});
+
+it("an order to a search that finds everything names no group, so that the broker refuses it", async () => {
+  for (const blank of [{}, { host: "" }, { lagMin: 0 }, { host: undefined }]) {
+    expect(await groupSentBy(({ admin }) => first(admin.order({ name: "pause" }, blank)), "2")).toBeNull();
+  }
+});
