@@ -29,3 +29,8 @@ export function write(stream: OutputStream, text: string | Uint8Array): Promise<
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
 }
+
+/** Whether a write failed because nothing reads the stream any more, as with `| head`. */
+export function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EPIPE";
+}

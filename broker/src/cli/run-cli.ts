@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { toPrintable } from "../lib/printable.ts";
 import { describeError } from "./describe-error.ts";
-import { type CliIo, CommandFailed, UsageError, write } from "./io.ts";
+import { type CliIo, CommandFailed, isClosedPipe, UsageError, write } from "./io.ts";
 import { createProgram } from "./program.ts";
 
 /** Exit codes of every command. */
@@ -19,8 +19,4 @@ export async function runCli(argv: readonly string[], io: CliIo, version: string
     await write(io.stderr, `stele: ${toPrintable(describeError(error))}\n`).catch(() => {});
     return error instanceof UsageError ? exitCodes.wrongUsage : exitCodes.failed;
   }
-}
-
-function isClosedPipe(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EPIPE";
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addConnectionFlags, type ConnectionFlags, openSession, type Session } from "../connection.ts";
-import type { CliIo } from "../io.ts";
+import { type CliIo, CommandFailed, isClosedPipe } from "../io.ts";
 
 /** A command that calls a broker. */
 export interface Definition<Flags> {
@@ -12,6 +12,8 @@ export interface Definition<Flags> {
   /** Adds the command's own flags. */
   readonly flags?: (command: Command) => Command;
   readonly run: (session: Session, call: Call<Flags>) => Promise<void>;
+  /** Whether the command changes something. Then it fails if it ends early because nothing reads its output. */
+  readonly changes?: (flags: Flags) => boolean;
 }
 
 /** What the user typed. */
@@ -31,6 +33,11 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
     session.output.beginProgress(`stele ${command.name()}`);
     try {
       await definition.run(session, { words: command.args, flags });
+    } catch (error) {
+      if (!isClosedPipe(error) || definition.changes?.(flags) !== true) throw error;
+      throw new CommandFailed(
+        "nothing reads the output any more: the command ended early, and may have done a part only",
+      );
     } finally {
       session.output.endProgress();
     }

@@ -55,6 +55,7 @@ export function definePub(program: Command, io: CliIo): void {
       "stele pub --cloudevents --once < events.ndjson",
       'stele pub numbers \'{"n":{{index}},"at":"{{time}}"}\' --template --count 1000',
     ],
+    changes: () => true,
     flags: (command) =>
       command
         .option("--ext <key=value>", "extension of each event; may be repeated", collectPair)

@@ -107,6 +107,7 @@ function defineOrder(
       `stele subs ${name} 0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11${placeExample(name)}`,
       `stele subs ${name} --host down.example --dry-run${placeExample(name)}`,
     ],
+    changes: ({ dryRun }) => dryRun !== true,
     flags: (command) => {
       if (name === "skip") command.option("--to <place>", "skip up to this event: an eventId, a sequence or a time");
       if (name === "redeliver" || name === "discard")

@@ -37,6 +37,7 @@ export function defineTopics(program: Command, io: CliIo): void {
       usage: `${order} <topics...>`,
       summary: order === "open" ? "Opens topics." : "Closes topics: their events stay readable.",
       examples: [`stele topics ${order} orders/new orders/paid`],
+      changes: () => true,
       run: async ({ stele, output, signal }, { words }) => {
         const rows = async function* () {
           for (const topic of words) {
