@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, it } from "vitest";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, expect, it, vi } from "vitest";
 import { readKeyDocument } from "./key-source.ts";
 
 const documentBytesMax = 256 * 1024;
@@ -11,6 +13,7 @@ const never = new AbortController().signal;
 
 let server: Server | undefined;
 afterEach(() => {
+  vi.useRealTimers();
   server?.closeAllConnections();
   server?.close();
 });
@@ -21,6 +24,12 @@ async function serve(listener: RequestListener): Promise<string> {
   await once(server, "listening");
   const address = server.address();
   return typeof address === "object" ? `http://127.0.0.1:${address?.port}` : "";
+}
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
 }
 
 it("reads a document of up to 256 KiB from a URL", async () => {
@@ -45,6 +54,20 @@ it("refuses a redirect without following it", async () => {
 it.each([301, 404, 500])("refuses a document with HTTP status %i", async (status) => {
   const url = await serve((_, response) => response.writeHead(status).end("{}"));
   await expect(readKeyDocument(url, never)).rejects.toThrow();
+});
+
+it.each<[string, RequestListener]>([
+  ["sends nothing", () => {}],
+  ["stops after the head", (_, response) => response.flushHeaders()],
+])("ends in time if the server %s, even after a garbage collection", async (_, listener) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const url = await serve(listener);
+  const asked = server === undefined ? [] : once(server, "request");
+  const reading = expect(readKeyDocument(url, never)).rejects.toMatchObject({ name: "TimeoutError" });
+  await asked;
+  collectGarbage();
+  vi.advanceTimersByTime(5_000);
+  await reading;
 });
 
 it("reads a document of up to 256 KiB from a file", async () => {

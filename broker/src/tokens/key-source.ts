@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import { withDeadline } from "../lib/with-deadline.ts";
 
 /** Longest file of keys, and longest answer of an issuer (its keys, its settings or a token), in bytes. */
 const documentBytesMax = 256 * 1024;
@@ -23,12 +24,13 @@ async function readDocument(path: string): Promise<string> {
 }
 
 /** Fetches a document, and follows no redirect: the operator trusts only the URL that the settings name. */
-async function fetchDocument(url: string, signal: AbortSignal): Promise<string> {
-  const ends = AbortSignal.any([signal, AbortSignal.timeout(fetchTimeoutMs)]);
-  const response = await fetch(url, { signal: ends, redirect: "error", headers: { accept: "application/json" } });
-  const body = await readBody(response, ends);
-  if (!response.ok) throw new Error(`the server answers with HTTP status ${response.status}`);
-  return body.toString("utf8");
+function fetchDocument(url: string, stopping: AbortSignal): Promise<string> {
+  return withDeadline({ timeoutMs: fetchTimeoutMs, signal: stopping }, async (signal) => {
+    const response = await fetch(url, { signal, redirect: "error", headers: { accept: "application/json" } });
+    const body = await readBody(response, signal);
+    if (!response.ok) throw new Error(`the server answers with HTTP status ${response.status}`);
+    return body.toString("utf8");
+  });
 }
 
 /** Reads a response's body, which may be too long or never end. @throws Error with a message for the operator, or the reason of the signal. */

@@ -1,0 +1,44 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { withDeadline } from "./with-deadline.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
+}
+
+/** Rejects with the reason of its signal. */
+function wait(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+}
+
+it("ends a task in time, even after its garbage was collected", async () => {
+  const { signal } = new AbortController();
+  const waiting = withDeadline({ timeoutMs: 1_000, signal }, wait);
+  const ended = expect(waiting).rejects.toMatchObject({ name: "TimeoutError" });
+  collectGarbage();
+  vi.advanceTimersByTime(1_000);
+  await ended;
+});
+
+it("ends a task with the reason of the given signal, also of one that is aborted already", async () => {
+  const ending = new AbortController();
+  const reason = new Error("stopped");
+  const waiting = expect(withDeadline({ timeoutMs: 1_000, signal: ending.signal }, wait)).rejects.toBe(reason);
+  ending.abort(reason);
+  await waiting;
+  await expect(withDeadline({ timeoutMs: 1_000, signal: ending.signal }, wait)).rejects.toBe(reason);
+});
+
+it("leaves no timer behind", async () => {
+  expect(await withDeadline({ timeoutMs: 1_000 }, async () => "done")).toBe("done");
+  expect(vi.getTimerCount()).toBe(0);
+});
