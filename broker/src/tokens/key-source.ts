@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import { bodyChunks } from "../lib/body-chunks.ts";
 import { withDeadline } from "../lib/with-deadline.ts";
 
 /** Longest file of keys, and longest answer of an issuer (its keys, its settings or a token), in bytes. */
@@ -37,22 +38,12 @@ function fetchDocument(url: string, stopping: AbortSignal): Promise<string> {
 export async function readBody(response: Response, signal: AbortSignal): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const reader = response.body?.getReader();
-  // Node 20 may forget the signal of a request once the response's head has arrived.
-  const cancel = (): void => void reader?.cancel().catch(() => {});
-  signal.addEventListener("abort", cancel, { once: true });
-  try {
-    for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
-      bytes += read.value.byteLength;
-      if (bytes > documentBytesMax) throw tooLong();
-      chunks.push(read.value);
-    }
-    signal.throwIfAborted();
-    return Buffer.concat(chunks);
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    cancel();
+  for await (const chunk of bodyChunks(response, signal)) {
+    bytes += chunk.byteLength;
+    if (bytes > documentBytesMax) throw tooLong();
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks);
 }
 
 function tooLong(): Error {

@@ -1,3 +1,5 @@
+import { bodyChunks } from "../lib/body-chunks.ts";
+import { withDeadline } from "../lib/with-deadline.ts";
 import { collectText } from "./collect-text.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
@@ -20,14 +22,15 @@ export async function askJson({ url, body, name, key }: HttpRequest): Promise<un
     ...(body === undefined ? {} : { "content-type": "application/json" }),
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
   };
-  const post = { method: "POST", body: JSON.stringify(body) };
+  const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   try {
-    // No redirects: the key must not travel to another server.
-    const init = { signal: AbortSignal.timeout(answerTimeoutMs), redirect: "error", headers } as const;
-    const response = await fetch(url, body === undefined ? init : { ...init, ...post });
-    const text = response.body === null ? "" : await collectText(response.body, { name });
-    if (!response.ok && !text.startsWith("{")) throw new Error(`HTTP status ${response.status}`);
-    return JSON.parse(text);
+    return await withDeadline({ timeoutMs: answerTimeoutMs }, async (signal) => {
+      // No redirects: the key must not travel to another server.
+      const response = await fetch(url, { signal, redirect: "error", headers, ...post });
+      const text = await collectText(bodyChunks(response, signal), { name });
+      if (!response.ok && !text.startsWith("{")) throw new Error(`HTTP status ${response.status}`);
+      return JSON.parse(text) as unknown;
+    });
   } catch (error) {
     if (error instanceof AnswerTooLong) throw error;
     throw new Unverifiable(`${name} does not answer`, error);

@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { answerTimeoutMs, askJson } from "./http.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
+}
+
+it.each<[string, RequestListener]>([
+  ["sends nothing", () => {}],
+  ["stops after the head", (_, response) => response.flushHeaders()],
+  ["stops within the body", (_, response) => response.write('{"result":')],
+])("ends in time if the server %s, even after a garbage collection", async (_, listener) => {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const url = typeof address === "object" ? `http://127.0.0.1:${address?.port}` : "";
+  const asked = once(server, "request");
+  const closed = new Promise((resolve) => {
+    server.once("connection", (socket) => socket.once("close", resolve));
+  });
+  const asking = expect(askJson({ url, body: {}, name: "the node" })).rejects.toThrow("the node does not answer");
+  await asked;
+  collectGarbage();
+  vi.advanceTimersByTime(answerTimeoutMs);
+  await asking;
+  await closed; // The command could not end with an open connection.
+  server.close();
+});
