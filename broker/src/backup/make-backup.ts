@@ -82,13 +82,11 @@ async function copyAll(path: string, options: BackupOptions): Promise<Manifest> 
   const { folder, holds, version, now } = options;
   await checkSpace(path, { folder, names: readdirSync(folder).filter(isLarge) });
   const copy = (names: readonly RegExp[], hold?: Hold) => copyMatching(path, { ...options, names, hold });
-  const files = [
-    ...(await copy(holds === undefined ? [clientKeys, dataFiles, databaseLogs] : [clientKeys], holds?.keys)),
-  ];
+  const first = await copy(holds === undefined ? [clientKeys, dataFiles, databaseLogs] : [clientKeys], holds?.keys);
   const madeAt = new Date(now()).toISOString();
-  if (holds !== undefined) files.push(...(await copy([dataFiles], holds.data)));
-  files.push(...(await copy([keyFiles]))); // After the data: so each key that the data needs is there.
-  return toManifest({ version, madeAt, files });
+  const data = holds === undefined ? [] : await copy([dataFiles], holds.data);
+  const keys = await copy([keyFiles]); // After the data: so each key that the data needs is there.
+  return toManifest({ version, madeAt, files: [...keys, ...first, ...data] });
 }
 
 /** Whether a file counts for the free space. Logs do too: they are copied, or a hold moves their bytes into the databases first. */
