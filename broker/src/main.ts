@@ -18,8 +18,8 @@ import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
-/** Exit codes: the task is done; a part failed to start or to stop; the settings were refused. */
-const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
+/** Exit codes: the task is done; a part failed to start or to stop; the settings were refused; verify and scrub cannot say anything. */
+const exitCodes = { done: 0, failed: 1, refused: 2, unknown: 2 } as const;
 /** Longest delay of a timer in Node.js. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
@@ -40,41 +40,53 @@ async function main(): Promise<void> {
 
 async function changeKeys(command: "key" | "role", argv: readonly string[]): Promise<void> {
   const runCommand = command === "key" ? runKeys : runRoles;
-  const { exitCode, output, problem } = await runCommand(argv, { env: process.env, now: () => Date.now() });
-  process.stderr.write(problem);
-  process.stdout.write(output);
-  process.exitCode = exitCode;
+  await conclude(await runCommand(argv, { env: process.env, now: () => Date.now() }));
 }
 
 async function backup(command: BackupCommand, argv: readonly string[]): Promise<void> {
-  const { exitCode, output, problem } = await withProgress(process.stderr, {
+  const outcome = await withProgress(process.stderr, {
     name: `stele ${command}`,
     task: () => runBackupCommand(command, argv, { env: process.env, log: (line) => void process.stderr.write(line) }),
   });
-  process.stdout.write(output);
-  process.stderr.write(problem);
-  process.exitCode = exitCode;
+  await conclude(outcome);
 }
 
 async function verify(argv: readonly string[]): Promise<void> {
   const { runVerify } = await import("./verify/run-verify.ts"); // The server does not need it.
-  const { exitCode, output, problem } = await withProgress(process.stderr, {
+  const outcome = await withProgress(process.stderr, {
     name: "stele verify",
     task: () => runVerify(argv, { env: process.env }),
   });
-  process.stdout.write(output);
-  process.stderr.write(problem);
-  process.exitCode = exitCode;
+  await conclude(outcome, exitCodes.unknown);
 }
 
 async function scrub(argv: readonly string[]): Promise<void> {
   stayAlive();
-  const { exitCode, output, problem } = await runScrub(argv, {
-    env: process.env,
-    log: (line) => void process.stderr.write(line),
-  });
+  const outcome = await runScrub(argv, { env: process.env, log: (line) => void process.stderr.write(line) });
+  await conclude(outcome, exitCodes.unknown);
+  process.exit();
+}
+
+interface CommandOutcome {
+  readonly exitCode: number;
+  readonly output: string;
+  /** For the standard error. */
+  readonly problem: string;
+}
+
+/** Writes the result of a command and sets the exit code: `codeIfLost` if the command succeeded, but its output could not be written. */
+async function conclude(
+  { exitCode, output, problem }: CommandOutcome,
+  codeIfLost: number = exitCodes.failed,
+): Promise<void> {
   process.stderr.write(problem);
-  process.stdout.write(output, () => process.exit(exitCode));
+  process.exitCode = exitCode;
+  const failure = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => {
+    process.stdout.write(output, resolve);
+  });
+  if (!failure || failure.code === "EPIPE") return; // As with `| head`.
+  process.stderr.write(`stele: the output is lost: ${failure.message}\n`);
+  if (exitCode === exitCodes.done) process.exitCode = codeIfLost;
 }
 
 async function run(argv: readonly string[]): Promise<void> {
@@ -85,14 +97,15 @@ async function run(argv: readonly string[]): Promise<void> {
     version,
   });
   if (outcome.status === "printed") {
-    process.stdout.write(outcome.output);
+    await conclude({ exitCode: exitCodes.done, output: outcome.output, problem: "" });
   } else if (outcome.status === "refused") {
     refuse(outcome.problems);
   } else if (outcome.status === "checked") {
     const { config, secrets } = outcome;
     const problems = await findProblems(config, secrets);
     if (problems.length > 0) refuse(problems);
-    else process.stdout.write(`${outcome.output}${await describeRoles(config)}`);
+    else
+      await conclude({ exitCode: exitCodes.done, output: outcome.output + (await describeRoles(config)), problem: "" });
   } else {
     await serve(outcome);
   }

@@ -1,7 +1,8 @@
 import { Stele } from "@stele/client";
 import { describe, expect, it } from "vitest";
+import { mainFile } from "../harness/broker-process.ts";
 import { findFreePort } from "../harness/free-port.ts";
-import { callStele, type CommandOptions, type CommandRun } from "../harness/stele-command.ts";
+import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
@@ -76,5 +77,20 @@ describe("stele event --proof", () => {
     expect(await linesIn("ndjson")).toBe(1);
     expect(await linesIn("json")).toBeGreaterThan(1);
     expect(await linesIn("table")).toBeGreaterThan(1);
+  });
+});
+
+describe.skipIf(process.platform !== "linux")("a command whose output cannot be written", () => {
+  const program = ["bash", "-c", '"$0" "$@" > /dev/full', process.execPath, mainFile];
+
+  it.each([
+    ["key create", ["key", "create", "--principal", "p", "--role", "admin"], 1],
+    ["start --help", ["start", "--help"], 1],
+    ["verify --help", ["verify", "--help"], 2],
+    ["scrub --help", ["scrub", "--help"], 2],
+  ])("fails: stele %s", async (_, args, code) => {
+    using folder = createTempFolder();
+    const run = await runStele(args, { program, env: { STELE_DATA_DIR: folder.path } });
+    expect(run).toMatchObject({ code, stderr: expect.stringContaining("stele: the output is lost: ENOSPC") });
   });
 });
