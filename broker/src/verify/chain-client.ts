@@ -39,11 +39,11 @@ export class ChainClient {
   }
 
   async chainId(): Promise<number> {
-    return Number(await this.#ask("eth_chainId"));
+    return this.#askForNumber("eth_chainId");
   }
 
   async blockNumber(): Promise<number> {
-    return Number(await this.#ask("eth_blockNumber"));
+    return this.#askForNumber("eth_blockNumber");
   }
 
   /** The chain that the node serves. */
@@ -100,6 +100,13 @@ export class ChainClient {
   async #view(address: Address, functionName: "registry" | "sequence"): Promise<`0x${string}`> {
     const data = encodeFunctionData({ abi: topicAbi, functionName });
     return (await this.#ask("eth_call", { to: address, data }, "latest")) as `0x${string}`; // Bytes; decoding checks them.
+  }
+
+  async #askForNumber(method: string): Promise<number> {
+    const answer = await this.#ask(method);
+    const value = typeof answer === "string" && /^0x[0-9a-f]+$/i.test(answer) ? Number(answer) : Number.NaN;
+    if (Number.isSafeInteger(value)) return value;
+    throw new Unverifiable(`${this.name} does not answer like a node${this.#advice}`);
   }
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {

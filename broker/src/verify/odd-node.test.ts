@@ -53,6 +53,18 @@ describe("stele verify with a malicious node", () => {
     expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ chains: [{ chainId }] });
   });
 
+  test.each(["0x", null, "one", "0x20000000000000"])(
+    "remembers nothing for a chain with the id %j",
+    async (chainId) => {
+      const file = join(folder, `${chainId}.json`);
+      const [eventId = ""] = honestClaims(of).keys();
+      const words = [eventId, "--remember", "--known-registries", file];
+      const outcome = await run(words, (method, result) => (method === "eth_chainId" ? chainId : result));
+      expect(outcome).toMatchObject({ exitCode: 2, problem: expect.stringContaining("does not answer like a node") });
+      expect(await run(words, (_, result) => result)).toMatchObject({ exitCode: 0 }); // The file is not damaged.
+    },
+  );
+
   test("verifies a topic that gets events between two requests to the node", async () => {
     let asked = 0;
     const outcome = await run(["--topic", topic, "--registry", of.chain.registry], (method, result) => {
