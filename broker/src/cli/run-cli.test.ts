@@ -1,10 +1,15 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runCli } from "./run-cli.ts";
 
 interface RpcBody {
   readonly id: number;
   readonly method: string;
   readonly params: { readonly topic?: string };
+}
+
+interface RunOptions {
+  readonly rowsMax?: number;
+  readonly signal?: AbortSignal;
 }
 
 let sent: string[];
@@ -36,32 +41,37 @@ function answer({ id, method, params: { topic = "" } }: RpcBody): object {
   return { jsonrpc: "2.0", id, result: results[method] };
 }
 
+/** Text that was written. Writing fails like a closed pipe after the first `rowsMax` texts. */
+class TextStream {
+  readonly texts: string[] = [];
+  readonly #rowsMax: number;
+
+  constructor(rowsMax = Number.POSITIVE_INFINITY) {
+    this.#rowsMax = rowsMax;
+  }
+
+  write(text: string | Uint8Array, done: (error?: Error) => void): void {
+    if (this.texts.length >= this.#rowsMax) return done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
+    this.texts.push(String(text));
+    done();
+  }
+}
+
+const loadSettings = () => Promise.reject(new Error("no settings"));
+
+async function run(argv: readonly string[], { rowsMax, signal = new AbortController().signal }: RunOptions) {
+  const [stdout, stderr] = [new TextStream(rowsMax), new TextStream()];
+  const stdin = (async function* () {
+    yield* ["1\n", "2\n", "3\n"];
+  })();
+  const io = { env: { XDG_CONFIG_HOME: "/nowhere" }, home: "/nowhere", stdin, stdout, stderr, signal, loadSettings };
+  const code = await runCli([...argv, "-o", "ndjson"], io, "test");
+  return { code, stdout: stdout.texts, stderr: stderr.texts.join("") };
+}
+
 /** Runs a command whose output nobody reads after its first row. */
 async function runClosed(...argv: readonly string[]) {
-  let [stdout, stderr] = ["", ""];
-  const io = {
-    env: { XDG_CONFIG_HOME: "/nowhere" },
-    home: "/nowhere",
-    stdin: (async function* () {
-      yield* ["1\n", "2\n", "3\n"];
-    })(),
-    stdout: {
-      write: (text: string | Uint8Array, done: (error?: Error) => void) => {
-        if (stdout !== "") return done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
-        stdout += String(text);
-        done();
-      },
-    },
-    stderr: {
-      write: (text: string | Uint8Array, done: () => void) => {
-        stderr += String(text);
-        done();
-      },
-    },
-    signal: new AbortController().signal,
-    loadSettings: () => Promise.reject(new Error("no settings")),
-  };
-  const code = await runCli([...argv, "-o", "ndjson"], io, "test");
+  const { code, stderr } = await run(argv, { rowsMax: 1 });
   return { code, stderr };
 }
 
@@ -82,4 +92,43 @@ it.each([
   ["subs pause --dry-run", ["subs", "pause", "--all", "--dry-run"]],
 ])("%s, which changes nothing, ends without an error if nothing reads its output", async (_, argv) => {
   expect(await runClosed(...argv)).toEqual({ code: 0, stderr: "" });
+});
+
+describe("pub that Ctrl-C ends while a request is under way", () => {
+  it.each([
+    { name: "says that the outcome is unknown", flags: [], advice: "look at the topic before", key: {} },
+    {
+      name: "names the key that makes a repeat safe",
+      flags: ["--once"],
+      advice: "repeat each with the key of its row",
+      key: { once: expect.any(String) },
+    },
+  ])("$name", async ({ flags, advice, key }) => {
+    const ending = new AbortController();
+    const answering = globalThis.fetch;
+    vi.stubGlobal("fetch", (input: string, init: RequestInit) => {
+      if (sent.length === 0) return answering(input, init);
+      ending.abort();
+      return new Promise(() => {});
+    });
+    const { code, stdout, stderr } = await run(["pub", "t", ...flags], { signal: ending.signal });
+    const says = `stele: 1 of 2 events may be on the chain or not: ${advice}`;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(says) });
+    expect(stdout.map((row) => JSON.parse(row) as object)).toEqual([
+      { topic: "t", eventId: "e-1" },
+      { topic: "t", error: expect.objectContaining({ wasRefused: false }), ...key },
+    ]);
+  });
+});
+
+it("pub that Ctrl-C ends between two requests fails, since the rest of stdin is not published", async () => {
+  const ending = new AbortController();
+  const answering = globalThis.fetch;
+  vi.stubGlobal("fetch", async (input: string, init: RequestInit) => {
+    const response = await answering(input, init);
+    queueMicrotask(() => ending.abort());
+    return response;
+  });
+  expect(await run(["pub", "t"], { signal: ending.signal })).toMatchObject({ code: 1 });
+  expect(sent).toEqual(["publish t"]);
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Publication, PublishOutcome, Stele, SteleError } from "@stele/client";
+import { type Publication, type PublishOutcome, type Stele, SteleError } from "@stele/client";
 import type { Command } from "commander";
 import { fromCloudEvent } from "../cloud-event.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
@@ -160,9 +160,18 @@ async function* publishAll(
   for await (const group of groups) {
     const keys = group.map(({ once }) => (once === true ? randomUUID() : once || undefined));
     const publications = group.map((publication, index) => ({ ...publication, once: keys[index] }));
-    const outcomes = await stele.publishMany(publications, { signal });
-    yield* outcomes.map((outcome, index) => ({ outcome, key: keys[index] }));
+    signal.throwIfAborted();
+    const outcomes = await stele.publishMany(publications, { signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+    yield* (outcomes ?? publications.map(toInterrupted)).map((outcome, index) => ({ outcome, key: keys[index] }));
+    if (outcomes === undefined) return;
   }
+}
+
+/** The outcome of an event that may have been sent when Ctrl-C ended the command. */
+function toInterrupted({ topic }: Publication): PublishOutcome {
+  return { status: "failed", topic, error: new SteleError("the command was ended before the answer", { retry: true }) };
 }
 
 /** The outcomes as rows. Counts the failed ones. */
