@@ -27,6 +27,8 @@ export class GroupRole implements Role {
   #membership: Membership | undefined;
   readonly #stallDetector: StallDetector;
   #term: Term | undefined;
+  /** The membership of the term. */
+  #termMembership: Membership | undefined;
   /** A lease that this node still has to release. */
   #owed: HeldLease | undefined;
   readonly #releaseTrouble: ReportedTrouble;
@@ -43,8 +45,9 @@ export class GroupRole implements Role {
     this.#releaseTrouble = new ReportedTrouble(options.logger, "group lease not released, trying again");
   }
 
+  /** A process that stood still learns here that another node may have taken the lease, before it learns it from the end of the term. */
   get isFollowing(): boolean {
-    return this.#term !== undefined;
+    return this.#term !== undefined && this.#termMembership?.isLive() === true;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -129,6 +132,7 @@ export class GroupRole implements Role {
     const { logger, clock, limits } = this.#options;
     logger.info("following began", { epoch: lease.epoch });
     const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
+    this.#termMembership = membership;
     this.#term = new Term(this.#options, lease);
     const outcome = await this.#term.serve(until);
     this.#term = undefined;
