@@ -42,6 +42,8 @@ export class SessionSweeper {
   readonly #running = new Map<GroupId, Promise<void>>();
   #retriedBytes = 0;
   readonly #first = new Map<GroupId, Promise<void>>();
+  /** Sessions that this node may still have taken, by group: a call of the store failed or was refused. No other node ends a taken session. */
+  readonly #mayBeTaken = new Map<GroupId, Set<SessionId>>();
 
   constructor(parts: SessionSweeperParts) {
     this.#parts = parts;
@@ -151,6 +153,7 @@ export class SessionSweeper {
       let restMs = sweepEveryMs;
       try {
         await this.ready(groupId);
+        await this.#giveBack(groupId);
         const due = await times.findDue(groupId);
         await allSettled(due.map((key) => this.#check(groupId, key)));
         if (await this.#makeRoom(groupId)) restMs = 0;
@@ -180,7 +183,7 @@ export class SessionSweeper {
     if (found.epoch !== key.epoch || found.detachedAt === undefined) return;
     const time = await store.sessions.findSessionTime(groupId);
     if ((endsAt(found) ?? time) <= time) await this.#end(groupId, key);
-    else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(key);
+    else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(groupId, key);
     else
       this.checkAfter(groupId, {
         key,
@@ -188,9 +191,13 @@ export class SessionSweeper {
       });
   }
 
-  async #settleWill(key: SessionKey): Promise<void> {
-    const taken = await this.#takeAndPublishWill(key);
-    if (taken !== undefined && (await this.#parts.store.sessions.settleWill(taken))) this.#forgetWill(taken);
+  async #settleWill(groupId: GroupId, key: SessionKey): Promise<void> {
+    await this.#noteFailure(groupId, key, async () => {
+      const taken = await this.#takeAndPublishWill(key);
+      if (taken === undefined) return;
+      if (await this.#parts.store.sessions.settleWill(taken)) this.#forgetWill(taken);
+      else this.#noteTaken(groupId, key);
+    });
   }
 
   /** Takes a session and publishes its will. Undefined if another node has the session, or if the will's fate is unknown: then a later sweep finds out. */
@@ -203,8 +210,38 @@ export class SessionSweeper {
   }
 
   async #end(groupId: GroupId, key: SessionKey): Promise<void> {
-    const taken = await this.#takeAndPublishWill(key);
-    if (taken !== undefined) await this.#remove(groupId, taken);
+    await this.#noteFailure(groupId, key, async () => {
+      const taken = await this.#takeAndPublishWill(key);
+      // A rollback, or a caller who removed a filter, may have given the row another epoch meanwhile.
+      if (taken !== undefined && !(await this.#remove(groupId, taken))) this.#noteTaken(groupId, key);
+    });
+  }
+
+  async #noteFailure(groupId: GroupId, key: SessionKey, task: () => Promise<void>): Promise<void> {
+    try {
+      await task();
+    } catch (error) {
+      this.#noteTaken(groupId, key);
+      throw error;
+    }
+  }
+
+  #noteTaken(groupId: GroupId, { id }: SessionKey): void {
+    const noted = this.#mayBeTaken.get(groupId);
+    if (noted === undefined) this.#mayBeTaken.set(groupId, new Set([id]));
+    else noted.add(id);
+  }
+
+  /** Gives sessions back that this node has taken and not ended, so that a sweep finds them again. @throws what the store throws. */
+  async #giveBack(groupId: GroupId): Promise<void> {
+    const { store, nodeId } = this.#parts;
+    const noted = this.#mayBeTaken.get(groupId) ?? [];
+    for (const id of noted) {
+      const found = (await store.sessions.findSession(id))?.session;
+      const isTaken = found?.owner !== undefined && found.owner === nodeId() && found.detachedAt !== undefined;
+      if (found !== undefined && isTaken) await store.sessions.takeDueSession(found, undefined);
+      this.#mayBeTaken.get(groupId)?.delete(id);
+    }
   }
 
   /** Removes the row of a session that was not found. A row that exists nevertheless is damaged: every sweep would read it before all others. */

@@ -1,0 +1,64 @@
+import { BrokerError } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestCluster } from "../../testing/test-cluster.ts";
+
+let cluster: TestCluster;
+beforeEach(async () => {
+  cluster = await TestCluster.start(3);
+  await cluster.run(cluster.node(0).broker.open({ topic: "will", groupId: undefined }));
+});
+afterEach(() => cluster.stopAll());
+
+async function attach(node: number, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+  const defaults = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {} };
+  return cluster.run(cluster.node(node).broker.attach({ ...defaults, ...rest, ...order }, new RecordingPeer()));
+}
+
+const will: WillOrder = {
+  delayMs: 0,
+  call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [] },
+  opensTopic: false,
+  expiresAfterMs: undefined,
+};
+
+const rows = () => cluster.shared.store.sessions.listSessions({ after: undefined, limit: 9 });
+
+async function countWills(): Promise<number> {
+  return (await cluster.run(cluster.node(0).broker.state({ topic: "will", groupId: undefined }))).sequence;
+}
+
+const calls = ["takeDueSession", "settleWill", "removeSession"] as const;
+describe.each(calls)("if %s of the sweep", (name) => {
+  it.each([
+    "does not reach the store",
+    "reaches the store, but its answer is lost",
+    "comes after a caller has removed a filter of the session",
+  ])("%s, the will is published once and the session ends in time", async (how) => {
+    const attachment = await attach(1, { will });
+    const order = { filter: parseTopicFilter("a"), qos: 1, isNoLocal: false, isRetainAsPublished: false } as const;
+    await cluster.run(attachment.subscribe([{ ...order, identifier: undefined }]));
+    const { sessions } = cluster.shared.store;
+    const call: (...given: never[]) => Promise<unknown> = sessions[name].bind(sessions);
+    let isFirst = true;
+    const callOnce = async (...given: never[]): Promise<unknown> => {
+      if (!isFirst) return call(...given);
+      isFirst = false;
+      if (how.startsWith("comes")) {
+        for (const { filters } of await rows()) for (const { id } of filters) await sessions.removeSessionFilter(id);
+        return call(...given);
+      }
+      if (how.startsWith("reaches")) await call(...given);
+      throw new BrokerError("storeUnreachable");
+    };
+    Object.assign(sessions, { [name]: callOnce });
+    attachment.detach({ expiryMs: 30_000, isRegular: false });
+    await cluster.clock.advance(60_000);
+    expect(isFirst).toBe(false);
+    expect(await countWills()).toBe(1);
+    expect(await rows()).toHaveLength(0);
+  });
+});
