@@ -1,6 +1,7 @@
 import { topicDigest } from "@stele/wire";
 import { expect, it } from "vitest";
 import { blockNumberMax, endOfBlock, positionZero, toPosition } from "../domain/position.ts";
+import { nothingFailed } from "../domain/subscription.ts";
 import { parseTopicFilter, type TopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
 import type { BlockRef } from "./ledger.ts";
@@ -263,5 +264,29 @@ function testCursors(store: () => Store): void {
       cursor: toPosition(3, 0),
       notifiedCount: 4,
     });
+  });
+
+  it("ends failures of events after the block, but no wait that a receiver asked for", async () => {
+    const all = parseTopicFilter("#");
+    const end = endOfBlock(2);
+    const given = [
+      made(1, all, [4, 1, 7]),
+      subscriptionOf(2, { filter: all, cursor: end }),
+      made(3, all, [2, 0, 1]),
+      { ...made(4, all, [4, 1, 7]), groupId: otherGroup },
+    ];
+    await store().applyBlocks(group, history);
+    for (const subscription of given) await store().insertSubscription(subscription, 0);
+    await store().rollBack(group, ref(2));
+    const { failedAttempts, failedMs, failingSince, retryAt } = subscriptionOf(1);
+    const kept = { failedAttempts, failedMs, failingSince, retryAt };
+    const ended = { ...nothingFailed, retryAt };
+    const found = await store().listSubscriptions();
+    expect(found).toMatchObject([
+      { cursor: end, ...ended },
+      { cursor: end, ...ended },
+      { cursor: toPosition(2, 0), ...kept },
+      { cursor: toPosition(4, 1), ...kept },
+    ]);
   });
 }

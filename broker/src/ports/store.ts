@@ -296,7 +296,7 @@ export interface Store extends PublishKeys {
   ): Promise<readonly BlockRef[]>;
   /**
    * Rolls back to one of {@link listBlocks}, or to the empty index. Undoes the changes of later blocks, moves later cursors back to the end of the
-   * block, and subtracts acknowledgements beyond it from the counts. {@link findVanished} remembers the removed batches. With a `lease`,
+   * block, subtracts acknowledgements beyond it from the counts, and ends failures of events beyond it. {@link findVanished} remembers the removed batches. With a `lease`,
    * each subscription that the lease's node does not own gets a new epoch, so that a late write of its owner cannot restore the cursor.
    * @throws LeaseLostError
    */

@@ -118,10 +118,11 @@ export class MemoryStore extends MemoryGroups implements Store {
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = new VanishedEvents(done.vanished);
     for (const subscription of this.#subscriptions.values()) {
-      const { filter, cursor, notifiedCount } = subscription;
-      if (subscription.groupId !== groupId || cursor <= end) continue;
+      const { filter, cursor, notifiedCount, retryAt } = subscription;
+      if (subscription.groupId !== groupId || cursor < end) continue;
       const taken = vanished.countUpTo(filter, cursor);
-      this.#change(subscription, { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) });
+      const left = { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) };
+      this.#change(subscription, { ...left, ...nothingFailed, retryAt });
       this.deadLetters.dropAfter(subscription.id, end);
     }
     this.sessions.cutBack(groupId, end, lease?.nodeId);

@@ -158,10 +158,12 @@ type ProgressColumns = Pick<
 /** `progressCheck` as an SQL expression, from expressions for the first three values. */
 export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
   return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7
-    + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13
-    + (failing_since % ${progressPrime}) * 19 + (retry_at % ${progressPrime}) * 23
-    + (epoch % ${progressPrime}) * 17`;
+    + ${failureCheckSql} + (retry_at % ${progressPrime}) * 23 + (epoch % ${progressPrime}) * 17`;
 }
+
+/** What the failure of the event after the cursor adds to `progress_check`, except `retry_at`. */
+export const failureCheckSql = sql<number>`(failed_attempts % ${sql.lit(progressPrime)}) * 11
+  + (failed_ms % ${sql.lit(progressPrime)}) * 13 + (failing_since % ${sql.lit(progressPrime)}) * 19`;
 
 /** Whether a subscription's row is intact. */
 export function isIntactSubscription(row: SubscriptionTable): boolean {

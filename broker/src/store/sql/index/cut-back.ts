@@ -4,7 +4,7 @@ import { fromStored, type Position } from "../../../domain/position.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
-import { nextEpochCheckSql, progressCheckSql } from "../row-checksums.ts";
+import { failureCheckSql, nextEpochCheckSql, progressCheckSql } from "../row-checksums.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
 
 export interface Cut {
@@ -18,13 +18,18 @@ export interface Cut {
 /** Maximum number of rows processed between two statements: the server ends a transaction that is idle for too long. */
 const rowsAtOnce = 1_000;
 
-type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
+/** Whether an event after the cursor has failed. */
+const isFailing = sql<boolean>`(failed_attempts > 0 or failed_ms > 0 or failing_since > 0)`;
 
-/** Moves cursors beyond the end back to it. If there is a lease, gives every subscription that the lease holder does not own a new epoch. */
+type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor"> & { readonly is_failing: boolean };
+
+/**
+ * Moves cursors beyond the end back to it, and ends failures of events beyond it: else the next event would count failed attempts of another one. If there is a lease, gives every subscription that the lease holder does not own a new epoch.
+ */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
   const { lease, groupId } = cut;
-  const beyond = rows.filter(({ cursor }) => cursor > cut.end);
+  const beyond = rows.filter(({ cursor, is_failing }) => cursor > cut.end || (cursor === cut.end && is_failing));
   const events = new VanishedEvents(cut.vanished);
   for (let start = 0; start < beyond.length; start += rowsAtOnce) {
     for (const [taken, ids] of idsByTaken(beyond.slice(start, start + rowsAtOnce), events)) {
@@ -47,11 +52,11 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
   const rows = transaction
     .selectFrom("subscriptions")
-    .select(["id", "filter", "cursor"])
+    .select(["id", "filter", "cursor", isFailing.as("is_failing")])
     .where("group_id", "=", groupId)
     .where(intactProgress)
     .orderBy("id");
-  return lease === undefined ? rows.where("cursor", ">", end) : rows;
+  return lease === undefined ? rows.where("cursor", ">=", end) : rows;
 }
 
 /** Skips damaged rows: a rewritten row would look intact. */
@@ -59,10 +64,14 @@ const intactProgress = sql<boolean>`progress_check = ${progressCheckSql(sql`curs
 
 function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {
   const count = sql<number>`case when notified_count > ${taken} then notified_count - ${taken} else 0 end`;
+  const check = progressCheckSql(sql`cast(${end} as bigint)`, sql`(${count})`);
   return transaction.updateTable("subscriptions").set({
     cursor: end,
     notified_count: count,
-    progress_check: progressCheckSql(sql`cast(${end} as bigint)`, sql`(${count})`),
+    failed_attempts: 0, // What is left of a wait that the receiver asked for counts further.
+    failed_ms: 0,
+    failing_since: 0,
+    progress_check: sql<number>`${check} - (${failureCheckSql})`,
   });
 }
 
