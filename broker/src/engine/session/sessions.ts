@@ -289,7 +289,7 @@ export class Sessions implements Readers {
     await known.lingering.ended();
     if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
     const publishesWill = !session.isStored && !hasLeft && !this.#parts.isShared;
-    if (publishesWill && will !== undefined) void this.#parts.wills.publish(will, ownedBy);
+    if (publishesWill && will !== undefined) void this.#sweeper.publishUnstored(session.id, { will, owner: ownedBy });
   }
 
   /** Takes the session from its connection. */
@@ -308,7 +308,7 @@ export class Sessions implements Readers {
     const { session, ownedBy } = known;
     const will = leave.isRegular ? undefined : known.will;
     if (!session.isStored && !this.#parts.isShared) {
-      if (will !== undefined) void this.#parts.wills.publish(will, ownedBy);
+      if (will !== undefined) void this.#sweeper.publishUnstored(session.id, { will, owner: ownedBy });
       return;
     }
     this.#left.add(known, { will, expiryMs: leave.expiryMs });

@@ -97,7 +97,12 @@ it.each([
 describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
   "a will whose publish was refused with %s",
   (refusal) => {
-    it.each(["lost", "taken over"])("is published once, later, when its connection was %s", async (how) => {
+    it.each([
+      ["lost", "in the store", order.expiryMs],
+      ["taken over", "in the store", order.expiryMs],
+      ["lost", "only in memory", 0],
+      ["taken over", "only in memory", 0],
+    ])("is published once, later, when its connection was %s and its session %s", async (how, _, expiryMs) => {
       let refuses = false;
       const append: Ledger["append"] = async (...call) => {
         if (refuses) throw new BrokerError(refusal);
@@ -107,10 +112,10 @@ describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
       const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
       await ledger.start();
       await engine.broker.open({ topic: "will", groupId: undefined });
-      const attached = engine.broker.attach({ ...order, will }, new RecordingPeer());
+      const attached = engine.broker.attach({ ...order, expiryMs, will }, new RecordingPeer());
       const [attachment] = await Promise.all([attached, engine.clock.settle()]);
       refuses = true;
-      if (how === "lost") attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+      if (how === "lost") attachment.detach({ expiryMs, isRegular: false });
       else await Promise.all([engine.broker.attach(order, new RecordingPeer()), engine.clock.settle()]);
       await engine.clock.advance(20_000);
       refuses = false;
@@ -120,6 +125,29 @@ describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
     });
   },
 );
+
+it("a will of a session only in memory is not published again if nobody knows whether it was", async () => {
+  let isDeaf = false;
+  const append: Ledger["append"] = async (batches, signal, options) => {
+    const outcomes = await ledger.append(batches, signal, options);
+    if (!isDeaf) return outcomes;
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    throw new BrokerError("transactionTimeout");
+  };
+  const engine = await TestEngine.start({ append });
+  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
+  await ledger.start();
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  isDeaf = true;
+  const attached = engine.broker.attach({ ...order, expiryMs: 0, will }, new RecordingPeer());
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  attachment.detach({ expiryMs: 0, isRegular: false });
+  await engine.clock.advance(100_000);
+  isDeaf = false;
+  await engine.clock.advance(20_000);
+  expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(1);
+  await engine.stop();
+});
 
 it("wills of replaced connections wait for another try only as far as they fit into 4 MiB", async () => {
   let refuses = true;

@@ -6,6 +6,8 @@ import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../../ports/session-store.ts";
 import type { Store } from "../../../ports/store.ts";
+import type { WillOrder } from "../../broker.ts";
+import { willBytes } from "../connected.ts";
 import { decodeWill, type StoredWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
@@ -27,7 +29,7 @@ export interface SessionSweeperParts {
 /** Time between two sweeps, in milliseconds. Timers check the sessions of clients that have just left this node. */
 const sweepEveryMs = 1_000;
 
-/** Maximum number of tries to publish the will of a connection that another one has replaced. */
+/** Maximum number of tries to publish the will of a connection that another one has replaced, or whose session was only in memory. */
 const willTriesMax = 60;
 
 /** Maximum number of bytes of such wills that wait for another try. A client that reconnects again and again must not fill the memory with them. */
@@ -99,22 +101,31 @@ export class SessionSweeper {
 
   /** Never rejects. */
   async #publishSoon(former: StoredSession): Promise<void> {
-    const bytes = former.will?.length ?? 0;
-    const isPublished = (await this.publishWill(former)) || (await this.#retryWill(former, bytes));
+    const isPublished = await this.#publishInTries(former.will?.length ?? 0, () => this.publishWill(former));
     if (!isPublished) return this.#parts.logger.warn("will not published", { sessionId: former.id });
     // If the session had no connection, a sweep of another node may be about to publish the will too.
     if (former.detachedAt === undefined) this.#forgetWill(former);
   }
 
-  /** Returns whether the will is settled. Never rejects. */
-  async #retryWill(former: StoredSession, bytes: number): Promise<boolean> {
+  /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
+  async publishUnstored(
+    sessionId: SessionId,
+    { will, owner }: { readonly will: WillOrder; readonly owner: string },
+  ): Promise<void> {
+    const isPublished = await this.#publishInTries(willBytes(will), () => this.#parts.wills.publish(will, owner));
+    if (!isPublished) this.#parts.logger.warn("will not published", { sessionId });
+  }
+
+  /** Returns whether the will is settled. */
+  async #publishInTries(bytes: number, publish: () => Promise<boolean>): Promise<boolean> {
     const { clock, signal } = this.#parts;
+    if (await publish()) return true;
     if (this.#retriedBytes + bytes > retriedWillBytesMax) return false;
     this.#retriedBytes += bytes;
     let isSettled = false;
     for (let tries = 1; !isSettled && tries < willTriesMax && !signal.aborted; tries += 1) {
       await pause(clock, sweepEveryMs, signal);
-      isSettled = await this.publishWill(former);
+      isSettled = await publish();
     }
     this.#retriedBytes -= bytes;
     return isSettled;

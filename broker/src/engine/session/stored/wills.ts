@@ -58,7 +58,7 @@ export class Wills {
 
   /**
    * Publishes a will. Returns whether it is settled: published, or refused for a reason that does not pass by itself. Never rejects. A will with a name is
-   * published once, however often and at however many nodes this is called.
+   * published once, however often and at however many nodes this is called. A will without a name is also settled if its fate is unknown.
    */
   async publish(will: WillOrder, owner: string, name?: WillName): Promise<boolean> {
     const { access, logger } = this.#parts;
@@ -74,11 +74,11 @@ export class Wills {
       const named = { ...call, ...name, extensions: this.#extensionsOf(will) };
       const outcome = await this.#submit(named, will.opensTopic ? caller : undefined);
       if (outcome.status === "REFUSED") throw outcome.error;
-      return outcome.status === "SUCCESS";
+      return outcome.status === "SUCCESS" || name === undefined;
     } catch (error) {
       const topic = call.topic.slice(0, loggedTopicCharactersMax);
       const isPassing = passing.some((one) => isBrokerError(error, one));
-      if (isPassing && name !== undefined) logger.debug("will not published yet", { topic, error });
+      if (isPassing) logger.debug("will not published yet", { topic, error });
       else this.#log.warn("will not published", { topic, error });
       return !isPassing;
     }
