@@ -33,6 +33,8 @@ export type ShareId = string & { readonly __brand: "ShareId" };
 export interface SettledEvent {
   readonly share: ShareId;
   readonly position: Position;
+  /** The epoch under which the session got the event: after a rollback, another event may have the position. */
+  readonly givenEpoch: number;
 }
 
 /** The progress of a session. */

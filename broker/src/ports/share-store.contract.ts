@@ -115,7 +115,7 @@ export function testShares(store: () => Store): void {
           cursor: position,
           taken: position,
           inFlight: new Uint8Array(),
-          settled: [{ share: share.id, position: places[1] }],
+          settled: [{ share: share.id, position: places[1], givenEpoch: first.epoch }],
         },
       ],
       { isDurable: false },
@@ -137,7 +137,7 @@ export function testShares(store: () => Store): void {
     await take(share, first, places);
     expect(await findPlaces()).toEqual(new Map([[filter, before(places[0])]]));
     const settle = async (positions: readonly Position[]): Promise<void> => {
-      const settled = positions.map((place) => ({ share: share.id, position: place }));
+      const settled = positions.map((place) => ({ share: share.id, position: place, givenEpoch: first.epoch }));
       const state = { ...first, cursor: position, taken: position, inFlight: new Uint8Array(), settled };
       await sessions().saveSessions([state], { isDurable: false });
     };
@@ -165,12 +165,28 @@ export function testShares(store: () => Store): void {
     await take(share, first, places);
     const again = await claim(1);
     await take(await find(), second, places);
-    const settled = places.map((place) => ({ share: share.id, position: place }));
+    const settled = places.map((place) => ({ share: share.id, position: place, givenEpoch: second.epoch }));
     const state = { cursor: position, taken: position, inFlight: new Uint8Array(), settled };
     expect(await sessions().saveSessions([{ ...first, ...state }], { isDurable: false })).toEqual([first.id]);
     await sessions().saveSessions([{ ...again, ...state }], { isDurable: false });
     await sessions().removeSession(second);
     expect(await returned(share.id)).toEqual([...places]);
+  });
+
+  it("ignores acknowledgements of events that the session got under an earlier epoch", async () => {
+    await join(2);
+    await take(share, first, places);
+    const again = await claim(1);
+    await take(await find(), again, places);
+    const settled = [
+      { share: share.id, position: places[1], givenEpoch: first.epoch },
+      { share: share.id, position: places[2], givenEpoch: again.epoch },
+    ];
+    const state = { cursor: position, taken: position, inFlight: new Uint8Array(), settled };
+    expect(await sessions().saveSessions([{ ...again, ...state }], { isDurable: false })).toEqual([]);
+    await sessions().removeSession(again);
+    expect(again.epoch).not.toBe(first.epoch);
+    expect(await returned(share.id)).toEqual([places[0], places[1]]);
   });
 
   it("undoes a take whose outcome is unknown, and refuses a take that comes later under the earlier epoch", async () => {

@@ -185,6 +185,11 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
+  /** Forgets removed events of shares. Call it in the turn in which a rollback ends: later, other events may be in their places. */
+  forgetRemoved(): void {
+    this.#shared.rollBack(indexedUpTo(this.#parts));
+  }
+
   /** See {@link Readers.restart}. Does not repeat events that the peer has and that are still on the chain. If nodes share the store, pass the row. */
   restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
@@ -239,7 +244,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   findFilter(filter: TopicFilter): StoredFilter | undefined {
     return this.#filters.find(filter);
   }
-
   hasFilter(filter: TopicFilter): boolean {
     return this.#filters.find(filter) !== undefined;
   }
@@ -314,7 +318,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) takeBackUnsent(this.#connection, this.#window, { to, outsideTo });
     this.#window.rollBack(to, outsideTo);
     this.#retained.rollBack(to);
-    this.#shared.rollBack(outsideTo);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);
     if (this.#connection !== undefined) rollBackConnection(this.#connection, to, this.#window);

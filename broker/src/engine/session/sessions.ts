@@ -134,6 +134,7 @@ export class Sessions implements Readers {
   restart(groupId: GroupId): void {
     this.#stopped.delete(groupId);
     for (const session of this.#of(groupId)) {
+      session.forgetRemoved();
       if (this.#parts.isShared) void this.#readUntilDone(session);
       else session.restart();
     }

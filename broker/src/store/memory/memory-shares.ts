@@ -90,9 +90,10 @@ export class MemoryShares {
 
   /** Removes events that a session has settled. The caller has checked the session's epoch. */
   settle(id: SessionId, settled: readonly SettledEvent[]): void {
-    for (const { share, position } of settled) {
+    for (const { share, position, givenEpoch } of settled) {
       const events = this.#kept.get(share)?.events;
-      if (events?.get(position)?.to.id === id) events.delete(position);
+      const gift = events?.get(position);
+      if (gift?.to.id === id && gift.givenEpoch === givenEpoch) events?.delete(position);
     }
   }
 

@@ -44,13 +44,14 @@ export class SharedDeliveries {
   reserve(event: Event, order: SessionFilter): Reservation {
     const { key, qosOf, give } = this.#parts;
     this.#reserved += 1;
+    const to = key();
     return {
-      to: key(),
+      to,
       qos: qosOf(event, order),
       cancel: () => void (this.#reserved -= 1),
       give: (share) => {
         this.#reserved -= 1;
-        const place = { share, position: event.position };
+        const place = { share, position: event.position, givenEpoch: to.epoch };
         const onGiven = (ticket: Ticket, qos: QoS): void => this.#given(ticket, place, qos);
         give(event, { filters: [order], share: order.filter, onGiven });
       },

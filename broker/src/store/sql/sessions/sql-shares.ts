@@ -3,7 +3,7 @@ import type { GroupId } from "../../../domain/group-id.ts";
 import { before, minOf, type Position } from "../../../domain/position.ts";
 import { isShared } from "../../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
-import type { SessionId, SettledEvent, ShareId, StoredFilter } from "../../../ports/session-store.ts";
+import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from "../../../ports/session-store.ts";
 import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../../ports/share-store.ts";
 import { pagesOf } from "../pages.ts";
 import type { Schema, ShareTable, SqlDatabase } from "../schema.ts";
@@ -188,9 +188,14 @@ export async function settle(
   id: SessionId,
   settled: readonly SettledEvent[],
 ): Promise<void> {
-  const byShare = new Map<ShareId, Position[]>();
-  for (const { share, position } of settled) byShare.set(share, [...(byShare.get(share) ?? []), position]);
-  for (const [share, positions] of byShare) await deleteEvents(transaction, { share, positions, holder: id });
+  const pages = new Map<string, { readonly share: ShareId; readonly epoch: number; readonly positions: Position[] }>();
+  for (const { share, position, givenEpoch: epoch } of settled) {
+    const page = pages.get(`${share} ${epoch}`);
+    if (page === undefined) pages.set(`${share} ${epoch}`, { share, epoch, positions: [position] });
+    else page.positions.push(position);
+  }
+  for (const { share, epoch, positions } of pages.values())
+    await deleteEvents(transaction, { share, positions, holder: { id, epoch } });
 }
 
 /** Moves the events of sessions to their next epoch, so that they do not count as returned. */
@@ -295,11 +300,12 @@ async function drop(transaction: Transaction<Schema>, id: string): Promise<void>
 
 async function deleteEvents(
   transaction: Transaction<Schema>,
-  { share, positions, holder }: { share: ShareId; positions: readonly Position[]; holder?: SessionId },
+  { share, positions, holder }: { share: ShareId; positions: readonly Position[]; holder?: SessionKey },
 ): Promise<void> {
   for (const page of pagesOf(positions)) {
     const deleting = transaction.deleteFrom("share_events").where("share_id", "=", share).where("position", "in", page);
-    await (holder === undefined ? deleting : deleting.where("session_id", "=", holder)).execute();
+    const own = holder && deleting.where("session_id", "=", holder.id).where("given_epoch", "=", holder.epoch);
+    await (own ?? deleting).execute();
   }
 }
 
