@@ -1,5 +1,7 @@
 import { endOfBlock, type Position } from "../domain/position.ts";
 import { createDeferred, type Deferred } from "../lib/deferred.ts";
+import type { BlockRef } from "../ports/ledger.ts";
+import { reorganisationBlocksMax } from "../ports/store.ts";
 
 interface Waiter {
   readonly blockNumber: number;
@@ -12,6 +14,7 @@ export class IndexProgress {
   #generation = -1;
   #version = 0;
   #waiters: Waiter[] = [];
+  #seen: BlockRef[] = [];
 
   /** The newest indexed block; -1 before the first. */
   get blockNumber(): number {
@@ -26,6 +29,27 @@ export class IndexProgress {
   /** Changes with each rollback and each new generation: data read under an earlier version may be gone. */
   get version(): number {
     return this.#version;
+  }
+
+  /**
+   * Blocks that this node has seen as the newest indexed one, ascending, no older than a rollback can reach. They tell how far another node has rolled the index
+   * back. Empty for a single node.
+   */
+  get seen(): readonly BlockRef[] {
+    return this.#seen;
+  }
+
+  /** Call it with the newest indexed block, if nodes share the store. */
+  saw({ number, hash }: BlockRef): void {
+    const last = this.#seen.at(-1);
+    if (last !== undefined && last.number >= number) return;
+    this.#seen.push({ number, hash });
+    if ((this.#seen[0]?.number ?? 0) < number - reorganisationBlocksMax) this.#seen.shift();
+  }
+
+  /** Forgets the seen blocks after one that a rollback has kept. */
+  forgetSeen(after: number): void {
+    this.#seen = this.#seen.filter(({ number }) => number <= after);
   }
 
   /** Sets the generation that this node has read from the store. */

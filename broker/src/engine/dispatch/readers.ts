@@ -1,4 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import type { Position } from "../../domain/position.ts";
 
 /**
  * All readers of one kind at this node: callback workers, or sessions. The store holds a row for each, with its position. A rollback of the index
@@ -10,6 +11,9 @@ export interface Readers {
    * restart}, no reader of the group reads, delivers or notes anything. Never rejects.
    */
   stop(groupId: GroupId): Promise<void>;
-  /** Restarts the readers soon, each from its row. The index does not contain anything after `progress` of the group. Never throws. */
-  restart(groupId: GroupId): void;
+  /**
+   * Restarts the readers soon, each from its row. The index does not contain anything after `progress` of the group. No rollback has changed it up to `keptUpTo`,
+   * which counts for readers whose rows are not written. Never throws.
+   */
+  restart(groupId: GroupId, keptUpTo: Position): void;
 }

@@ -145,13 +145,14 @@ export class Follower {
   }
 
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {
-    const { ledger, progress, metrics, onIndexed } = this.#parts;
+    const { ledger, progress, metrics, onIndexed, lease } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
     onIndexed(await this.#write(blocks));
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
     progress.advanceTo(last.number);
+    if (lease !== undefined) progress.saw(this.#head);
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
   }
 }

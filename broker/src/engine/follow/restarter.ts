@@ -1,4 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import { endOfBlock } from "../../domain/position.ts";
 import type { ReadWriteLock } from "../../lib/read-write-lock.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
@@ -7,6 +8,7 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { RollBackHistory } from "../rollback-history.ts";
+import { findKept } from "./find-kept.ts";
 
 export interface RestarterOptions {
   readonly groupId: GroupId;
@@ -47,7 +49,7 @@ export class Restarter {
     const fromBlock = progress.blockNumber;
     // Ends the waits for later blocks: their callers could not learn whether the chain commits the same events again.
     progress.rollBackTo(to.number);
-    const { done } = await this.#run(() => store.rollBack(groupId, to, lease));
+    const { done } = await this.#run(() => store.rollBack(groupId, to, lease), to);
     rollBacks.note({ fromBlock, toBlock: to.number, events: done.eventCount });
     return done;
   }
@@ -63,7 +65,11 @@ export class Restarter {
     return head;
   }
 
-  #run<T>(change: () => Promise<T>): Promise<{ readonly done: T; readonly head: IndexHead | undefined }> {
+  /** `to` is the block to which `change` rolls back. */
+  #run<T>(
+    change: () => Promise<T>,
+    to?: BlockRef,
+  ): Promise<{ readonly done: T; readonly head: IndexHead | undefined }> {
     const { changes, readers, groupId, progressWriter, progress, store } = this.#options;
     this.#isDue = true;
     return changes.exclusive(async () => {
@@ -71,11 +77,13 @@ export class Restarter {
       await progressWriter.flush();
       const done = await change();
       const head = await store.findHead(groupId);
+      const kept = to?.number ?? (await findKept(store, groupId, { head, progress }));
       progress.rollBackTo(-1);
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
+      progress.forgetSeen(kept);
       this.#isDue = false;
-      for (const one of readers) one.restart(groupId);
+      for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));
       return { done, head };
     });
   }

@@ -48,6 +48,8 @@ export class Watcher {
   async catchUp(signal: AbortSignal): Promise<IndexHead | undefined> {
     let head = await this.#findHead();
     while (!signal.aborted && !this.#isAt(head)) head = await this.#approach(head);
+    if (head !== undefined && this.#isAt(head))
+      this.#options.progress.saw({ number: head.blockNumber, hash: head.hash });
     return head;
   }
 

@@ -89,15 +89,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
     this.#sender = new DeliverySender({ filters, window, eventIds, isStored, onChanged });
     const { id, underWay } = origin;
-    this.#rejections = new Rejections({
-      id,
-      window,
-      waiting,
-      isSuspended: underWay.isSuspended,
-      clock,
-      limits,
-      logger,
-    });
+    const { isSuspended } = underWay;
+    this.#rejections = new Rejections({ id, window, waiting, isSuspended, clock, limits, logger });
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
     const sender = this.#sender;
@@ -185,9 +178,14 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /** Forgets removed events of shares. Call it in the turn in which a rollback ends: later, other events may be in their places. */
-  forgetRemoved(): void {
-    this.#shared.rollBack(indexedUpTo(this.#parts));
+  /**
+   * Forgets removed events that the row does not tell. Call it in the turn in which a rollback ends: later, other events may be in their places. The rollback
+   * changed nothing up to `keptUpTo`.
+   */
+  cutBack(keptUpTo: Position): void {
+    const end = indexedUpTo(this.#parts);
+    if (this.isStored) this.#shared.rollBack(end);
+    else this.#rollBack(minOf(keptUpTo, end));
   }
 
   /** See {@link Readers.restart}. Does not repeat events that the peer has and that are still on the chain. If nodes share the store, pass the row. */
@@ -318,6 +316,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) takeBackUnsent(this.#connection, this.#window, { to, outsideTo });
     this.#window.rollBack(to, outsideTo);
     this.#retained.rollBack(to);
+    this.#shared.rollBack(outsideTo);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);
     if (this.#connection !== undefined) rollBackConnection(this.#connection, to, this.#window);

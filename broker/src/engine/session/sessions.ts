@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { Position } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { pause } from "../../lib/pause.ts";
@@ -131,12 +132,14 @@ export class Sessions implements Readers {
     await Promise.all([this.#sharesOf(groupId).stop(), ...this.#of(groupId).map((session) => session.stop())]);
   }
 
-  restart(groupId: GroupId): void {
+  restart(groupId: GroupId, keptUpTo: Position): void {
     this.#stopped.delete(groupId);
     for (const session of this.#of(groupId)) {
-      session.forgetRemoved();
-      if (this.#parts.isShared) void this.#readUntilDone(session);
-      else session.restart();
+      if (!this.#parts.isShared) session.restart();
+      else {
+        session.cutBack(keptUpTo);
+        void this.#readUntilDone(session);
+      }
     }
     this.#sharesOf(groupId).restart();
   }

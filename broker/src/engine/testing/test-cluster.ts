@@ -186,6 +186,14 @@ export class TestCluster {
     return work;
   }
 
+  /** Index of the node that follows the chain. */
+  async findFollower(): Promise<number> {
+    const [lease] = await this.shared.coordinator.listLeases();
+    const index = this.nodes.findIndex(({ ids }) => lease !== undefined && ids.has(lease.nodeId));
+    if (index < 0) throw new Error("no node follows the chain");
+    return index;
+  }
+
   /** Addresses of the owners, by subscription. */
   async owners(): Promise<ReadonlyMap<string, string | undefined>> {
     const rows = await this.shared.store.listSubscriptions();

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { defaultGroupId } from "../../../domain/group-id.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
@@ -21,20 +20,13 @@ async function join(
 const textsOf = ({ deliveries }: RecordingPeer) =>
   deliveries.map(({ event }) => new TextDecoder().decode(event.content));
 
-/** Index of the node that writes the index. */
-async function findFollower(cluster: TestCluster): Promise<number> {
-  const leases = await cluster.shared.coordinator.listLeases();
-  const holder = leases.find(({ groupId }) => groupId === defaultGroupId)?.nodeId;
-  return cluster.nodes.findIndex(({ ids }) => holder !== undefined && ids.has(holder));
-}
-
 describe.each(["before", "after"])("an acknowledgement %s a node hears of a reorg", (when) => {
   it.each([0, 1, 5, 20])(
     "of a removed event does not count for the event in its place (delay of the store: %s ms)",
     async (delayMs) => {
       const cluster = await TestCluster.start(2, { delayMs: () => delayMs });
       await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
-      const follower = await findFollower(cluster);
+      const follower = await cluster.findFollower();
       const other = 1 - follower;
       const first = await join(cluster, other);
       await cluster.run(cluster.publish(follower, "a", "old"));
@@ -64,7 +56,7 @@ describe.each(["before", "after"])("an acknowledgement %s a node hears of a reor
   it("of a removed event does not count for the event in its place if that node rolls back the index", async () => {
     const cluster = await TestCluster.start(2);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
-    const follower = await findFollower(cluster);
+    const follower = await cluster.findFollower();
     const first = await join(cluster, follower);
     await cluster.run(cluster.publish(follower, "a", "old"));
     await cluster.clock.advance(500);

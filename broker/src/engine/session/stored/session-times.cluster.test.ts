@@ -1,5 +1,4 @@
 import { afterEach, expect, it } from "vitest";
-import { defaultGroupId } from "../../../domain/group-id.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
@@ -19,18 +18,11 @@ async function visit(
 
 const rows = () => cluster.shared.store.sessions.listSessions({ after: undefined, limit: 9 });
 
-/** Index of the node that writes the index. */
-async function findKeeper(): Promise<number> {
-  const leases = await cluster.shared.coordinator.listLeases();
-  const holder = leases.find(({ groupId }) => groupId === defaultGroupId)?.nodeId;
-  return cluster.nodes.findIndex(({ ids }) => holder !== undefined && ids.has(holder));
-}
-
 it("a node that kept the session time and stood still does not count again what another node has counted", async () => {
   cluster = await TestCluster.start(3);
   await visit(0, { key: "c", expiryMs: 200_000 });
   await cluster.clock.advance(5_000);
-  const keeper = await findKeeper();
+  const keeper = await cluster.findFollower();
   const { gate } = cluster.node(keeper);
   await visit(keeper, { key: "d", expiryMs: 1_000 }); // Its end is due while the node stands still.
   await cluster.clock.advance(100);

@@ -1,0 +1,26 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { findFirstTrue } from "../../lib/first-true.ts";
+import { reorganisationBlocksMax, type IndexHead, type Store } from "../../ports/store.ts";
+import type { IndexProgress } from "../index-progress.ts";
+
+/**
+ * The number of a block up to which no rollback has changed the index since this node saw it: the newest block that this node saw at its end and that is still
+ * in it, else the oldest block that the node remembers, which is older than its readers. For a single node, which remembers none, the newest block.
+ */
+export async function findKept(
+  store: Pick<Store, "listBlocks">,
+  groupId: GroupId,
+  { head, progress }: { readonly head: IndexHead | undefined; readonly progress: Pick<IndexProgress, "seen"> },
+): Promise<number> {
+  const newest = head?.blockNumber ?? -1;
+  const [oldest] = progress.seen;
+  // The store lists no older blocks.
+  const seen = progress.seen.filter(({ number }) => number >= newest - reorganisationBlocksMax).toReversed();
+  const place = await findFirstTrue(seen.length, async (index) => {
+    const block = seen[index];
+    if (block === undefined) return false;
+    const [kept] = await store.listBlocks(groupId, { atMost: 1, below: block.number + 1 });
+    return kept?.hash === block.hash;
+  });
+  return seen[place]?.number ?? oldest?.number ?? newest;
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Attachment } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+async function connect(
+  cluster: TestCluster,
+  node: number,
+  expiryMs: number,
+): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
+  const peer = new RecordingPeer();
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: true, will: undefined } as const;
+  const rest = { windowMax: 10, expiryMs, onConnected: () => {} };
+  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
+  return { attachment, peer };
+}
+
+/** Makes reads of sessions slow. */
+function delayReads({ clock, shared: { store } }: TestCluster): void {
+  const findSession = store.sessions.findSession.bind(store.sessions);
+  store.sessions.findSession = async (id) => {
+    const found = await findSession(id);
+    await new Promise<void>((resolve) => void clock.after(1_000, resolve));
+    return found;
+  };
+}
+
+const textsOf = ({ deliveries }: RecordingPeer) =>
+  deliveries.map(({ event }) => new TextDecoder().decode(event.content));
+
+const places = ["a node that hears of the reorg late", "the node that rolls back the index, whose reads are slow"];
+describe.each(places)("after a reorg, a client of %s", (place) => {
+  it.each([
+    ["lasts", 600_000],
+    ["ends with its connection", 0],
+  ])("whose session %s gets the events in the places of removed ones, and no event again", async (_, expiryMs) => {
+    const cluster = await TestCluster.start(2);
+    await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+    const follower = await cluster.findFollower();
+    const isLate = place.includes("late");
+    const node = isLate ? 1 - follower : follower;
+    const { attachment, peer } = await connect(cluster, node, expiryMs);
+    for (const text of ["1", "old", "older"]) await cluster.run(cluster.publish(follower, "a", text));
+    await cluster.clock.advance(500);
+    for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
+    await cluster.clock.advance(500);
+    if (isLate) cluster.node(node).gate.cut("refused");
+    else delayReads(cluster);
+    cluster.chain.cutBack(cluster.chain.head - 2);
+    for (const text of ["new", "newer", "newest"]) await cluster.run(cluster.publish(1 - node, "a", text));
+    await cluster.clock.advance(1_000);
+    cluster.node(node).gate.heal();
+    await cluster.clock.advance(3_000);
+    expect(textsOf(peer)).toEqual(["1", "old", "older", "new", "newer", "newest"]);
+    await cluster.stopAll();
+  });
+});
