@@ -10,7 +10,7 @@ async function connect(
   expiryMs: number,
 ): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
   const peer = new RecordingPeer();
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: true, will: undefined } as const;
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
   const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
@@ -57,4 +57,28 @@ describe.each(places)("after a reorg, a client of %s", (place) => {
     expect(textsOf(peer)).toEqual(["1", "old", "older", "new", "newer", "newest"]);
     await cluster.stopAll();
   });
+});
+
+it("a client that reconnects while its node rolls back the index gets the events in the places of removed ones", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  const first = await connect(cluster, follower, 600_000);
+  for (const text of ["1", "old"]) await cluster.run(cluster.publish(follower, "a", text));
+  await cluster.clock.advance(500);
+  for (const { ticket } of first.peer.deliveries) first.attachment.session.acknowledge(ticket ?? 0);
+  await cluster.clock.advance(500);
+  const { sessions } = cluster.shared.store;
+  const saveSessions = sessions.saveSessions.bind(sessions);
+  sessions.saveSessions = async (...call) => {
+    await new Promise<void>((resolve) => void cluster.clock.after(1_000, resolve)); // The pool has no free connection.
+    return saveSessions(...call);
+  };
+  const again = connect(cluster, follower, 600_000);
+  cluster.chain.cutBack(cluster.chain.head - 1);
+  const second = await again;
+  for (const text of ["new", "newer"]) await cluster.run(cluster.publish(1 - follower, "a", text));
+  await cluster.clock.advance(3_000);
+  expect(textsOf(second.peer)).toEqual(["new", "newer"]);
+  await cluster.stopAll();
 });

@@ -290,8 +290,7 @@ export class Sessions implements Readers {
     const { session, will, ownedBy } = known;
     const hasLeft = this.#connected.get(name) !== known; // Then #leave has published the will, if the session is only in memory.
     this.#release(known);
-    await known.lingering.ended();
-    if (session.isStored && !session.isStopped) await this.writer.writeLast(session);
+    await this.#left.writeLast(known);
     const publishesWill = !session.isStored && !hasLeft && !this.#parts.isShared;
     if (publishesWill && will !== undefined) void this.#sweeper.publishUnstored(session.id, { will, owner: ownedBy });
   }

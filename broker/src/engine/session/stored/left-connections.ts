@@ -89,6 +89,20 @@ export class LeftConnections {
     await changeOwnRow(this.#parts, left, (key) => this.#parts.store.sessions.removeSession(key));
   }
 
+  /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */
+  async writeLast(left: Connected): Promise<void> {
+    const { group, session, lingering } = left;
+    this.#all.add(left);
+    try {
+      await lingering.ended();
+      await group.changes.shared(async () => {
+        if (session.isStored && !session.isStopped) await this.#parts.writer.writeLast(session);
+      });
+    } finally {
+      this.#all.delete(left);
+    }
+  }
+
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
