@@ -43,3 +43,9 @@ test("distinguishes keys, strings, numbers and words", () => {
 test.each(["", "{", "hello", "{'a':1}", "NaN"])("returns undefined for %j, which is not JSON", (text) => {
   expect(layOutJson(text)).toBeUndefined();
 });
+
+test.each(["[", '{"a":'])("keeps a short text as it is that nests %j so deep that its layout would be long", (open) => {
+  const depth = 2000;
+  const text = `${open.repeat(depth)}0${(open === "[" ? "]" : "}").repeat(depth)}`;
+  expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
+});

@@ -6,15 +6,21 @@ export interface JsonToken {
 const pattern = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const indent = "  ";
 
+/** Longest layout, in characters. Indentation grows with the square of the depth: 64 KiB of nested brackets would become gigabytes. */
+const layoutCharactersMax = 4 * 2 ** 20;
+
 /**
  * Lays out a JSON text without changing a value. `JSON.parse` would round numbers and drop repeated keys; here a number keeps all its digits, and a key stays
- * repeated. Undefined if the text is no JSON.
+ * repeated. A text whose layout would be too long stays as it is. Undefined if the text is no JSON.
  */
 export function layOutJson(text: string): readonly JsonToken[] | undefined {
   if (!isJson(text)) return undefined;
   const parts = text.match(pattern) ?? [];
   const layout = new Layout();
-  for (const [index, part] of parts.entries()) layout.add(part, parts[index + 1]);
+  for (const [index, part] of parts.entries()) {
+    layout.add(part, { previous: parts[index - 1], next: parts[index + 1] });
+    if (layout.characters > layoutCharactersMax) return [{ kind: "plain", text }];
+  }
   return layout.tokens;
 }
 
@@ -27,40 +33,57 @@ export function isJson(text: string): boolean {
   }
 }
 
+interface Neighbours {
+  readonly previous: string | undefined;
+  readonly next: string | undefined;
+}
+
 class Layout {
   readonly tokens: JsonToken[] = [];
   #depth = 0;
+  #characters = 0;
   /** Punctuation and spaces since the last key or value. They have no colour. */
   #plain = "";
 
-  add(part: string, next: string | undefined): void {
+  /** Length of the layout so far. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  add(part: string, { previous, next }: Neighbours): void {
     if (part === "{" || part === "[") this.#open(part, next);
-    else if (part === "}" || part === "]") this.#close(part);
-    else if (part === ",") this.#plain += `,${this.#newLine()}`;
-    else if (part === ":") this.#plain += ": ";
+    else if (part === "}" || part === "]") this.#close(part, previous);
+    else if (part === ",") this.#append(`,${this.#newLine()}`);
+    else if (part === ":") this.#append(": ");
     else this.#push({ kind: kindOf(part, next), text: part });
     if (next === undefined) this.#flush();
   }
 
   #open(part: string, next: string | undefined): void {
     this.#depth += 1;
-    this.#plain += part;
-    if (next !== "}" && next !== "]") this.#plain += this.#newLine();
+    const isEmpty = next === "}" || next === "]";
+    this.#append(isEmpty ? part : part + this.#newLine());
   }
 
-  #close(part: string): void {
+  #close(part: string, previous: string | undefined): void {
     this.#depth -= 1;
-    const isEmpty = /[{[]$/.test(this.#plain);
-    this.#plain += isEmpty ? part : this.#newLine() + part;
+    const isEmpty = previous === "{" || previous === "[";
+    this.#append(isEmpty ? part : this.#newLine() + part);
   }
 
   #newLine(): string {
     return `\n${indent.repeat(this.#depth)}`;
   }
 
+  #append(plain: string): void {
+    this.#plain += plain;
+    this.#characters += plain.length;
+  }
+
   #push(token: JsonToken): void {
     this.#flush();
     this.tokens.push(token);
+    this.#characters += token.text.length;
   }
 
   #flush(): void {
