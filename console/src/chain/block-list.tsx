@@ -6,6 +6,7 @@ import { useStele } from "../broker/session-context.tsx";
 import { previewOf } from "../inspector/read-content.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
 import { take } from "../lib/take.ts";
+import { toAddress } from "../lib/to-address.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { toTransactions } from "./to-transactions.ts";
@@ -96,7 +97,7 @@ function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEvent
       <ol className="newest">
         {data.map(({ eventId, sequence, content }) => (
           <li key={eventId}>
-            <Link href={`/events/${eventId}`}>
+            <Link href={toAddress(`/events/${eventId}`, { group: groupId })}>
               <span className="number">{formatCount(sequence)}</span>
               <span className="topic mono">{eventId}</span>
               <span className="preview">{previewOf(content)}</span>
@@ -107,9 +108,7 @@ function BatchEvents({ groupId, batch: { topic, firstSequence, count, firstEvent
       {count > shown ? (
         <p className="quiet-text">
           And {formatCounted(count - shown, "event")} more:{" "}
-          <Link
-            href={`/tail?${new URLSearchParams({ topic, after: data.at(-1)?.eventId ?? firstEventId }).toString()}`}
-          >
+          <Link href={toAddress("/tail", { topic, after: data.at(-1)?.eventId ?? firstEventId, group: groupId })}>
             tail them
           </Link>
         </p>

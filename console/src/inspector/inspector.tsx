@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
 import { parseEventId } from "../lib/event-id.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
+import { toAddress } from "../lib/to-address.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -15,40 +16,47 @@ const positionsPerBlock = 2 ** 20;
 
 export interface InspectorProps {
   readonly eventId: string;
+  /** Group of the event; the default group if undefined. */
+  readonly groupId: string | undefined;
   /** The event, if the caller already has it. */
   readonly known?: ReceivedEvent | undefined;
 }
 
 /** One event: its content, its extensions, and its place on the chain. Memoized, because a tail beside it renders often. */
-export const Inspector = memo(function Inspector({ eventId, known }: InspectorProps): ReactNode {
+export const Inspector = memo(function Inspector({ eventId, groupId, known }: InspectorProps): ReactNode {
   const stele = useStele();
   const { data: event, error } = useQuery({
-    queryKey: ["event", eventId],
-    queryFn: ({ signal }) => known ?? stele.getEvent(eventId, { signal }),
+    queryKey: ["event", groupId, eventId],
+    queryFn: ({ signal }) => known ?? stele.getEvent(eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (event === undefined) return error === null ? <p role="status">Loading the event …</p> : <Failure error={error} />;
-  return <EventView event={event} />;
+  return <EventView event={event} groupId={groupId} />;
 });
 
-function EventView({ event }: { readonly event: ReceivedEvent }): ReactNode {
+interface EventViewProps extends Pick<InspectorProps, "groupId"> {
+  readonly event: ReceivedEvent;
+}
+
+function EventView({ event, groupId }: EventViewProps): ReactNode {
   const bytes = useMemo(() => event.bytes(), [event]);
   return (
     <>
       <Facts
         facts={{
-          Topic: <Link href={`/tail?${new URLSearchParams({ topic: event.topic }).toString()}`}>{event.topic}</Link>,
+          Topic: <Link href={toAddress("/tail", { topic: event.topic, group: groupId })}>{event.topic}</Link>,
           Event: (
             <span className="mono">
               {event.eventId} <CopyButton text={event.eventId} label="Copy id" />
             </span>
           ),
+          Group: groupId,
           Size: formatCounted(bytes.length, "byte"),
         }}
       />
       <ContentView bytes={bytes} />
       <Extensions extensions={event.extensions} />
-      <ChainPlace eventId={event.eventId} />
+      <ChainPlace eventId={event.eventId} groupId={groupId} />
     </>
   );
 }
@@ -64,11 +72,11 @@ function Extensions({ extensions }: { readonly extensions: Readonly<Record<strin
 }
 
 /** The block and the sequence come from the eventId. The place in the block comes from an admin call, which only operators may make. */
-function ChainPlace({ eventId }: { readonly eventId: string }): ReactNode {
+function ChainPlace({ eventId, groupId }: Pick<InspectorProps, "eventId" | "groupId">): ReactNode {
   const stele = useStele();
   const { data } = useQuery({
-    queryKey: ["place", eventId],
-    queryFn: ({ signal }) => stele.admin.event(eventId, { signal }),
+    queryKey: ["place", groupId, eventId],
+    queryFn: ({ signal }) => stele.admin.event(eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
     meta: { isOptional: true },
   });
@@ -84,7 +92,7 @@ function ChainPlace({ eventId }: { readonly eventId: string }): ReactNode {
         }}
       />
       <p>
-        <Link href={`/events/${eventId}/proof`}>Prove it</Link>
+        <Link href={toAddress(`/events/${eventId}/proof`, { group: groupId })}>Prove it</Link>
       </p>
     </section>
   );

@@ -8,7 +8,7 @@ import { CopyButton } from "../ui/copy-button.tsx";
 import { toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
 
 const topic = "hello/world";
-const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined };
+const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined, groupId: undefined };
 
 /** First steps for an empty broker: commands to publish and to tail. Once the first event arrives, it replaces them. */
 export function Greeting(): ReactNode {

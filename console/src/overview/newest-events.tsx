@@ -7,7 +7,7 @@ import { ReceivedAt } from "../ui/time.tsx";
 
 /** Events that the overview shows. */
 const shownMax = 6;
-const everything = { topic: "#", after: undefined, filter: undefined };
+const everything = { topic: "#", after: undefined, filter: undefined, groupId: undefined };
 
 /** The newest events that arrived since the page was opened. */
 export function NewestEvents(): ReactNode {

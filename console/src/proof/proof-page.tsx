@@ -1,11 +1,12 @@
 import type { Proof, ProofResult } from "@stele/client/proof";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { describeError } from "../broker/describe-error.ts";
 import { useStele } from "../broker/session-context.tsx";
 import { parseEventId } from "../lib/event-id.ts";
 import { formatCount } from "../lib/format.ts";
+import { toAddress } from "../lib/to-address.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
@@ -17,13 +18,18 @@ import { readBlockHash, verify } from "./verify.ts";
 /** The proof of one event, verified in this page against a block hash that the reader trusts. */
 export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode {
   const stele = useStele();
+  const [search] = useSearchParams();
+  const groupId = search.get("group") ?? undefined;
   const { data: proof, error } = useQuery({
-    queryKey: ["proof", eventId],
-    queryFn: ({ signal }) => stele.getProof(eventId, { signal }),
+    queryKey: ["proof", groupId, eventId],
+    queryFn: ({ signal }) => stele.getProof(eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <Page title={`Proof of ${eventId}`} actions={<Link href={`/events/${eventId}`}>Event</Link>}>
+    <Page
+      title={`Proof of ${eventId}`}
+      actions={<Link href={toAddress(`/events/${eventId}`, { group: groupId })}>Event</Link>}
+    >
       <Failure error={error} />
       {proof === undefined ? null : <Verification key={eventId} proof={proof} eventId={eventId} />}
     </Page>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
 import { formatCount, formatCounted } from "../lib/format.ts";
+import { toAddress } from "../lib/to-address.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
@@ -62,7 +63,7 @@ function StateCard({ subscription }: { readonly subscription: Subscription }): R
           "Next attempt": nextAttemptAt && <Time iso={nextAttemptAt} />,
           Receiver: <span className="address">{url}</span>,
           Protocol: kind,
-          Topic: <Link href={`/tail?${new URLSearchParams({ topic }).toString()}`}>{topic}</Link>,
+          Topic: <Link href={toAddress("/tail", { topic, group: groupId })}>{topic}</Link>,
           Group: groupId,
           Owner: owner,
           Node: node,
@@ -74,7 +75,7 @@ function StateCard({ subscription }: { readonly subscription: Subscription }): R
   );
 }
 
-function AttemptsCard({ subscription: { attempts } }: { readonly subscription: Subscription }): ReactNode {
+function AttemptsCard({ subscription: { attempts, groupId } }: { readonly subscription: Subscription }): ReactNode {
   return (
     <section className="card" aria-label="Last attempts">
       <h2>Last attempts</h2>
@@ -85,7 +86,7 @@ function AttemptsCard({ subscription: { attempts } }: { readonly subscription: S
             <span className={`badge badge-${attempt.outcome}`}>{attempt.outcome}</span>{" "}
             {attempt.count > 1 ? `${formatCounted(attempt.count, "event")}, the last ` : ""}
             <Time iso={attempt.at} /> · {Math.round(attempt.durationMs)} ms ·{" "}
-            <Link href={`/events/${attempt.eventId}`}>{attempt.eventId}</Link>
+            <Link href={toAddress(`/events/${attempt.eventId}`, { group: groupId })}>{attempt.eventId}</Link>
             {attempt.reason === undefined ? null : <> · {attempt.reason}</>}
             {attempt.excerpt === undefined ? null : <pre tabIndex={0}>{attempt.excerpt}</pre>}
           </li>

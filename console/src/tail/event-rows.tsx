@@ -1,6 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type MouseEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
 import { previewOf } from "../inspector/read-content.ts";
+import { toAddress } from "../lib/to-address.ts";
 import { ReceivedAt } from "../ui/time.tsx";
 import type { EventBuffer, TailedEvent } from "./event-buffer.ts";
 import type { LiveTail } from "./live-tail.ts";
@@ -51,6 +52,7 @@ export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNo
               <Row
                 key={key}
                 item={item}
+                groupId={tail.query.groupId}
                 offset={start}
                 isSelected={item.event.eventId === selected}
                 onSelect={onSelect}
@@ -94,12 +96,13 @@ function useStillRows(
 
 interface RowProps {
   readonly item: TailedEvent;
+  readonly groupId: string | undefined;
   readonly offset: number;
   readonly isSelected: boolean;
   readonly onSelect: (eventId: string) => void;
 }
 
-function Row({ item, offset, isSelected, onSelect }: RowProps): ReactNode {
+function Row({ item, groupId, offset, isSelected, onSelect }: RowProps): ReactNode {
   const { eventId, topic, content } = item.event;
   const select = (event: MouseEvent): void => {
     event.preventDefault();
@@ -107,7 +110,7 @@ function Row({ item, offset, isSelected, onSelect }: RowProps): ReactNode {
   };
   return (
     <li style={{ transform: `translateY(${offset}px)` }}>
-      <a href={`events/${eventId}`} onClick={select} aria-current={isSelected}>
+      <a href={toAddress(`events/${eventId}`, { group: groupId })} onClick={select} aria-current={isSelected}>
         <ReceivedAt ms={item.receivedAt} />
         <span className="topic">{topic}</span>
         <span className="preview">{previewOf(content)}</span>

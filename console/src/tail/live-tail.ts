@@ -12,6 +12,8 @@ export interface TailQuery {
   readonly after: string | undefined;
   /** Condition on the content; see docs/tail.md. */
   readonly filter: string | undefined;
+  /** Group of the topic; the default group if undefined. */
+  readonly groupId: string | undefined;
 }
 
 export type TailStatus =
@@ -93,13 +95,14 @@ export class LiveTail {
 
   async #run(signal: AbortSignal): Promise<void> {
     this.#show({ name: "connecting" });
-    const { topic, filter, after } = this.query;
+    const { topic, filter, after, groupId } = this.query;
     const show = (status: TailStatus): void => {
       if (!signal.aborted) this.#show(status);
     };
     const tail = this.#stele.subscribe(topic, {
       after: this.#place ?? after,
       filter,
+      groupId,
       signal,
       onConnect: () => show({ name: "live" }),
       onReconnect: ({ reason }: Reconnect) => show({ name: "reconnecting", reason }),

@@ -10,7 +10,8 @@ export function TailForm({ query, onSubmit }: TailFormProps): ReactNode {
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    onSubmit({ topic: textOf(form, "topic") ?? "#", after: textOf(form, "after"), filter: textOf(form, "filter") });
+    const [after, filter, groupId] = [textOf(form, "after"), textOf(form, "filter"), textOf(form, "group")];
+    onSubmit({ topic: textOf(form, "topic") ?? "#", after, filter, groupId });
   };
   const isElsewhere = query.after !== undefined && query.after !== "OFFSET_FIRST";
   return (
@@ -31,6 +32,12 @@ export function TailForm({ query, onSubmit }: TailFormProps): ReactNode {
           {isElsewhere ? <option value={query.after}>after {query.after}</option> : null}
         </select>
       </label>
+      {query.groupId === undefined ? null : (
+        <label>
+          Group
+          <input name="group" defaultValue={query.groupId} spellCheck={false} autoCapitalize="off" />
+        </label>
+      )}
       <button type="submit">Tail</button>
     </form>
   );

@@ -47,7 +47,12 @@ export function TailPage(): ReactNode {
                 Close
               </button>
             </div>
-            <Inspector eventId={selected} known={tail.events.find(selected)?.event} key={selected} />
+            <Inspector
+              eventId={selected}
+              groupId={query.groupId}
+              known={tail.events.find(selected)?.event}
+              key={selected}
+            />
           </aside>
         )}
       </div>
@@ -60,13 +65,15 @@ function readQuery(search: URLSearchParams): TailQuery {
     topic: search.get("topic") ?? everything,
     after: search.get("after") ?? undefined,
     filter: search.get("filter") ?? undefined,
+    groupId: search.get("group") ?? undefined,
   };
 }
 
-function toSearch({ topic, after, filter }: TailQuery): URLSearchParams {
+function toSearch({ topic, after, filter, groupId }: TailQuery): URLSearchParams {
   const search = new URLSearchParams({ topic });
   if (after !== undefined) search.set("after", after);
   if (filter !== undefined) search.set("filter", filter);
+  if (groupId !== undefined) search.set("group", groupId);
   return search;
 }
 

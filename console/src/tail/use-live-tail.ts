@@ -3,10 +3,13 @@ import { useSession, useStele } from "../broker/session-context.tsx";
 import { LiveTail, type TailQuery } from "./live-tail.ts";
 
 /** A tail that runs while its component is shown. A change of the query or the key starts a new tail. */
-export function useLiveTail({ topic, after, filter }: TailQuery): LiveTail {
+export function useLiveTail({ topic, after, filter, groupId }: TailQuery): LiveTail {
   const session = useSession();
   const stele = useStele();
-  const tail = useMemo(() => new LiveTail(stele, { topic, after, filter }), [stele, topic, after, filter]);
+  const tail = useMemo(
+    () => new LiveTail(stele, { topic, after, filter, groupId }),
+    [stele, topic, after, filter, groupId],
+  );
   useSyncExternalStore(tail.subscribe, tail.version);
   useEffect(() => {
     tail.resume();

@@ -1,0 +1,88 @@
+import { Stele } from "@stele/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { groupsEnv } from "../harness/group.ts";
+import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+import { useReceivers } from "../harness/use.ts";
+import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+
+describe.runIf(canRunChromium)("the console of a broker with two groups", () => {
+  let folder: TempFolder;
+  let anvil: Anvil;
+  let broker: BrokerProcess;
+  let client: Client;
+  let browser: ConsoleBrowser;
+  /** A client of the second group. */
+  let second: Stele;
+  let eventId: string;
+  const newReceiver = useReceivers();
+  const groupId = "second";
+  beforeAll(async () => {
+    folder = createTempFolder();
+    anvil = await startAnvil({});
+    const { STELE_GROUPS = "", ...keys } = groupsEnv([
+      { id: groupId, endpoints: [anvil.url], privateKey: devKey(0), finality: "latest" },
+    ]);
+    const groups: unknown = JSON.parse(STELE_GROUPS);
+    const all = [{ id: "1", endpoints: "embedded" }, ...(Array.isArray(groups) ? groups : [])];
+    const env = { ...keys, STELE_GROUPS: JSON.stringify(all), STELE_CALLBACK_CONSENT: "off" };
+    broker = await startBroker({ dataDir: folder.path, env });
+    client = new Client(broker.url);
+    browser = await ConsoleBrowser.start();
+    await until("the broker is ready", () => client.isReady());
+    second = new Stele({ url: broker.url, groupId });
+    await client.open("orders");
+    await second.open("orders");
+    ({ eventId } = await second.publish("orders", "of the second group"));
+  });
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]();
+    await client[Symbol.asyncDispose]();
+    await broker[Symbol.asyncDispose]();
+    await anvil[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  it("leads from a block to its event, the event's proof and its topic's tail in the same group", async () => {
+    const page = await browser.open(`${broker.url}/console/chain?group=${groupId}`);
+    await page.getByText(/^orders: event 1/).click();
+    await page.getByRole("link", { name: /of the second group/ }).click();
+    const event = page.getByRole("article", { name: `Event ${eventId}` });
+    await event.getByText("of the second group").waitFor();
+    await event.getByRole("region", { name: "Place on the chain" }).getByText("Place in the block").waitFor();
+    await event.getByRole("link", { name: "Prove it" }).click();
+    await page.getByText("event 1 of the batch", { exact: false }).waitFor();
+    await page.getByRole("link", { name: "Event", exact: true }).click();
+    await event.getByRole("link", { name: "orders" }).click();
+    await page.getByText(/^Live/).waitFor();
+    await page.getByLabel("Start").selectOption("with the first event");
+    await page.getByRole("button", { name: "Tail" }).click();
+    await page.getByRole("link", { name: /of the second group/ }).click();
+    await page
+      .getByRole("complementary", { name: `Event ${eventId}` })
+      .getByText("Place in the block")
+      .waitFor();
+    await page.context().close();
+  });
+
+  it("leads from a subscription to the events and the topic of its group", async () => {
+    const receiver = await newReceiver();
+    const subscriptionId = await client.subscribe({ topic: "orders", url: receiver.url, groupId });
+    const published = await second.publish("orders", "delivered");
+    await receiver.waitForCount(1);
+    const page = await browser.open(`${broker.url}/console/subscriptions/${subscriptionId}`);
+    await page.getByRole("link", { name: published.eventId }).click();
+    await page.getByRole("article").getByText("delivered", { exact: true }).waitFor();
+    await page.goBack();
+    const topic = page.getByRole("region", { name: "State" }).getByRole("link", { name: "orders" });
+    expect(await topic.getAttribute("href")).toContain(`group=${groupId}`);
+    await page.context().close();
+  });
+
+  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+    expect(browser.faults).toEqual([]);
+  });
+});
