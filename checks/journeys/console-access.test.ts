@@ -70,6 +70,17 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
+  it("still asks for a key after somebody pressed Escape twice", async () => {
+    const page = await browser.open(`${broker.url}/console/`);
+    const dialog = page.getByRole("dialog", { name: "This broker asks for a key" });
+    await dialog.waitFor();
+    for (const key of ["Escape", "Escape", "Escape"]) await page.keyboard.press(key);
+    await giveKey(page, clerk);
+    await dialog.waitFor({ state: "detached" });
+    await page.getByText("clerk", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
   it("shows operators' views only at the operators' port", async () => {
     const page = await browser.open(`${broker.url}/console/subscriptions`);
     await page

@@ -24,6 +24,12 @@ export function Dialog({ title, children, onClose }: DialogProps): ReactNode {
         event.preventDefault();
         onClose();
       }}
+      onClose={({ currentTarget }) => {
+        if (!currentTarget.isConnected) return;
+        // Chromium asks only once: at the next Escape it closes the dialog without a `cancel` event.
+        currentTarget.showModal();
+        onClose();
+      }}
     >
       <h2 id={id}>{title}</h2>
       {children}
