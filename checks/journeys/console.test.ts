@@ -128,6 +128,21 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
+  it.each(["a%2Fb", "100%", "<b>&c=d?"])("tails and inspects events of a topic with the name %s", async (topic) => {
+    await world.client.open(topic);
+    const { eventId } = await world.client.publish(topic, `of ${topic}`);
+    const page = await browser.open(view(`events/${eventId}`));
+    await page.getByRole("link", { name: topic, exact: true }).click();
+    await page.getByText(/^Live/).waitFor();
+    expect(await page.getByLabel("Topic or pattern").inputValue()).toBe(topic);
+    await page.getByLabel("Start").selectOption("with the first event");
+    await page.getByRole("button", { name: "Tail" }).click();
+    await page.getByRole("link", { name: `of ${topic}` }).click();
+    await page.getByRole("complementary", { name: `Event ${eventId}` }).waitFor();
+    expect(await page.getByLabel("Topic or pattern").inputValue()).toBe(topic);
+    await page.context().close();
+  });
+
   it("shows only events that match a content filter, and says why the broker refuses a filter", async () => {
     const page = await browser.open(view("tail?topic=filtered"));
     await world.client.open("filtered");

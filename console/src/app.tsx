@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
+import { useSearch } from "wouter/use-browser-location";
 import { consolePath, logIns, logOutAddress } from "./broker/addresses.ts";
 import { KeyDialog } from "./broker/key-dialog.tsx";
 import { LockButton } from "./broker/lock-button.tsx";
@@ -25,7 +26,8 @@ export function App(): ReactNode {
   useFreshAnswers();
   useOneCaller();
   return (
-    <Router base={consolePath}>
+    // oxlint-disable-next-line react/hooks -- The router calls the hook.
+    <Router base={consolePath} searchHook={useRawSearch}>
       <Header />
       <Suspense fallback={<p role="status">Loading …</p>}>
         <Switch>
@@ -62,6 +64,11 @@ export function App(): ReactNode {
       <KeyDialog />
     </Router>
   );
+}
+
+/** The query of the URL. The router decodes it once before it is parsed: without this, a topic `a%2Fb` would become `a/b`. */
+function useRawSearch(): string {
+  return useSearch().replaceAll("%", "%25");
 }
 
 /** When the key changes, drops all answers and asks again. It waits until the views have the client with the new key. */
