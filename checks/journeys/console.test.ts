@@ -220,6 +220,22 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
+  it("shows how long an event waits now, also while nothing else changes", async () => {
+    const receiver = await newReceiver();
+    await world.client.open("aging");
+    const id = await world.client.subscribe({ topic: "aging", url: receiver.url });
+    await world.client.http.send({ method: "POST", path: `/admin/v1/subscriptions/${id}/pause` });
+    await world.client.publish("aging", "x");
+    const page = await browser.open(view("subscriptions?prefix=aging"));
+    await page.clock.install();
+    await page.reload();
+    const row = page.getByRole("row", { name: /^aging/ });
+    await row.getByRole("cell", { name: /^1 oldest (less than a|\d+) seconds? ago$/ }).waitFor();
+    await page.clock.fastForward("02:00:00");
+    await row.getByRole("cell", { name: "1 oldest 2 hours ago" }).waitFor();
+    await page.context().close();
+  });
+
   it("shows why a receiver fails, and retries when the operator clicks", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end("no disk left"));
     await world.client.open("failing");

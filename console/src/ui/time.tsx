@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { formatAgo, formatClock, formatIn, formatTime } from "../lib/format.ts";
+import { useClock } from "../lib/use-clock.ts";
 
 export function Time({ iso }: { readonly iso: string }): ReactNode {
   return (
@@ -9,8 +10,9 @@ export function Time({ iso }: { readonly iso: string }): ReactNode {
   );
 }
 
-/** How long ago, as of the last rendering. */
+/** How long ago. */
 export function Ago({ iso }: { readonly iso: string }): ReactNode {
+  useClock();
   return (
     <time dateTime={iso} title={iso}>
       {formatAgo(iso)}
@@ -18,8 +20,9 @@ export function Ago({ iso }: { readonly iso: string }): ReactNode {
   );
 }
 
-/** How long until then, as of the last rendering. */
+/** How long until then. */
 export function Until({ iso }: { readonly iso: string }): ReactNode {
+  useClock();
   return (
     <time dateTime={iso} title={iso}>
       {formatIn(iso)}
