@@ -59,6 +59,14 @@ describe("commands", () => {
     expect(curl).toContain("'http://[::1]:8080/rest/publish'");
   });
 
+  it.each(["0.0.0.0:1884", "[::]:1884"])(
+    "name the host of the page for mosquitto_pub if MQTT listens on %s",
+    (mqtt) => {
+      const { mosquitto_pub: command } = toCommands(draft, { ...options, url: "http://broker.example:8080", mqtt });
+      expect(argumentsOf(command).slice(0, 4)).toEqual(["-h", "broker.example", "-p", "1884"]);
+    },
+  );
+
   it("read the key from the environment instead of containing it", () => {
     const withKey = toCommands(draft, { ...options, hasKey: true });
     expect(withKey.curl).toContain('"authorization: Bearer $STELE_KEY"');

@@ -15,6 +15,9 @@ export interface CommandOptions {
 
 const formatKey = "svc-format";
 
+/** Addresses of a listener that serves every address of its machine. Nobody can connect to them from another machine. */
+const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
+
 /** A command that publishes the draft, for each kind of client. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
   return {
@@ -63,7 +66,9 @@ function toStele({ topic, content, isJson }: Draft, { url }: CommandOptions): st
 }
 
 function toMosquitto({ topic, content, isJson }: Draft, { url, hasKey, mqtt }: CommandOptions): string {
-  const [host = "", port = "1883"] = (mqtt ?? `${new URL(url).hostname}:1883`).split(/:(?=\d+$)/);
+  const { hostname } = new URL(url);
+  const [listener = "", port = "1883"] = (mqtt ?? `${hostname}:1883`).split(/:(?=\d+$)/);
+  const host = anyHosts.has(listener) ? hostname : listener;
   return lines([
     `mosquitto_pub -h ${quote(host.replaceAll(/[[\]]/g, ""))} -p ${port} -V mqttv5 -q 1`,
     ...(hasKey ? ['-u stele -P "$STELE_KEY"'] : []),
