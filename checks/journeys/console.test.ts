@@ -84,6 +84,21 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
+  it("offers to open only the topic that the broker did not find, and does not reopen another", async () => {
+    await world.client.open("shut");
+    await world.client.close("shut");
+    const page = await browser.open(view(""));
+    await unlock(page);
+    const form = page.getByRole("region", { name: "Publish" });
+    await form.getByLabel("Topic").fill("shuut");
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("button", { name: "Open the topic and publish" }).waitFor();
+    await form.getByLabel("Topic").fill("shut");
+    await form.getByRole("button", { name: "Publish", exact: true }).click();
+    await form.getByRole("alert").getByText("100112").waitFor();
+    await page.context().close();
+  });
+
   it("tails a pattern, pauses and resumes without a gap, and inspects an event at its own address", async () => {
     const topic = "tail/a";
     await world.client.open(topic);

@@ -13,13 +13,14 @@ const example: Draft = { topic: "hello/world", content: "Hello, chain!", isJson:
 
 export function PublishForm(): ReactNode {
   const [draft, setDraft] = useState(() => readFragment(location.hash) ?? example);
-  const { mutate, isPending, data, error } = usePublish();
+  const { mutate, isPending, data, error, variables } = usePublish();
   const lock = useLockReason();
   const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
+  const opens = isTopicMissing(error) && variables?.topic === draft.topic;
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    mutate({ ...draft, opens: isTopicMissing(error) });
+    mutate({ ...draft, opens });
   };
   return (
     <section className="card" aria-label="Publish">
@@ -57,7 +58,7 @@ export function PublishForm(): ReactNode {
         </p>
         <div className="bar">
           <button type="submit" disabled={isPending || problem !== undefined || lock !== undefined}>
-            {isTopicMissing(error) ? "Open the topic and publish" : "Publish"}
+            {opens ? "Open the topic and publish" : "Publish"}
           </button>
           <p role="status">{isPending ? "Waiting for the block …" : lock}</p>
         </div>
