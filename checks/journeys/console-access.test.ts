@@ -10,6 +10,10 @@ import { PageServer } from "./stomp/page-server.ts";
 
 const roles = {
   clerk: [{ actions: ["open", "publish", "subscribe", "read"], filter: "#" }],
+  auditor: [
+    { actions: ["read"], filter: "#" },
+    { actions: ["subscribe"], filter: "orders/#" },
+  ],
   operator: [{ actions: ["admin"] }],
 };
 
@@ -18,6 +22,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   let broker: BrokerProcess;
   let browser: ConsoleBrowser;
   let clerk: string;
+  let auditor: string;
   let operator: string;
   /** The page of another site that the browser visited. */
   let foreign: string;
@@ -31,7 +36,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
       const flags = ["--config", config, "--data-dir", dataDir, "--principal", role, "--role", role];
       return (await runStele(["key", "create", ...flags])).stdout.trim();
     };
-    [clerk, operator] = [await create("clerk"), await create("operator")];
+    [clerk, auditor, operator] = [await create("clerk"), await create("auditor"), await create("operator")];
     broker = await startBroker({ dataDir, args: ["--config", config] });
     browser = await ConsoleBrowser.start();
   });
@@ -78,6 +83,14 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await giveKey(page, clerk);
     await dialog.waitFor({ state: "detached" });
     await page.getByText("clerk", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  it("says that it shows no new events, if the key may not tail them", async () => {
+    const page = await browser.open(`${broker.url}/console/`);
+    await giveKey(page, auditor);
+    await page.getByRole("alert").getByText('not allowed: subscribe "#"').waitFor();
+    expect(await page.getByText("None since this page was opened.").count()).toBe(0);
     await page.context().close();
   });
 

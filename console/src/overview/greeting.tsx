@@ -1,3 +1,4 @@
+import type { ReceivedEvent } from "@stele/client";
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
 import { brokerUrl } from "../broker/addresses.ts";
@@ -5,6 +6,7 @@ import { useSessionState } from "../broker/session-context.tsx";
 import { previewOf } from "../inspector/read-content.ts";
 import { useLiveTail } from "../tail/use-live-tail.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
+import { Failure } from "../ui/failure.tsx";
 import { toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
 
 const topic = "hello/world";
@@ -12,28 +14,33 @@ const everything = { topic: "#", after: "OFFSET_FIRST", filter: undefined, group
 
 /** First steps for an empty broker: commands to publish and to tail. Once the first event arrives, it replaces them. */
 export function Greeting(): ReactNode {
-  const tail = useLiveTail(everything);
-  const first = tail.events.at(0)?.event;
+  const { events, status } = useLiveTail(everything);
+  const first = events.at(0)?.event;
   return (
     <section className="card greeting" aria-label="First steps">
       <h2>{first === undefined ? "Nothing was published yet" : "The first event has arrived"}</h2>
       {first === undefined ? <Steps /> : null}
-      <p role="status" className={first === undefined ? "state state-connecting" : "state state-live"}>
-        {first === undefined ? (
-          "Waiting for the first event …"
-        ) : (
-          <>
-            {first.topic} · <q>{previewOf(first.content)}</q> ·{" "}
-            <Link href={`/events/${first.eventId}`}>{first.eventId}</Link>
-          </>
-        )}
-      </p>
+      {first === undefined && status.name === "failed" ? (
+        <Failure error={status.error} />
+      ) : (
+        <p role="status" className={first === undefined ? "state state-connecting" : "state state-live"}>
+          {first === undefined ? "Waiting for the first event …" : <First event={first} />}
+        </p>
+      )}
       {first === undefined ? null : (
         <p>
           It is on the chain, and stays there. <Link href="/tail?topic=%23&after=OFFSET_FIRST">Tail all events</Link>
         </p>
       )}
     </section>
+  );
+}
+
+function First({ event: { topic: name, content, eventId } }: { readonly event: ReceivedEvent }): ReactNode {
+  return (
+    <>
+      {name} · <q>{previewOf(content)}</q> · <Link href={`/events/${eventId}`}>{eventId}</Link>
+    </>
   );
 }
 

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { previewOf } from "../inspector/read-content.ts";
 import type { TailedEvent } from "../tail/event-buffer.ts";
 import { useLiveTail } from "../tail/use-live-tail.ts";
+import { Failure } from "../ui/failure.tsx";
 import { ReceivedAt } from "../ui/time.tsx";
 
 /** Events that the overview shows. */
@@ -11,7 +12,7 @@ const everything = { topic: "#", after: undefined, filter: undefined, groupId: u
 
 /** The newest events that arrived since the page was opened. */
 export function NewestEvents(): ReactNode {
-  const { events } = useLiveTail(everything);
+  const { events, status } = useLiveTail(everything);
   const newest = Array.from({ length: shownMax }, (_, index) => events.at(events.length - 1 - index));
   const shown = newest.filter((item): item is TailedEvent => item !== undefined);
   return (
@@ -20,9 +21,7 @@ export function NewestEvents(): ReactNode {
         <h2>Newest events</h2>
         <Link href="/tail">Open the tail</Link>
       </div>
-      <p className="quiet-text">
-        {shown.length === 0 ? "None since this page was opened." : "With the time at which this page received each."}
-      </p>
+      {status.name === "failed" ? <Failure error={status.error} /> : <p className="quiet-text">{describe(shown)}</p>}
       <ol className="newest">
         {shown.map(({ event, number, receivedAt }) => (
           <li key={number}>
@@ -36,4 +35,8 @@ export function NewestEvents(): ReactNode {
       </ol>
     </section>
   );
+}
+
+function describe({ length }: readonly TailedEvent[]): string {
+  return length === 0 ? "None since this page was opened." : "With the time at which this page received each.";
 }
