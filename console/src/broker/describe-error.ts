@@ -12,7 +12,10 @@ export function describeError(error: unknown): string {
 
 function adviceFor(code: number | undefined, message: string): readonly string[] {
   if (code === accessDenied) return ["your key lacks the right to do this; an operator can grant it"];
-  if (code === parameterInvalid && message.includes("there is nothing at"))
-    return ["operators' pages may be served at another port (adminPort): open the console there"];
-  return [];
+  if (code !== parameterInvalid || !message.includes("there is nothing at")) return [];
+  return [
+    message.includes("/admin/")
+      ? "operators' pages may be served at another port (adminPort): open the console there"
+      : "the calls of clients may be served at another port: open the console there",
+  ];
 }
