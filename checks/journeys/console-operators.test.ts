@@ -172,6 +172,9 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await form.getByRole("textbox", { name: "Content" }).fill('{"a": "&#+"}');
     await form.getByRole("button", { name: "Copy link to this draft" }).click();
     const link = String(await page.evaluate("navigator.clipboard.readText()"));
+    await form.getByLabel("Topic").fill("edited");
+    await page.goto(link);
+    await untilHolds(async () => expect(await form.getByLabel("Topic").inputValue()).toBe("drafted"));
     await page.context().close();
     await world.client.open("drafted");
     const other = await browser.open(link);

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useState } from "react";
+import type { FormEvent, ReactNode } from "react";
 import { Link } from "wouter";
 import { isJson as isJsonText } from "../inspector/json-tokens.ts";
 import { useLockReason } from "../broker/use-rights.ts";
@@ -6,13 +6,11 @@ import { Failure } from "../ui/failure.tsx";
 import type { Draft } from "./commands.ts";
 import { DraftCommands } from "./draft-commands.tsx";
 import { TemplateBar } from "./template-bar.tsx";
-import { readFragment } from "./templates.ts";
+import { useDraft } from "./use-draft.ts";
 import { isTopicMissing, usePublish } from "./use-publish.ts";
 
-const example: Draft = { topic: "hello/world", content: "Hello, chain!", isJson: false };
-
 export function PublishForm(): ReactNode {
-  const [draft, setDraft] = useState(() => readFragment(location.hash) ?? example);
+  const [draft, setDraft] = useDraft();
   const { mutate, isPending, data, error, variables } = usePublish();
   const lock = useLockReason();
   const problem = draft.isJson && !isJsonText(draft.content) ? "The content is no JSON." : undefined;
