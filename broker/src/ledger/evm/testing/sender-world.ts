@@ -36,6 +36,8 @@ export class PoolNode implements EvmProvider {
   refusal: Error | undefined;
   /** Runs before each answer. */
   before: (method: string) => Promise<void> = async () => {};
+  /** Runs before the node takes a transaction; throws to refuse it. */
+  onSend: (raw: Hex) => void = () => {};
   sends = 0;
 
   async request({ method, params = [] }: Request): Promise<unknown> {
@@ -60,6 +62,7 @@ export class PoolNode implements EvmProvider {
 
   #take(raw: Hex): Hex {
     this.sends += 1;
+    this.onSend(raw);
     const hash = hashOf(raw);
     const isKnown = this.pool.has(raw) || this.included.has(hash);
     if (isKnown && !this.isForgiving) throw Object.assign(new Error("already known"), { code: -32_000 });

@@ -91,6 +91,8 @@ export class TransactionSender {
   readonly settlement: Settlement;
   readonly #nonceTrouble: ReportedTrouble;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#expire(pending));
+  /** Transactions whose next send is scheduled: the overseer's sends fail too, and must not each begin a series of retries. */
+  readonly #retrying = new Set<PendingTransaction>();
   #calls = 0;
   #isAsking = false;
   #isStopped = false;
@@ -256,8 +258,10 @@ export class TransactionSender {
     const isLate = this.#options.clock.monotonic() - pending.at >= reachWithinMs;
     if (isLate && isRetractable(pending.state)) this.#withdrawAll(pending);
     const { isDone, reach } = pending.state;
-    if (this.#isEnded || isDone || (isLate && reach !== "nowhere")) return;
+    if (this.#isEnded || isDone || (isLate && reach !== "nowhere") || this.#retrying.has(pending)) return;
+    this.#retrying.add(pending);
     this.#options.clock.after(retryMs, () => {
+      this.#retrying.delete(pending);
       if (!this.#isEnded) void this.#transmitter.send(pending);
     });
   }
