@@ -53,3 +53,24 @@ test("recognises a version that was signed and included while the endpoint was s
   expect(noncesOf(world)).toEqual([]);
   expect(sender.unfinished).toBe(0);
 });
+
+test.each([
+  "insufficient funds for gas * price + value",
+  "tx fee (1.25 ether) exceeds the configured cap (1.00 ether)",
+])("sends the older version again if the node loses it and refuses the raised one: %s", async (message) => {
+  const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
+  const { node, clock } = world;
+  await world.fees.refresh();
+  await world.send(1);
+  const [older] = node.pool;
+  const price = world.fees.current();
+  node.onSend = (raw) => {
+    if (price.kind === "legacy" && (parseTransaction(raw).gasPrice ?? 0n) > price.gasPrice)
+      throw Object.assign(new Error(message), { code: -32_000 });
+  };
+  world.head += 1;
+  await clock.advance(20 * feeBumpAfterMs);
+  node.pool.clear();
+  await clock.advance(20_000);
+  expect([...node.pool]).toEqual([older]);
+});

@@ -89,7 +89,11 @@ type Handlers = {
 
 const handlers: Handlers = {
   numbered: (state, { nonce }) => step({ ...state, nonce }, { kind: "sign" }),
-  signed: (state, { variant, isRecorded }) => step({ ...state, variants: [variant, ...state.variants], isRecorded }),
+  signed: (state, { variant, isRecorded }) => {
+    // A raise of an older version may sign a refused one again.
+    const others = state.variants.filter(({ hash }) => hash !== variant.hash);
+    return step({ ...state, variants: [variant, ...others], isRecorded });
+  },
   began: (state) => step({ ...state, isBusy: true }),
   recorded: (state, { isWritten }) =>
     step({ ...state, isBusy: false, isRecorded: isWritten }, ...(isWritten ? [{ kind: "send" } as const] : [])),
@@ -150,17 +154,23 @@ function onRefused(state: TransactionState, failure: RpcFailure): Step {
 }
 
 /**
- * Handles a refusal while an endpoint may have a version. If the newest version is too large or has too little gas, its nonce would block all later
- * ones: fall back to an older version that an endpoint has. Without one, a no-op takes the nonce once nobody waits for the outcome; the chain
- * includes at most one of the two.
+ * Handles a refusal while an endpoint may have a version. The refused version would block all later nonces if the endpoints lost the others: fall back to
+ * an older one. If the newest is too large or has too little gas, only one that an endpoint had helps; without one, a no-op takes the nonce once nobody
+ * waits for the outcome; the chain includes at most one of the two.
  */
 function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, account } = state;
-  if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
-  const taken = variants.find(({ hash }) => hash === takenHash);
-  if (taken !== undefined && taken !== variants[0])
-    return step({ ...state, variants: [taken, ...variants.filter((variant) => variant !== taken)] });
-  if (!isAnswered || isNoOp) return step(state);
+  const isOfSize = kind === "too-large" || kind === "gas-too-low";
+  if (!isOfSize && kind !== "refused" && kind !== "insufficient-funds") return step(state);
+  const [refused, ...older] = variants;
+  const next = older.find(({ hash }) => hash === takenHash) ?? (isOfSize ? undefined : older[0]);
+  if (refused !== undefined && next !== undefined) {
+    // As if signed now: otherwise its fee would be raised to the refused one before it is sent.
+    const { signedAt, signedAtBlock } = refused;
+    const others = older.filter((variant) => variant !== next);
+    return step({ ...state, variants: [{ ...next, signedAt, signedAtBlock }, ...others, refused] });
+  }
+  if (!isOfSize || !isAnswered || isNoOp) return step(state);
   return step({ ...state, request: noOp(account), isNoOp: true }, { kind: "sign", gaveUp: kind });
 }
 
