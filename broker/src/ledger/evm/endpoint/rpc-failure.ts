@@ -62,6 +62,9 @@ const rateLimited =
   /rate.?limit|too many requests|pool is full|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
 /** Messages of nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
+/** Messages of nodes and load balancers that failed themselves, and say nothing of the request. */
+const internal =
+  /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
@@ -86,6 +89,13 @@ export function toRpcFailure(error: unknown): RpcFailure {
   const text = chain.map((cause) => cause.message).join("; ");
   const isUnreached = code === undefined && chain.some(({ error }) => isBeforeConnection(error));
   return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
+}
+
+/** Classifies an error of sending a transaction: a node or load balancer may fail after it passed the transaction on. */
+export function toSendFailure(error: unknown): RpcFailure {
+  const failure = toRpcFailure(error);
+  if (failure.kind !== "refused" || !internal.test(failure.message)) return failure;
+  return new RpcFailure("connection", failure.message, { cause: error });
 }
 
 /** Whether the endpoint did not answer, so that another attempt may succeed. */

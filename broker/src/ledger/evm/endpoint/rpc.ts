@@ -4,7 +4,7 @@ import type { CheckedIndexEntries, CheckedState, DamagedBlock, StatePlace } from
 import type { Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
-import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 
 export interface RpcRequest {
   readonly method: string;
@@ -251,8 +251,12 @@ export class Rpc {
 
   async sendRaw(raw: Uint8Array): Promise<void> {
     const { provider } = this;
-    if (provider.submit === undefined) await this.#ask<Hex>("eth_sendRawTransaction", toHex(raw));
-    else await provider.submit(raw).catch(rethrow);
+    try {
+      if (provider.submit !== undefined) await provider.submit(raw);
+      else await provider.request({ method: "eth_sendRawTransaction", params: [toHex(raw)] });
+    } catch (error) {
+      throw toSendFailure(error);
+    }
   }
 
   async subscribeHeads(): Promise<unknown> {
@@ -278,10 +282,6 @@ export class Rpc {
       throw toRpcFailure(error);
     }
   }
-}
-
-function rethrow(error: unknown): never {
-  throw toRpcFailure(error);
 }
 
 interface RawReceipt {

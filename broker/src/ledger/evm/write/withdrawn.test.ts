@@ -90,3 +90,20 @@ test("answers at the caller's deadline though the journal hangs in the removal o
   await clock.advance(2000);
   expect(await Promise.race([refused, clock.settle()])).toMatchObject({ code: 200201 });
 });
+
+test.each(["Internal error", "502 Bad Gateway", "an error without a message"])(
+  "answers that the outcome is unknown if the node fails after it took the transaction: %s",
+  async (message) => {
+    const { node, clock, sender, signer } = new SenderWorld({ deadlineMs: 10_000 });
+    node.onSend = (raw) => {
+      if (node.pool.size > 0) return;
+      node.pool.add(raw);
+      throw Object.assign(new Error(message), { code: -32_603 });
+    };
+    const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1 };
+    const answer = sender.send(request, new AbortController().signal).catch((error: unknown) => error);
+    await clock.advance(10_000);
+    expect(await answer).toMatchObject({ code: 200201 });
+    expect(node.pool.size).toBe(1);
+  },
+);
