@@ -23,6 +23,12 @@ function breakAnswer(node: FakeNode, broken: string): void {
   node.answer = ({ id, method }) => ({ id, result: method === broken ? "0x" : node.chain.answer(method) });
 }
 
+/** Makes the node answer each transaction with an error. */
+function breakSends(node: FakeNode, error: unknown): void {
+  node.answer = ({ id, method }) =>
+    method === "eth_sendRawTransaction" ? { id, error } : { id, result: node.chain.answer(method) };
+}
+
 it("leaves a lagging endpoint though another one returns no block number", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
@@ -44,5 +50,57 @@ it("expects no chain of an endpoint that returned no chain id", async () => {
   first.answer = undefined;
   first.drop();
   await untilAnsweredBy(first, set);
+  await set.close();
+});
+
+it("asks another endpoint for the logs if the first one answers everything but them", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  first.answer = ({ id, method }) =>
+    method === "eth_getLogs" ? undefined : { id, result: first.chain.answer(method) };
+  const addresses = [first.url("ws"), second.url("ws")];
+  const set = new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 2_000 });
+  const logs = async (): Promise<unknown> => set.request({ method: "eth_getLogs" });
+  for (let count = 0; count < 10; count += 1) {
+    expect(await logs()).toBe("eth_getLogs");
+    const looks = first.count("eth_blockNumber"); // The first endpoint is in use again after it.
+    await vi.waitFor(() => expect(first.count("eth_blockNumber")).toBeGreaterThan(looks), { timeout: 20_000 });
+  }
+  expect(first.count("eth_getLogs")).toBeLessThanOrEqual(3);
+  await set.close();
+});
+
+it.each(["eth_getLogs", "eth_getBlockByNumber", "eth_getTransactionReceipt"])(
+  "asks another endpoint if the first one refuses %s, and reports the first refusal if all do",
+  async (refused) => {
+    await using first = await FakeNode.start();
+    await using second = await FakeNode.start();
+    const set = createSet([first, second]);
+    await untilAnsweredBy(first, set);
+    const refuse = (node: FakeNode, message: string): void => {
+      node.answer = ({ id, method }) =>
+        method === refused ? { id, error: { code: 4444, message } } : { id, result: node.chain.answer(method) };
+    };
+    refuse(first, "pruned history unavailable");
+    const ask = async (): Promise<unknown> => set.request({ method: refused });
+    expect(await ask()).toEqual(second.chain.answer(refused));
+    refuse(second, "history expired");
+    await expect(ask()).rejects.toThrow("pruned history unavailable");
+    expect(set.failure()).toBeUndefined();
+    await set.close();
+  },
+);
+
+it("offers a transaction to the next endpoint if the first one fails with an internal error", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  const send = async (): Promise<unknown> => set.request({ method: "eth_sendRawTransaction" });
+  breakSends(first, { code: -32603, message: "Internal error" });
+  expect(await send()).toBe("eth_sendRawTransaction");
+  breakSends(second, { code: -32000, message: "nonce too low" });
+  await expect(send()).rejects.toMatchObject({ reach: "unknown" });
+  expect(set.failure()).toBeUndefined();
   await set.close();
 });

@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import type { ChainIdentity, EvmProvider } from "./rpc.ts";
-import { toRpcFailure } from "./rpc-failure.ts";
+import { toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
@@ -17,6 +17,15 @@ const patrolMs = 5_000;
 const urgentPatrolMs = 500;
 /** Blocks that an endpoint may lag behind the best one and still be used. */
 const lagBlocksMax = 3;
+const sendMethod = "eth_sendRawTransaction";
+/** Methods that read what another endpoint may have, although one answers with an error: it may have pruned it, or refuse its size. */
+const readMethods: ReadonlySet<string> = new Set([
+  "eth_getBlockByNumber",
+  "eth_getBlockReceipts",
+  "eth_getLogs",
+  "eth_getTransactionCount",
+  "eth_getTransactionReceipt",
+]);
 
 export interface EndpointSetOptions {
   /** In order of preference; at least one. */
@@ -68,11 +77,12 @@ export class EndpointSet implements EvmProvider {
   }
 
   async requestAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
+    const method = calls.at(-1)?.method ?? "";
     const ask = async (member: Member): Promise<readonly unknown[]> => {
       await this.#expectHeight(member, height);
-      return this.#attempt(member, async () => member.connection.requestAll(calls));
+      return this.#attempt(member, method, async () => member.connection.requestAll(calls));
     };
-    return this.#askInTurn(ask, { isTransaction: false });
+    return this.#askInTurn(ask, method);
   }
 
   removeListener(_event: "message", listener: (message: unknown) => void): void {
@@ -110,30 +120,29 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #ask(call: RpcCall): Promise<unknown> {
-    const isTransaction = call.method === "eth_sendRawTransaction";
-    return this.#askInTurn(async (member) => this.#askMember(member, call), { isTransaction });
+    return this.#askInTurn(async (member) => this.#askMember(member, call), call.method);
   }
 
-  async #askInTurn<T>(
-    ask: (member: Member) => Promise<T>,
-    { isTransaction }: { readonly isTransaction: boolean },
-  ): Promise<T> {
+  async #askInTurn<T>(ask: (member: Member) => Promise<T>, method: string): Promise<T> {
     const failures = new Map<Member, EndpointError>();
-    for (const member of this.#order()) {
+    let refusal: RpcAnswerError | undefined;
+    for (const member of this.#order(method)) {
       try {
         return await ask(member);
-      } catch (error) {
+      } catch (thrown) {
+        const error = method === sendMethod ? toSendError(thrown, member) : thrown;
         // This endpoint may refuse the transaction only because an earlier endpoint already accepted it.
-        const isDoubtful = isTransaction && isMaybeDone(failures);
-        if (!isForNext(error)) throw isDoubtful ? this.#summarise(failures) : error;
-        failures.set(member, error);
+        const isDoubtful = method === sendMethod && isMaybeDone(failures);
+        if (isForNext(error)) failures.set(member, error);
+        else if (error instanceof RpcAnswerError && readMethods.has(method)) refusal ??= error;
+        else throw isDoubtful ? this.#summarise(failures) : error;
       }
     }
-    throw this.#summarise(failures);
+    throw refusal ?? this.#summarise(failures);
   }
 
   async #askMember(member: Member, call: RpcCall): Promise<unknown> {
-    return this.#attempt(member, async () => member.connection.request(call));
+    return this.#attempt(member, call.method, async () => member.connection.request(call));
   }
 
   /** @throws EndpointError if the endpoint lacks block `height`, so that the caller asks the next one. The endpoint does not count as down for that. */
@@ -145,15 +154,16 @@ export class EndpointSet implements EvmProvider {
     throw new EndpointError(reason, { reach: "unreached" });
   }
 
-  async #attempt<T>(member: Member, ask: () => Promise<T>): Promise<T> {
+  async #attempt<T>(member: Member, method: string, ask: () => Promise<T>): Promise<T> {
     const { failures } = member;
     try {
       if (!member.isChecked) await this.#check(member);
       const result = await ask();
-      this.#onAnswer(member);
+      this.#onAnswer(member, method);
       return result;
     } catch (error) {
       const failure = toEndpointError(error, member);
+      if (failure?.reach === "unknown") member.onNoAnswer(method);
       if (failure !== undefined) this.#onFailure(member, { failure, failures });
       throw failure ?? error;
     }
@@ -186,9 +196,9 @@ export class EndpointSet implements EvmProvider {
     }
   }
 
-  #onAnswer(member: Member): void {
+  #onAnswer(member: Member, method: string): void {
     const wasDown = member.reason;
-    member.onAnswer();
+    member.onAnswer(method);
     if (wasDown === undefined) return;
     this.#options.logger.info("chain endpoint answers again", { endpoint: member.name });
     this.#choose();
@@ -222,10 +232,13 @@ export class EndpointSet implements EvmProvider {
   }
 
   /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if no other is better. */
-  #order(): readonly Member[] {
+  #order(method: string): readonly Member[] {
     const open = this.#members.filter((member) => !member.isHeld);
     const rank = (member: Member): number =>
-      (member.reason === undefined ? 0 : 4) + (this.#isBehind(member) ? 2 : 0) + (member === this.#current ? 0 : 1);
+      (member.reason === undefined ? 0 : 8) +
+      (this.#isBehind(member) ? 4 : 0) +
+      (member.isLate(method) ? 2 : 0) +
+      (member === this.#current ? 0 : 1);
     const sorted = open.toSorted((a, b) => rank(a) - rank(b));
     return sorted.filter((member, index) => index === 0 || !this.#isBehind(member));
   }
@@ -316,6 +329,12 @@ function isMaybeDone(failures: ReadonlyMap<Member, EndpointError>): boolean {
 
 function isForNext(error: unknown): error is EndpointError {
   return error instanceof EndpointError && (error.reach === "unreached" || error.reach === "unknown");
+}
+
+/** The node may have the transaction although it failed. This does not count against the endpoint, which answers. */
+function toSendError(error: unknown, member: Member): unknown {
+  if (!(error instanceof RpcAnswerError) || toSendFailure(error).kind !== "connection") return error;
+  return new EndpointError(`${member.name}: ${error.message}`, { reach: "unknown" });
 }
 
 /** The failure that counts against an endpoint; undefined if the endpoint answered, or if a size was the cause. */

@@ -9,6 +9,8 @@ const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
 const foreignHoldMs = 5_000;
 /** Consecutive lost or late answers after which an endpoint counts as down; a single one may be due to a long request. Other failures count at once. */
 const failuresMax = 2;
+/** For how long an endpoint that answers other methods, but not this one, is asked last for it, in milliseconds. */
+const lateMs = 60_000;
 
 /** One endpoint of a group, with its health. */
 export class Member {
@@ -22,6 +24,8 @@ export class Member {
   #heldUntil = 0;
   #reason: string | undefined;
   #downSince = 0;
+  /** Methods without an answer: how many requests in a row, and until when other endpoints are better for the method. */
+  readonly #late = new Map<string, { readonly count: number; readonly until: number }>();
 
   constructor(connection: Connection, clock: Clock) {
     this.connection = connection;
@@ -52,10 +56,23 @@ export class Member {
     return this.#failures;
   }
 
-  onAnswer(): void {
+  /** Whether it answers other methods, as far as known, but lately not this one. */
+  isLate(method: string): boolean {
+    const { count, until } = this.#late.get(method) ?? { count: 0, until: 0 };
+    return count >= failuresMax && this.#clock.monotonic() < until;
+  }
+
+  onAnswer(method: string): void {
+    this.#late.delete(method);
     this.#failures = 0;
     this.#heldUntil = 0;
     this.#reason = undefined;
+  }
+
+  /** Call it when a request got no answer, so that requests of its method go to other endpoints even if this one answers others. */
+  onNoAnswer(method: string): void {
+    const count = (this.#late.get(method)?.count ?? 0) + 1;
+    this.#late.set(method, { count, until: this.#clock.monotonic() + lateMs });
   }
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
