@@ -1,14 +1,17 @@
 import { topicRegistryBytecode } from "@stele/contracts";
-import { fromHex, type SignedTransaction, type Signer, signTransaction } from "@stele/eth/node";
+import { fromHex, type Signer, signTransaction, toHex } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
+import { parseTransaction } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { SignedVariant } from "../../../ports/journal.ts";
 import { Wakeup } from "../../wakeup.ts";
-import type { Rpc } from "../endpoint/rpc.ts";
+import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
 import type { FinalityPolicy } from "../read/finality.ts";
 import type { FeePolicy } from "../write/fee-policy.ts";
 import type { JournalWriter } from "../write/journal-writer.ts";
+import { toFees } from "../write/recovered-transaction.ts";
 import { createdAddress, registryNoncesMax } from "./find-registry.ts";
 
 const gasMargin = 1.2;
@@ -30,9 +33,11 @@ export interface DeployOptions {
 }
 
 /** A signed deployment. A later attempt resumes it if its final block did not come in time. */
-export interface Deployment extends SignedTransaction {
+export interface Deployment {
   readonly nonce: number;
   readonly address: Address;
+  /** All versions, which share the nonce and so the address. */
+  readonly variants: readonly [newest: SignedVariant, ...older: SignedVariant[]];
 }
 
 /**
@@ -51,7 +56,18 @@ export async function signDeployment(
   const estimate = await rpc.estimateGas({ from: signer.address, data: topicRegistryBytecode });
   const gas = Math.ceil(estimate * gasMargin);
   const signed = signTransaction({ chainId, nonce, fees: fees.current(), gas, to: undefined, data }, signer);
-  return { ...signed, nonce, address: createdAddress(signer.address, nonce) };
+  return { variants: [signed], nonce, address: createdAddress(signer.address, nonce) };
+}
+
+/** The deployment with a version at a higher price, if the chain's price has risen above the newest one: no block would include that. */
+export function raiseFee(deployment: Deployment, { signer, fees, chainId }: DeployOptions): Deployment {
+  const { nonce, variants } = deployment;
+  const { data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(variants[0].raw));
+  const old = toFees(prices);
+  const raised = fees.covers(old) ? undefined : fees.raised(old);
+  if (raised === undefined) return deployment;
+  const request = { chainId, nonce, fees: raised, gas: Number(gas), to: undefined, data: fromHex(data) };
+  return { ...deployment, variants: [signTransaction(request, signer), ...variants] };
 }
 
 /**
@@ -64,7 +80,7 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
   let place = "no block holds it";
   let lostLooks = 0;
   for (let look = 0; clock.monotonic() < end; look += 1) {
-    const receipt = await rpc.receipt(deployment.hash);
+    const receipt = await findReceipt(rpc, deployment);
     if (receipt?.succeeded === false)
       throw new BrokerError("transactionFailed", { details: "the registry's deployment was reverted" });
     if (receipt !== undefined) {
@@ -78,17 +94,29 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
     await pause(clock, deadlineMs);
   }
   throw new BrokerError("chainUnreachable", {
-    details: `the registry's deployment ${deployment.hash} is not final yet: ${place}`,
+    details: `the registry's deployment ${deployment.variants[0].hash} is not final yet: ${place}`,
   });
 }
 
-/** An earlier start may have sent the same deployment, so a known transaction is no failure. The next check shows whether its nonce is used. */
-async function sendOnce(rpc: Rpc, { raw }: SignedTransaction): Promise<void> {
+async function findReceipt(rpc: Rpc, { variants }: Deployment): Promise<Receipt | undefined> {
+  for (const { hash } of variants) {
+    const receipt = await rpc.receipt(hash);
+    if (receipt !== undefined) return receipt;
+  }
+  return undefined;
+}
+
+/**
+ * An earlier start may have sent the same deployment, so a known transaction is no failure. The next check shows whether its nonce is used. An older version
+ * may be included although the newest is refused.
+ */
+async function sendOnce(rpc: Rpc, { variants }: Deployment): Promise<void> {
+  const [newest, ...older] = variants;
   try {
-    await rpc.sendRaw(raw);
+    await rpc.sendRaw(newest.raw);
   } catch (error) {
     if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
-    if (!["already-known", "nonce-too-low"].includes(error.kind)) throw refused(error);
+    if (older.length === 0 && !["already-known", "nonce-too-low"].includes(error.kind)) throw refused(error);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Signer, signTransaction, toHex } from "@stele/eth/node";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
 import type { GroupRecord } from "../../../ports/group-records.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
@@ -247,3 +247,31 @@ it("deploys a lost registry again with its old nonce, once the nonces before it 
   expect(await started).toBe(second);
   expect([await hasCode(), await hasCode(second)]).toEqual([false, true]);
 });
+
+it.each([false, true])(
+  "raises the fee of a deployment that the base fee has overtaken, after a kill: %s",
+  async (isKilled) => {
+    const journal = new TestJournal();
+    const options = { memory, journal, registry: "deploy", deadlineMs: 300 } as const;
+    const sent = new Set<unknown>();
+    provider.current = async ({ method, params }, pass) => {
+      const [raw] = params ?? [];
+      if (method !== "eth_sendRawTransaction") return pass();
+      // Like geth, which keeps a transaction until its price suffices.
+      if (sent.has(raw)) throw Object.assign(new Error("already known"), { code: -32_000 });
+      sent.add(raw);
+      return pass();
+    };
+    await ask("anvil_setAutomine", false);
+    const ledger = harness.createLedger(options);
+    await expect(ledger.start()).rejects.toMatchObject({ code: 200205 });
+    await ask("anvil_setNextBlockBaseFeePerGas", "0x2540be40000");
+    await ask("anvil_mine", "0x1");
+    expect(await hasCode()).toBe(false);
+    await ask("anvil_setAutomine", true);
+    const next = isKilled ? harness.createLedger({ ...options, deadlineMs: 5000 }) : ledger;
+    await vi.waitFor(() => next.start(), { timeout: 10_000 });
+    await next.stop();
+    expect([next.registryAddress, await nonceOf()]).toEqual([registry, 1]);
+  },
+);

@@ -5,7 +5,13 @@ import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import type { JournalWriter } from "../write/journal-writer.ts";
-import { completeDeployment, type Deployment, type DeployOptions, signDeployment } from "./deploy-registry.ts";
+import {
+  completeDeployment,
+  type Deployment,
+  type DeployOptions,
+  raiseFee,
+  signDeployment,
+} from "./deploy-registry.ts";
 import { createdAddress } from "./find-registry.ts";
 
 /** How many of a key's first nonces are searched for the deployment of a known registry. */
@@ -48,8 +54,8 @@ export class RegistryDeployer {
     const { journal, signer } = options;
     const [recorded] = this.#underWay === undefined ? await findRecorded(journal, signer.address) : [];
     const known = this.#underWay ?? recorded;
-    const deployment = known ?? (await signDeployment(this.#rpc, options, place));
-    if (known === undefined) await journal?.record({ nonce: deployment.nonce, variants: [deployment] });
+    const deployment = known === undefined ? await signDeployment(this.#rpc, options, place) : raiseFee(known, options);
+    if (deployment !== known) await journal?.record(deployment);
     this.#underWay = deployment;
     return deployment;
   }
@@ -91,9 +97,9 @@ export class RegistryDeployer {
 async function findRecorded(journal: JournalWriter | undefined, account: Address): Promise<readonly Deployment[]> {
   const entries = (await journal?.list()) ?? [];
   return entries.flatMap(({ nonce, variants }) => {
-    const [newest] = variants;
+    const [newest, ...older] = variants;
     if (newest === undefined || parseTransaction(toHex(newest.raw)).to) return [];
-    return [{ ...newest, nonce, address: createdAddress(account, nonce) }];
+    return [{ variants: [newest, ...older], nonce, address: createdAddress(account, nonce) }];
   });
 }
 

@@ -25,6 +25,8 @@ export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTr
   return new PendingTransaction(state, { at, order: 0, lookUpAt: now });
 }
 
+type Prices = Pick<ReturnType<typeof parseTransaction>, "type" | "maxFeePerGas" | "maxPriorityFeePerGas" | "gasPrice">;
+
 interface ParsedVariant {
   readonly request: TransactionRequest;
   readonly variant: Variant;
@@ -33,16 +35,15 @@ interface ParsedVariant {
 function parseVariant({ hash, raw }: SignedVariant, signedAt: number): ParsedVariant {
   const { to, data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(raw));
   if (to === undefined || to === null) throw new Error(`the journal's transaction ${hash} has no recipient`);
-  const fees: Fees =
-    prices.type === "eip1559"
-      ? {
-          kind: "eip1559",
-          maxFeePerGas: prices.maxFeePerGas ?? 0n,
-          maxPriorityFeePerGas: prices.maxPriorityFeePerGas ?? 0n,
-        }
-      : { kind: "legacy", gasPrice: prices.gasPrice ?? 0n };
   return {
     request: { to, data: fromHex(data), gas: Number(gas), logsExpected: undefined },
-    variant: { hash, raw, fees, signedAt, signedAtBlock: 0 },
+    variant: { hash, raw, fees: toFees(prices), signedAt, signedAtBlock: 0 },
   };
+}
+
+/** The price that a signed transaction offers. */
+export function toFees({ type, maxFeePerGas, maxPriorityFeePerGas, gasPrice }: Prices): Fees {
+  return type === "eip1559"
+    ? { kind: "eip1559", maxFeePerGas: maxFeePerGas ?? 0n, maxPriorityFeePerGas: maxPriorityFeePerGas ?? 0n }
+    : { kind: "legacy", gasPrice: gasPrice ?? 0n };
 }
