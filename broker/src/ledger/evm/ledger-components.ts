@@ -202,11 +202,11 @@ async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: Tran
 }
 
 /** Passes new heads and blocks to the components. */
-function connect({ room }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
+function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadComponents & WriteComponents): void {
   const { heads, feed, height, guard, sender } = components;
   heads.listen((head) => {
     fees.onHead(head);
-    room.onHead(head.gasLimit);
+    room.onHead(head.gasLimit, gas.factor);
     feed.onHead(head);
     height.look();
   });

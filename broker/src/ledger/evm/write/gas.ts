@@ -60,6 +60,11 @@ const factorMax = 16;
 export class GasPolicy {
   #factor = 1;
 
+  /** By how much the gas of a publish exceeds the formula. */
+  get factor(): number {
+    return this.#factor;
+  }
+
   /** Gas of a publish, and by the formula alone; `opened` are the topics that the same transaction opens. */
   forPublish(
     calldataBytes: number,

@@ -38,6 +38,21 @@ describe("the room for events in a transaction", () => {
     },
   );
 
+  test("holds what fits into a block of a chain that charges more than the formula", () => {
+    const gas = new GasPolicy();
+    const { formulaGas } = gas.forPublish(1000, 1);
+    const room = new TransactionRoom(configured);
+    room.onHead(10_000_000, gas.factor);
+    expect(room.limits.bytesPerTransactionMax).toBe(configured.bytesPerTransactionMax);
+    gas.onShort(formulaGas * 4, formulaGas);
+    room.onHead(10_000_000, gas.factor);
+    const { bytesPerTransactionMax, bytesPerTopic } = room.limits;
+    expect(gas.forPublish(320 + bytesPerTransactionMax, 1).gas).toBeLessThanOrEqual(10_000_000);
+    expect(gas.forPublish(320 + bytesPerTransactionMax, 1).gas).toBeGreaterThan(9_900_000);
+    const topics = 1 + Math.floor(bytesPerTransactionMax / bytesPerTopic);
+    expect(gas.forPublish(320 + 224 * (topics - 1), topics).gas).toBeLessThanOrEqual(10_000_000);
+  });
+
   test("halves if several events are refused, shrinks below a single refused event, and stays at least 1,024 bytes", () => {
     const room = new TransactionRoom(configured);
     room.onTooLarge([batchOf(60_000, 10), batchOf(20_000, 1)]);

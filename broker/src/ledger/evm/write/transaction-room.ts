@@ -18,6 +18,7 @@ export class TransactionRoom {
   #limits: LedgerLimits;
   #bytesTaken: number;
   #blockGas = Number.POSITIVE_INFINITY;
+  #gasFactor = 1;
   #bytesByGas = Number.POSITIVE_INFINITY;
   #topicsByGas = Number.POSITIVE_INFINITY;
 
@@ -36,13 +37,16 @@ export class TransactionRoom {
     return this.#blockGas;
   }
 
-  /** Call it with each new block; the gas limit rarely changes. */
-  onHead(gasLimit: number): void {
-    if (gasLimit === this.#blockGas) return;
+  /** Call it with each new block, and the factor by which the chain charges more gas than the formula; both rarely change. */
+  onHead(gasLimit: number, gasFactor = 1): void {
+    if (gasLimit === this.#blockGas && gasFactor === this.#gasFactor) return;
     const { bytesPerTransactionMax, eventsPerTransactionMax } = this.#configured;
     this.#blockGas = gasLimit;
-    this.#bytesByGas = mostOf(bytesPerTransactionMax, (bytes) => publishGas(calldataOf(bytes, 1), 1) <= gasLimit);
-    const topics = mostOf(eventsPerTransactionMax, (count) => publishGas(calldataOf(0, count), count) <= gasLimit);
+    this.#gasFactor = gasFactor;
+    const fits = (bytes: number, count: number): boolean =>
+      Math.ceil(publishGas(calldataOf(bytes, count), count) * gasFactor) <= gasLimit;
+    this.#bytesByGas = mostOf(bytesPerTransactionMax, (bytes) => fits(bytes, 1));
+    const topics = mostOf(eventsPerTransactionMax, (count) => fits(0, count));
     this.#topicsByGas = topics === eventsPerTransactionMax ? Number.POSITIVE_INFINITY : topics;
     this.#update();
   }
