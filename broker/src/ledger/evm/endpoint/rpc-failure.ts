@@ -65,6 +65,10 @@ const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages of nodes and load balancers that failed themselves, and say nothing of the request. */
 const internal =
   /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
+/** Messages of nodes about a call that the contract ended. */
+const reverts =
+  /revert|invalid (opcode|jump)|bad (instruction|jump)|out of gas|stack (und|ov)erflow|vm (execution|exception)/i;
+const revertCode = 3;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
@@ -101,6 +105,11 @@ export function toSendFailure(error: unknown): RpcFailure {
 /** Whether the endpoint did not answer, so that another attempt may succeed. */
 export function isUnanswered({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
+}
+
+/** Whether a call failed in the contract, and not because a node lacks a block or its state, which another attempt may find. */
+export function isRevert({ kind, message, cause }: RpcFailure): boolean {
+  return kind === "refused" && (reverts.test(message) || causes(cause).some(({ code }) => code === revertCode));
 }
 
 /** The error for the ledger's caller. */

@@ -2,7 +2,7 @@ import { topicRegistryAbi } from "@stele/contracts";
 import { decodeFunctionResult, encodeFunctionData, getContractAddress } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
-import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+import { isRevert, RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /**
  * How many of a key's first nonces are searched for its registry. Usually the key's first transaction deployed it, but earlier ones may have failed
@@ -28,7 +28,7 @@ export async function isRegistry(rpc: Rpc, { address, from }: { address: Address
     const answer = await rpc.call({ from, to: address, data });
     return decodeFunctionResult({ abi: topicRegistryAbi, functionName: "topics", data: answer }).length === 0;
   } catch (error) {
-    if (error instanceof RpcFailure && isUnanswered(error)) throw error;
+    if (error instanceof RpcFailure && !isRevert(error)) throw error;
     return false;
   }
 }
@@ -43,7 +43,7 @@ export async function hasPublishAll(
     await rpc.call({ from, to: address, data });
     return true;
   } catch (error) {
-    if (error instanceof RpcFailure && isUnanswered(error)) throw error;
+    if (error instanceof RpcFailure && !isRevert(error)) throw error;
     return false;
   }
 }
