@@ -10,6 +10,9 @@ test.each(noNumbers)("refuses %j in place of a number", async (answer) => {
   await expect(rpc.chainId()).rejects.toThrow(RpcFailure);
   await expect(rpc.transactionCount(address, "pending")).rejects.toThrow(RpcFailure);
   await expect(rpc.estimateGas({ from: address, data: "0x" })).rejects.toThrow(RpcFailure);
+  await expect(rpc.gasPrice()).rejects.toThrow(RpcFailure);
+  await expect(rpc.balance(address)).rejects.toThrow(RpcFailure);
+  expect(await rpc.tip()).toBeUndefined();
 });
 
 const hash = `0x${"00".repeat(32)}` as const;
@@ -23,5 +26,23 @@ test.each(["number", "timestamp", "gasLimit"].flatMap((field) => noNumbers.map((
   "refuses a header whose %s is %j",
   (field, value) => {
     expect(() => readHeader({ ...header, [field]: value })).toThrow(RpcFailure);
+  },
+);
+
+const receipt = { blockHash: hash, blockNumber: "0x2", status: "0x1", gasUsed: "0x5208", logs: [] };
+const receiptOf = async (answer: unknown) => new Rpc({ request: async () => answer }).receipt(hash);
+
+test("reads a receipt, and none of a pending transaction", async () => {
+  expect(await receiptOf(receipt)).toMatchObject({ blockNumber: 2, succeeded: true });
+  expect(await receiptOf({ ...receipt, status: "0x01" })).toMatchObject({ succeeded: true });
+  expect(await receiptOf({ ...receipt, status: "0x0" })).toMatchObject({ succeeded: false });
+  expect(await receiptOf(null)).toBeUndefined();
+  expect(await receiptOf({ ...receipt, blockNumber: null, blockHash: null })).toBeUndefined();
+});
+
+test.each(["status", "blockNumber", "blockHash", "logs"])(
+  "takes a receipt without its %s for no answer",
+  async (field) => {
+    await expect(receiptOf({ ...receipt, [field]: undefined })).rejects.toThrow(RpcFailure);
   },
 );

@@ -180,17 +180,10 @@ export class Rpc {
     }
   }
 
+  /** Undefined for a transaction that is in no block, as far as the endpoint knows. */
   async receipt(hash: Hash): Promise<Receipt | undefined> {
     const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
-    if (receipt === null) return undefined;
-    return {
-      blockHash: receipt.blockHash,
-      blockNumber: Number(receipt.blockNumber),
-      succeeded: receipt.status === "0x1",
-      gasUsed: Number(receipt.gasUsed),
-      logs: receipt.logs,
-      contractAddress: receipt.contractAddress ?? undefined,
-    };
+    return receipt === null || receipt.blockNumber === null ? undefined : readReceipt(receipt);
   }
 
   /** Whether the endpoint knows a transaction, included or pending. */
@@ -213,7 +206,7 @@ export class Rpc {
 
   /** In wei. */
   async balance(address: Address): Promise<bigint> {
-    return BigInt(await this.#ask<Hex>("eth_getBalance", address, "latest"));
+    return toAmount(await this.#ask<unknown>("eth_getBalance", address, "latest"));
   }
 
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
@@ -236,13 +229,13 @@ export class Rpc {
   }
 
   async gasPrice(): Promise<bigint> {
-    return BigInt(await this.#ask<Hex>("eth_gasPrice"));
+    return toAmount(await this.#ask<unknown>("eth_gasPrice"));
   }
 
-  /** The tip that the endpoint suggests, in wei per gas; undefined if it answers with an error, as endpoints without the method do. */
+  /** The tip that the endpoint suggests, in wei per gas; undefined if it answers with an error or no number, as endpoints without the method do. */
   async tip(): Promise<bigint | undefined> {
     try {
-      return BigInt(await this.#ask<Hex>("eth_maxPriorityFeePerGas"));
+      return toAmount(await this.#ask<unknown>("eth_maxPriorityFeePerGas"));
     } catch (error) {
       if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
       throw error;
@@ -286,11 +279,27 @@ export class Rpc {
 
 interface RawReceipt {
   readonly blockHash: Hash;
-  readonly blockNumber: Hex;
+  /** Null in the receipts that some nodes make of pending transactions. */
+  readonly blockNumber: Hex | null;
   readonly status: Hex;
   readonly gasUsed: Hex;
   readonly logs: readonly RpcLog[];
   readonly contractAddress: Address | null;
+}
+
+/** @throws RpcFailure if `raw` does not say whether the transaction succeeded: then the next answer may. */
+function readReceipt(raw: RawReceipt): Receipt {
+  const { blockHash, blockNumber, status, gasUsed, logs, contractAddress } = raw;
+  const isWhole = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);
+  if (!isWhole) throw new RpcFailure("refused", "the endpoint returned no receipt", { cause: raw });
+  return {
+    blockHash,
+    blockNumber: Number(blockNumber),
+    succeeded: Number(status) === 1,
+    gasUsed: Number(gasUsed),
+    logs,
+    contractAddress: contractAddress ?? undefined,
+  };
 }
 
 interface RawTransaction {
@@ -327,6 +336,12 @@ function toCount(quantity: unknown): number {
   const count = findCount(quantity);
   if (count === undefined) throw new RpcFailure("refused", "the endpoint returned no number", { cause: quantity });
   return count;
+}
+
+/** An amount in wei. @throws RpcFailure if `quantity` is not one. */
+function toAmount(quantity: unknown): bigint {
+  if (isQuantity(quantity)) return BigInt(quantity);
+  throw new RpcFailure("refused", "the endpoint returned no amount", { cause: quantity });
 }
 
 function toParameters({ address, signatures, sender }: LogFilter): {
