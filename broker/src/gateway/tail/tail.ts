@@ -60,7 +60,7 @@ export class Tail implements Peer {
     this.#stream.on("close", () => this.#close(undefined));
     if (this.#stream.destroyed) this.#close(undefined); // the close event has already fired
     this.#write(this.#frames.begin(id, this.#parts.retryMs));
-    if (isRolledBack) this.#resync(position);
+    if (isRolledBack) this.#resync(position, id);
   }
 
   /** Keeps the attachment to the engine. If the client has already left, ends the session at once. */
@@ -148,12 +148,11 @@ export class Tail implements Peer {
     if (text !== "") this.#outbox.write(Buffer.from(text));
   }
 
-  #resync(to: Position): void {
+  #resync(to: Position, id = placeIdOf(to)): void {
     this.#given = to;
     this.#leftOut = undefined;
     this.#awaited = undefined;
-    const id = placeIdOf(to);
-    this.#write(this.#frames.notice("resync", JSON.stringify({ after: id }), id));
+    this.#write(this.#frames.notice("resync", JSON.stringify({ after: placeIdOf(to) }), id));
   }
 
   #drained(): void {

@@ -21,8 +21,8 @@ type Start = TailStart & StartPosition;
 
 const first = "OFFSET_FIRST";
 const last = "OFFSET_LAST";
-/** `@<block>`: the end of a block. */
-const blockPlace = /^@(0|[1-9]\d{0,9})$/;
+/** `@<block>`: the end of a block, or `@<block>.<generation>` if the index had rolled back that often. */
+const blockPlace = /^@(0|[1-9]\d{0,9})(?:\.([1-9]\d{0,9}))?$/;
 
 /**
  * Replaces a time by its place. It asks the chain for the place, which may take long or never end. Returns any other order as it is.
@@ -46,14 +46,19 @@ export async function findTailStart(parts: TailStartParts, group: Group, asked: 
   const find: Find = (offset) => parts.findStart(group, offset, asked.mayFind);
   if (!isBlank(lastEventId)) return resume(find, group, lastEventId);
   if (isBlank(after)) return begin(find, last);
-  return blockPlace.test(after) ? resume(find, group, after) : begin(find, after);
+  const place = blockPlace.exec(after);
+  return place === null ? begin(find, after) : afterBlock(group, place);
 }
 
-/** The place to resume from, for a reader that has every event up to the position. */
-export function placeIdOf(position: Position): string {
+/**
+ * The place to resume from, for a reader that has every event up to the position. It names the generation of the index, since a later rollback may replace
+ * the block.
+ */
+export function placeIdOf(position: Position, generation = 0): string {
   const block = blockOf(position);
-  if (position === endOfBlock(block)) return `@${block}`;
-  return block === 0 ? first : `@${block - 1}`;
+  const suffix = generation === 0 ? "" : `.${generation}`;
+  if (position === endOfBlock(block)) return `@${block}${suffix}`;
+  return block === 0 ? first : `@${block - 1}${suffix}`;
 }
 
 type Find = (offset: string) => Promise<StartPosition>;
@@ -61,12 +66,13 @@ type Find = (offset: string) => Promise<StartPosition>;
 async function begin(find: Find, offset: string): Promise<Start> {
   const found = await find(offset);
   const isOffset = offset === first || offset === last;
-  return { ...found, id: isOffset ? placeIdOf(found.position) : offset, isRolledBack: false };
+  return { ...found, id: isOffset ? placeIdOf(found.position, found.generation) : offset, isRolledBack: false };
 }
 
+/** Resumes at the last id of a tail. */
 async function resume(find: Find, group: Group, id: string): Promise<Start> {
-  const block = blockPlace.exec(id)?.[1];
-  if (block !== undefined) return afterBlock(group, Number(block));
+  const place = blockPlace.exec(id);
+  if (place !== null) return afterBlock(group, [place[0], place[1], place[2] ?? "0"]);
   try {
     return await begin(find, id);
   } catch (error) {
@@ -75,10 +81,13 @@ async function resume(find: Find, group: Group, id: string): Promise<Start> {
   }
 }
 
-async function afterBlock(group: Group, block: number): Promise<Start> {
-  const head = await group.findHead();
-  if (block > (head?.blockNumber ?? 0)) return belowRollbacks(group, block);
-  return startAt({ position: endOfBlock(block), generation: head?.generation ?? 0 });
+/** Begins after a block, below the rollbacks since the place was given out if it names its generation. */
+async function afterBlock(group: Group, [, number, of]: readonly (string | undefined)[]): Promise<Start> {
+  const block = Number(number);
+  const { blockNumber, generation } = (await group.findHead()) ?? { blockNumber: 0, generation: 0 };
+  const isSame = of === undefined || Number(of) === generation;
+  if (block > blockNumber || !isSame) return belowRollbacks(group, block);
+  return startAt({ position: endOfBlock(block), generation });
 }
 
 /** Begins below every rollback that can have removed a block that was final: all events before that are still on the chain. */
@@ -97,7 +106,7 @@ async function findTime(group: Group, timeMs: number, signal: AbortSignal): Prom
 }
 
 function startAt(found: StartPosition): Start {
-  return { ...found, id: placeIdOf(found.position), isRolledBack: false };
+  return { ...found, id: placeIdOf(found.position, found.generation), isRolledBack: false };
 }
 
 function isBlank(text: string | undefined): text is undefined | "" {

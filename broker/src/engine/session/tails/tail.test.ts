@@ -136,6 +136,28 @@ describe("a reorganisation", () => {
     expect(peer.sequences).toEqual([1, 2, 3, 2]);
   });
 
+  it("leaves no gap for a client without an event that resumes after a block whose place another took", async () => {
+    await engine.publish("a", "1");
+    engine.chain.sealEmpty();
+    await engine.clock.settle();
+    const idle = await tail();
+    await idle.end();
+    engine.chain.cutBack(engine.chain.head - 1);
+    await engine.publish("a", "another");
+    engine.chain.sealEmpty();
+    await engine.clock.settle();
+    const back = await tail({ lastEventId: idle.start?.id });
+    expect(back.start?.isRolledBack).toBe(true);
+    expect(back.sequences).toEqual([1, 2]);
+    await back.end();
+    const again = await tail({ lastEventId: (await tail()).start?.id });
+    expect(again.start?.isRolledBack).toBe(false);
+    await engine.publishMany("a", 1);
+    expect(again.sequences).toEqual([3]);
+    expect((await tail({ after: idle.start?.id })).start?.isRolledBack).toBe(false);
+    expect((await tail({ after: "@1.7" })).start?.isRolledBack).toBe(true);
+  });
+
   it("leaves no gap for a client that resumes after a removed event", async () => {
     await engine.publish("a", "1");
     const gone = await engine.publish("a", "2");
