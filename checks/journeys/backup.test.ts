@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, mainFile, runBroker, startBroker } from "../harness/broker-process.ts";
@@ -225,3 +225,23 @@ it("a broker that stops while it makes a backup leaves a whole backup or none", 
   expect((await broker.stop()).code).toBe(0);
   expect(!existsSync(backup) || existsSync(join(backup, "backup.json"))).toBe(true);
 });
+
+it.runIf(process.getuid?.() === 0)(
+  "root backs up a broker that another user runs, as the systemd unit does",
+  async () => {
+    using folder = createTempFolder();
+    const [data, backups] = [join(folder.path, "data"), join(folder.path, "backups")];
+    for (const path of [data, backups]) mkdirSync(path);
+    for (const path of [folder.path, data, backups]) chownSync(path, 65_534, 65_534);
+    await using broker = await startBroker({
+      dataDir: data,
+      shell: 'exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"',
+    });
+    expect(await stele("backup", join(backups, "monday"), "--data-dir", data)).toMatchObject({ code: 0, stderr: "" });
+    expect(await stele("restore", join(backups, "monday"), "--data-dir", join(folder.path, "restored"))).toMatchObject({
+      code: 0,
+    });
+    expect((await broker.stop()).code).toBe(0);
+  },
+  120_000,
+);

@@ -1,34 +1,70 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { silentLogger } from "../lib/logger.ts";
-import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
+import { openDataFolder } from "../lib/system/data-folder.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 import { askBroker } from "./ask-broker.ts";
 import { BackupService } from "./backup-service.ts";
+import { formatManifest, manifestFile, toManifest } from "./manifest.ts";
 import { RequestFiles } from "./request-files.ts";
 
-let root: string;
-/** Locked, as by a running broker. */
-let folder: DataFolder;
+const manifest = toManifest({ version: "1", madeAt: "2026-11-23T01:02:03.456Z", files: [] });
+let [root, folder, target] = ["", "", ""];
+let timer: VirtualClock;
 
 beforeEach(() => {
-  vi.useFakeTimers();
-  root = mkdtempSync(join(tmpdir(), "stele-ask-broker-"));
-  folder = openDataFolder(root);
+  root = mkdtempSync(join(tmpdir(), "stele-ask-"));
+  [folder, target] = [join(root, "data"), join(root, "backup")];
+  mkdirSync(folder);
+  timer = new VirtualClock();
 });
-afterEach(() => {
-  vi.useRealTimers();
-  folder.release();
-  rmSync(root, { recursive: true });
+afterEach(() => rmSync(root, { recursive: true }));
+
+/** What the command prints: the manifest, or the reason of its failure. */
+function ask(): Promise<unknown> {
+  return askBroker(folder, { target, timer }).catch((error: unknown) => (error as Error).message);
+}
+
+/** Answers as a broker that has made the backup. */
+function answer(): void {
+  const files = new RequestFiles(folder);
+  const request = files.take();
+  expect(request?.target).toBe(target);
+  files.answer(request?.id ?? "", { status: "done", manifest: formatManifest(manifest) });
+}
+
+it("returns the manifest of a backup in the target", async () => {
+  const asked = ask();
+  mkdirSync(target);
+  writeFileSync(join(target, manifestFile), formatManifest(manifest));
+  answer();
+  await timer.advance(200);
+  expect(await asked).toEqual(manifest);
 });
 
-const makeBackup = () => Promise.reject(new Error("nobody asked"));
+it("fails if the broker made the backup where this process does not see it, as with a temporary folder of its own", async () => {
+  const asked = ask();
+  answer();
+  await timer.advance(200);
+  expect(await asked).toBe(
+    `the broker made the backup in its own ${target}, which this command does not see: name a folder that both of them see`,
+  );
+});
+
+it("fails within six seconds if the broker removed the request without an answer, because it could not read it", async () => {
+  const asked = ask();
+  new RequestFiles(folder).withdraw();
+  await timer.advance(6_000);
+  expect(timer.timers).toBe(0);
+  expect(await asked).toMatch(/^the broker could not read the request.*Run this command as its user, or as root\.$/);
+});
 
 /** Starts the broker's part, which forgets what an earlier run left. */
 async function startAgain(): Promise<void> {
-  const service = new BackupService({ folder: root, clock: new VirtualClock(), logger: silentLogger, makeBackup });
+  const makeBackup = () => Promise.reject(new Error("nobody asked"));
+  const service = new BackupService({ folder, clock: new VirtualClock(), logger: silentLogger, makeBackup });
   service.start();
   await service.stop();
 }
@@ -36,21 +72,36 @@ async function startAgain(): Promise<void> {
 it.each<[string, (files: RequestFiles) => void]>([
   ["before it takes the request", () => {}],
   ["during the backup", (files) => files.answer(files.take()?.id ?? "", { status: "running", pid: process.pid })],
-])("fails if the broker is killed %s, and started again at once", async (_, serve) => {
-  const asked = askBroker(root, join(root, "../backup")).catch((error: Error) => error.message);
-  serve(new RequestFiles(root));
+])("fails within six seconds if the broker is killed %s, and started again at once", async (_, serve) => {
+  const asked = ask();
+  serve(new RequestFiles(folder));
   await startAgain();
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect(await Promise.race([asked, Promise.resolve("still waits")])).toMatch(/was started again meanwhile/);
-  expect(readdirSync(root).filter((name) => name.startsWith("backup"))).toEqual([]);
+  await timer.advance(6_000);
+  expect(timer.timers).toBe(0);
+  expect(await asked).toMatch(/was started again meanwhile/);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 it("waits while the broker makes a backup for somebody else", async () => {
-  const asked = askBroker(root, join(root, "../backup")).catch((error: Error) => error.message);
-  await vi.advanceTimersByTimeAsync(600_000);
-  expect(await Promise.race([asked, Promise.resolve("still waits")])).toBe("still waits");
-  const files = new RequestFiles(root);
+  const running = openDataFolder(folder); // Locked, as by a running broker.
+  const asked = ask();
+  await timer.advance(600_000);
+  expect(timer.timers).toBe(1);
+  const files = new RequestFiles(folder);
   files.answer(files.take()?.id ?? "", { status: "failed", reason: "the disk is full" });
-  await vi.advanceTimersByTimeAsync(1_000);
+  await timer.advance(1_000);
   expect(await asked).toBe("the disk is full");
+  running.release();
 });
+
+it.runIf(process.getuid?.() === 0)(
+  "as root, gives the request to the owner of the data folder, who runs the broker",
+  async () => {
+    chownSync(folder, 65_534, 65_534);
+    const asked = ask();
+    expect(statSync(join(folder, "backup.request"))).toMatchObject({ uid: 65_534, gid: 65_534 });
+    new RequestFiles(folder).withdraw();
+    await timer.advance(6_000);
+    await asked;
+  },
+);

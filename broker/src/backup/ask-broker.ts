@@ -1,27 +1,40 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pause, type Timer } from "../lib/pause.ts";
 import { FolderInUseError, openDataFolder } from "../lib/system/data-folder.ts";
-import { type Manifest, parseManifest } from "./manifest.ts";
+import { type Manifest, manifestFile, parseManifest } from "./manifest.ts";
 import { type BackupAnswer, RequestFiles } from "./request-files.ts";
 
 /** Time between two polls for the answer, in milliseconds. */
 const pollMs = 200;
 /** Polls between two checks that the broker still runs. */
 const pollsPerCheck = 50;
-/** Polls in a row that find neither request nor answer, after which the broker has forgotten the request. */
-const pollsMissingMax = 50;
+
+/** Polls without an answer to a request that is not there any more. A broker that takes it answers in the same turn; one that starts again removes it. */
+const pollsUnansweredMax = 25;
 
 /**
  * Asks the broker that uses the folder for a backup, and waits for the answer.
- * @throws Error with the broker's reason, or if another request waits, or if the broker has ended or was started again.
+ * @throws Error with the broker's reason, or if another request waits, or if the broker has ended, was started again, did not answer, or wrote to another place.
  */
-export async function askBroker(folder: string, target: string): Promise<Manifest> {
+export async function askBroker(
+  folder: string,
+  { target, timer }: { readonly target: string; readonly timer: Timer },
+): Promise<Manifest> {
   const files = new RequestFiles(folder);
   const id = randomUUID();
   files.ask({ id, target });
   try {
-    const answer = await untilAnswered(files, { id, folder });
-    if (answer.status === "done") return parseManifest(answer.manifest);
-    throw new Error(answer.reason);
+    const answer = await untilAnswered(files, { id, folder, timer });
+    if (answer.status !== "done") throw new Error(answer.reason);
+    // The broker may see other files than this command: in a container, or with a temporary folder of its own.
+    if (!existsSync(join(target, manifestFile))) {
+      throw new Error(
+        `the broker made the backup in its own ${target}, which this command does not see: name a folder that both of them see`,
+      );
+    }
+    return parseManifest(answer.manifest);
   } finally {
     files.forget(id);
   }
@@ -31,22 +44,24 @@ type LastAnswer = Exclude<BackupAnswer, { readonly status: "running" }>;
 
 async function untilAnswered(
   files: RequestFiles,
-  { id, folder }: { readonly id: string; readonly folder: string },
+  { id, folder, timer }: { readonly id: string; readonly folder: string; readonly timer: Timer },
 ): Promise<LastAnswer> {
-  let missing = 0;
+  let unanswered = 0;
   for (let polls = 1; ; polls += 1) {
-    const isWaiting = files.isWaiting();
+    const isWaiting = files.isWaiting(); // Before the answer is read: the broker first removes the request.
     const answer = files.findAnswer(id);
     if (answer !== undefined && answer.status !== "running") return answer;
-    missing = isWaiting || answer !== undefined ? 0 : missing + 1;
-    if (missing > pollsMissingMax) {
-      throw new Error("the broker was started again meanwhile: see its log, and make the backup again");
+    unanswered = isWaiting || answer !== undefined ? 0 : unanswered + 1;
+    if (unanswered > pollsUnansweredMax) {
+      throw new Error(
+        "the broker could not read the request or write its answer, or was started again meanwhile: see its log. Run this command as its user, or as root.",
+      );
     }
     if (polls % pollsPerCheck === 0 && !isAlive(answer?.pid) && !isInUse(folder)) {
       files.withdraw();
       throw new Error("the broker has ended: see its log, and make the backup again");
     }
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    await pause(timer, pollMs);
   }
 }
 

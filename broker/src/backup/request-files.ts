@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 
@@ -38,20 +38,20 @@ export class RequestFiles {
     this.#write(requestFile, request);
   }
 
-  /** Whether the broker has not taken the newest request yet. */
+  withdraw(): void {
+    this.#removeRequest();
+  }
+
+  /** Whether the broker has not taken the request yet. */
   isWaiting(): boolean {
     return existsSync(join(this.#folder, requestFile));
   }
 
-  withdraw(): void {
-    rmSync(join(this.#folder, requestFile), { force: true });
-  }
-
-  /** Reads and removes the waiting request; undefined if there is none. @throws Error if it is malformed. */
+  /** Reads and removes the waiting request; undefined if there is none. @throws Error if it is malformed, or belongs to another user. */
   take(): BackupRequest | undefined {
-    const text = this.#read(requestFile);
+    const text = this.#readRequest();
     if (text === undefined) return undefined;
-    rmSync(join(this.#folder, requestFile), { force: true });
+    this.#removeRequest();
     return requestSchema.parse(JSON.parse(text));
   }
 
@@ -71,10 +71,24 @@ export class RequestFiles {
 
   /** Removes requests and answers that are left from an earlier run. */
   clear(): void {
-    rmSync(join(this.#folder, requestFile), { force: true });
+    this.#removeRequest();
     for (const name of readdirSync(this.#folder)) {
       if (answerFile.test(name)) rmSync(join(this.#folder, name), { force: true });
     }
+  }
+
+  /** Removes a request that this user may not read, so that its command ends: it gets no answer. */
+  #readRequest(): string | undefined {
+    try {
+      return this.#read(requestFile);
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "EACCES") this.#removeRequest();
+      throw error;
+    }
+  }
+
+  #removeRequest(): void {
+    rmSync(join(this.#folder, requestFile), { force: true });
   }
 
   #read(name: string): string | undefined {
@@ -86,10 +100,12 @@ export class RequestFiles {
     }
   }
 
-  /** Writes the file atomically. */
+  /** Writes the file atomically. Root gives it to the folder's owner: the broker may run as that user. */
   #write(name: string, value: BackupRequest | BackupAnswer): void {
     const unfinished = join(this.#folder, `${name}.unfinished`);
     writeFileSync(unfinished, JSON.stringify(value), { mode: 0o600 });
+    const { uid, gid } = statSync(this.#folder);
+    if (process.getuid?.() === 0 && uid !== 0) chownSync(unfinished, uid, gid);
     renameSync(unfinished, join(this.#folder, name));
   }
 }

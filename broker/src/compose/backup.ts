@@ -15,6 +15,7 @@ import type { Config } from "../config/settings.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
 import { takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
+import type { Timer } from "../lib/pause.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HeldFile } from "../store/sql/schema.ts";
@@ -72,6 +73,14 @@ const holdAgainMs = 100;
 /** Maximum number of tries to hold the chain's file for a backup. */
 const holdsMax = 300;
 
+/** Unlike the system clock's timers, these keep the process alive. */
+const commandTimer: Timer = {
+  after: (delayMs, action) => {
+    const timer = setTimeout(action, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
 /** Runs a command with the arguments after its name. Never throws. */
 export async function runBackupCommand(
   command: BackupCommand,
@@ -114,7 +123,7 @@ const run: Readonly<Record<BackupCommand, (config: Config, options: RunOptions) 
     const folder = requireFolder(config);
     const path = resolve(target);
     const manifest = isInUse(folder)
-      ? await askBroker(folder, path)
+      ? await askBroker(folder, { target: path, timer: commandTimer })
       : await backUpStopped(config, { target: path, logger });
     return {
       text: `${describe(manifest)} in ${path}\n${noteMissing(config)}`,
