@@ -1,6 +1,7 @@
-import { chownSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
+import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 
 /** The command's request to the broker that uses the folder. */
 const requestSchema = z.strictObject({ id: z.uuid(), target: z.string() });
@@ -100,12 +101,11 @@ export class RequestFiles {
     }
   }
 
-  /** Writes the file atomically. Root gives it to the folder's owner: the broker may run as that user. */
+  /** Writes the file atomically. */
   #write(name: string, value: BackupRequest | BackupAnswer): void {
     const unfinished = join(this.#folder, `${name}.unfinished`);
     writeFileSync(unfinished, JSON.stringify(value), { mode: 0o600 });
-    const { uid, gid } = statSync(this.#folder);
-    if (process.getuid?.() === 0 && uid !== 0) chownSync(unfinished, uid, gid);
+    giveToFolderOwner(unfinished);
     renameSync(unfinished, join(this.#folder, name));
   }
 }

@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { auditCommand } from "./audit.ts";
 import { createApiKeys } from "./access.ts";
 import { requireFolder } from "./folder.ts";
@@ -7,6 +8,7 @@ import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { type OutputFormat, takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
+import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 import type { AuditLine } from "../ports/audit-log.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
 import { version } from "../version.ts";
@@ -91,9 +93,17 @@ export async function runOnKeys(
     if (loaded.status === "refused") throw new UsageError(loaded.problems.join("\n"));
     if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
     const { config } = loaded;
+    const file = resolve(config.dataDir, "keys.sqlite");
+    const isFirst = createsFolder && !isClustered(config) && !existsSync(file);
     const { output, result, change } = await onKeys(config, createsFolder, (keys) => task(keys, { config, read }));
+    if (isFirst) giveToFolderOwner(file);
+    const note = isFirst ? `stele ${name}: created ${file}, which only a broker with this data folder reads\n` : "";
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
-    return { exitCode: 0, output: read.format === "table" ? output : toJsonText(read.format, result), problem };
+    return {
+      exitCode: 0,
+      output: read.format === "table" ? output : toJsonText(read.format, result),
+      problem: note + problem,
+    };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {

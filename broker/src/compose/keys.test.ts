@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -59,3 +59,23 @@ it("creates the data folder with the first key, and with the first role", async 
     exitCode: 0,
   });
 });
+
+it("says which file the first key creates, because a broker with another data folder does not read it", async () => {
+  const dataDir = join(folder, "first");
+  const create = ["create", "--principal", "shop", "--role", "admin", "--data-dir", dataDir];
+  expect((await runKeys(create, { env: {}, now })).problem).toBe(
+    `stele key: created ${dataDir}/keys.sqlite, which only a broker with this data folder reads\n`,
+  );
+  expect((await runKeys(create, { env: {}, now })).problem).toBe("");
+});
+
+it.runIf(process.getuid?.() === 0)(
+  "as root, gives the first key's file to the owner of the data folder, who runs the broker",
+  async () => {
+    const dataDir = join(folder, "other user");
+    mkdirSync(dataDir);
+    chownSync(dataDir, 65_534, 65_534);
+    await runKeys(["create", "--principal", "shop", "--role", "admin", "--data-dir", dataDir], { env: {}, now });
+    expect(statSync(join(dataDir, "keys.sqlite"))).toMatchObject({ uid: 65_534, gid: 65_534 });
+  },
+);

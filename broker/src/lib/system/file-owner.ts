@@ -1,4 +1,4 @@
-import { type Stats, statSync } from "node:fs";
+import { chownSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
@@ -10,6 +10,13 @@ export function describeOwner(path: string, user = process.getuid?.()): string {
   if (stats === undefined) return dirname(path) === path ? "" : describeOwner(dirname(path), user);
   if (user === undefined) return "";
   return `; ${path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}: ${remedyFor(path, stats, user)}`;
+}
+
+/** As root, gives the file to the owner of its folder: a broker that runs as that user could not open it otherwise. */
+export function giveToFolderOwner(file: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(dirname(file));
+  if (uid !== 0) chownSync(file, uid, gid);
 }
 
 export function formatMode(mode: number): string {
