@@ -139,6 +139,8 @@ describe.each(forms)("-o %s", (form) => {
 
   it("creates, lists and revokes keys, and sets, shows and deletes roles", async () => {
     const settings = ["--data-dir", join(folder.path, `keys-${form}`)];
+    const first = await runStele(["role", "set", "seller", "[]", ...settings], { env: environment() });
+    expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining(`keys-${form}/keys.sqlite`) });
     const flags = ["--principal", "shop", "--role", "admin", "--expires", "2d"];
     const made = await shownByProcess("key", "create", ...flags, ...settings);
     expect(maskKeys(made)).toMatchSnapshot("key create");
