@@ -24,7 +24,12 @@ const unsentCodes: ReadonlySet<unknown> = new Set([
   "ENOTFOUND",
   "EAI_AGAIN",
   "UND_ERR_CONNECT_TIMEOUT",
+  "ERR_SSL_WRONG_VERSION_NUMBER", // https at a port that speaks http; newer versions of Node give the next one.
+  "ERR_SSL_PACKET_LENGTH_TOO_LONG",
 ]);
+/** Node's codes for a certificate that it does not accept. It checks the certificate before it sends the request. */
+const certificateCodes = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_CERT_|HOSTNAME_MISMATCH$|INVALID_)/;
+const unknownAuthorityCodes = /^(?:UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
 
 /** Sends requests of one client. */
 export class HttpTransport {
@@ -143,11 +148,20 @@ export function toUnanswered(
   if (signal?.aborted === true) return signal.reason;
   const cause = error instanceof Error ? error.cause : undefined;
   const code = isRecord(cause) ? cause["code"] : undefined;
+  const { origin } = new URL(url);
+  if (typeof code === "string" && certificateCodes.test(code)) {
+    const remedy = unknownAuthorityCodes.test(code) ? ": NODE_EXTRA_CA_CERTS can name the file of its authority" : "";
+    return new SteleError(`the certificate of ${origin} is not accepted (${code})${remedy}`, {
+      retry: true,
+      wasRefused: true,
+      cause: error,
+    });
+  }
   const why =
     error instanceof Error && error.name === "TimeoutError"
       ? "in time"
       : `(${typeof code === "string" ? code : "no connection"})`;
-  return new SteleError(`${new URL(url).origin} does not answer ${why}`, {
+  return new SteleError(`${origin} does not answer ${why}`, {
     retry: true,
     wasRefused: unsentCodes.has(code),
     cause: error,

@@ -32,6 +32,8 @@ function failing(code: number) {
 
 const lost = new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
 const closed = new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
+const untrusted = new TypeError("fetch failed", { cause: { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" } });
+const plain = new TypeError("fetch failed", { cause: { code: "ERR_SSL_WRONG_VERSION_NUMBER" } });
 
 describe.each<[string, (stele: Stele) => Promise<unknown>]>([
   ["publish", (stele) => stele.publish("t", "x", { once: "key" })],
@@ -45,6 +47,8 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
 ])("a failed %s", (_name, publish) => {
   it.each([
     ["that could not connect", true, [closed]],
+    ["that refused the certificate", true, [untrusted]],
+    ["that asked for TLS where there is none", true, [plain]],
     ["that lost its answer, then could not connect", false, [lost, closed]],
     ["that lost its answer, then met a busy broker", false, [lost, failing(200300)]],
     ["that timed out, then could not connect", false, [failing(200201), closed]],

@@ -21,7 +21,7 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
       return [{ ...live, status: "failed", detail: `${url} answers with status ${answer.status}`, advice }];
     }
     return [live, ...examineClock(answer.headers.get("date"), { askedAt, answeredAt: Date.now() })];
-  } catch {
+  } catch (error) {
     signal.throwIfAborted();
     if (ending.signal.aborted) {
       const detail = `${url} does not answer within ${answerTimeoutMs / 1_000} s`;
@@ -29,12 +29,23 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
         { check: "address", status: "failed", detail, advice: "see the broker's log, and restart it if it hangs" },
       ];
     }
-    const advice = "start the broker with stele start, or name another address with --url";
-    return [{ check: "address", status: "failed", detail: `${url} does not answer`, advice }];
+    return [{ check: "address", status: "failed", ...explain(error, url) }];
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", end);
   }
+}
+
+/** Why `fetch` got no answer, and what to do. */
+function explain(error: unknown, url: string): { readonly detail: string; readonly advice: string } {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
+  const advice = "start the broker with stele start, or name another address with --url";
+  const certificate = "if it is about the certificate, name that of its authority by NODE_EXTRA_CA_CERTS";
+  return {
+    detail: `${url} does not answer${code}`,
+    advice: url.startsWith("https:") ? `${advice}; ${certificate}` : advice,
+  };
 }
 
 /** The broker wrote the Date header between the two times, in whole seconds. */
