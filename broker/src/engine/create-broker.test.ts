@@ -211,6 +211,9 @@ describe("subscribe", () => {
     expect(sink.sequencesOf(last)).toEqual([4]);
     expect(sink.sequencesOf(after)).toEqual([3, 4]);
     await expect(engine.subscribe("a", { offset: "bogus" })).rejects.toEqual(refusal("eventIdIllegal"));
+    await expect(engine.subscribe("a", { offset: "FIRST" })).rejects.toThrow(
+      '"FIRST" is not OFFSET_FIRST, OFFSET_LAST or an',
+    );
   });
 
   it("refuses an unknown topic, a bad pattern, a bad url, and an identifier that is no UUID", async () => {

@@ -1,7 +1,9 @@
+import { isBrokerError } from "@stele/wire";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { StartPosition } from "../broker.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Group } from "../group.ts";
+import { illegalPlace } from "../illegal-place.ts";
 import type { EventQuery } from "../query/event-query.ts";
 
 export interface StartPositionOptions {
@@ -25,5 +27,9 @@ export async function findStartPosition(
   if (offset === "OFFSET_FIRST") return { position: positionZero, generation };
   if (offset === undefined || offset === "OFFSET_LAST")
     return { position: endOfBlock(Math.max(0, head?.blockNumber ?? 0)), generation };
-  return { position: (await events.getPlace(group, offset, mayFind)).position, generation };
+  try {
+    return { position: (await events.getPlace(group, offset, mayFind)).position, generation };
+  } catch (error) {
+    throw isBrokerError(error, "eventIdIllegal") ? illegalPlace(offset) : error;
+  }
 }

@@ -4,6 +4,7 @@ import type { TopicName } from "../../../domain/topic-name.ts";
 import { reorganisationBlocksMax } from "../../../ports/store.ts";
 import type { StartPosition, TailOrder, TailStart } from "../../broker.ts";
 import type { Group } from "../../group.ts";
+import { illegalPlace } from "../../illegal-place.ts";
 import type { FindStart } from "../session-parts.ts";
 
 export interface TailStartParts {
@@ -47,7 +48,13 @@ export async function findTailStart(parts: TailStartParts, group: Group, asked: 
   if (!isBlank(lastEventId)) return resume(find, group, lastEventId);
   if (isBlank(after)) return begin(find, last);
   const place = blockPlace.exec(after);
-  return place === null ? begin(find, after) : afterBlock(group, place);
+  if (place !== null) return afterBlock(group, place);
+  try {
+    return await begin(find, after);
+  } catch (error) {
+    const others = ", @<block>, a time such as 2026-11-23T09:00:00Z";
+    throw isBrokerError(error, "eventIdIllegal") ? illegalPlace(after, others) : error;
+  }
 }
 
 /**

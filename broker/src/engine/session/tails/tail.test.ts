@@ -93,6 +93,7 @@ describe("a tail begins", () => {
   it("only if its start, its filter and its group are valid", async () => {
     const [digest, , block] = (await engine.publish("a", "1")).split("-");
     expect(await codeOf(tail({ after: "nonsense" }))).toBe(100302);
+    await expect(tail({ after: "yesterday" })).rejects.toThrow(/"yesterday" is not OFFSET_FIRST, .* a time such as /);
     expect(await codeOf(tail({ lastEventId: "nonsense" }))).toBe(100302);
     expect(await codeOf(tail({ after: `${digest}-9-${block}` }))).toBe(100303);
     expect(await codeOf(tail({ after: `${digest}-9-99999` }))).toBe(100304);
