@@ -1,4 +1,4 @@
-import { quote } from "@stele/wire";
+import { operationNames, quote, restPathOf } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../lib/logger.ts";
 import { headersMax } from "./limits.ts";
@@ -8,11 +8,18 @@ import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
 import { statusOf } from "./shared/status-of.ts";
 
+export interface FallbackOptions {
+  readonly basePath: string;
+  /** Whether this listener serves the operations of REST. */
+  readonly servesRest: boolean;
+  readonly logger: Logger;
+}
+
 /**
  * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the
  * status gives the kind of failure.
  */
-export function createFallbacks({ basePath, logger }: { readonly basePath: string; readonly logger: Logger }) {
+export function createFallbacks({ basePath, servesRest, logger }: FallbackOptions) {
   const restPath = `${basePath}/rest`;
   const isRest = ({ raw }: FastifyRequest) => {
     const path = toPath(raw.url ?? "");
@@ -26,7 +33,10 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
       sendFailure(reply.status(isRest(request) ? 200 : 431).header("connection", "close"), failure, context);
     },
     answerNotFound: (request: FastifyRequest, reply: FastifyReply): void => {
-      const failure = parameterError(`there is nothing at ${request.method} ${quote(toPath(request.raw.url ?? ""))}`);
+      const advice =
+        isRest(request) && servesRest ? adviseRest(request.method) : `GET ${basePath}/ lists what there is`;
+      const place = `${request.method} ${quote(toPath(request.raw.url ?? ""))}`;
+      const failure = parameterError(`there is nothing at ${place}; ${advice}`);
       sendFailure(reply.status(isRest(request) ? 200 : 404), failure, context);
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
@@ -35,4 +45,9 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
       sendFailure(reply.status(status), failure, context);
     },
   };
+}
+
+function adviseRest(method: string): string {
+  if (method !== "GET" && method !== "POST") return "use GET or POST";
+  return `the operations are ${operationNames.map(restPathOf).join(", ")}`;
 }
