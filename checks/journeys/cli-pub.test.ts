@@ -70,6 +70,14 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
     expect(await stele().state("keyless")).toMatchObject({ sequenceNumber: 0 });
   });
 
+  it("advises to open the topic if it does not exist", async () => {
+    const { code, stderr } = await pub(["never-opened", "x"]);
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      "stele: 1 of 1 events were not published; open the topic first, with --open or stele topics open\n",
+    );
+  });
+
   it("advises to look at the topic first if the events have no keys", async () => {
     await stele().open("unnamed");
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });

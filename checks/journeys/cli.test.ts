@@ -123,7 +123,10 @@ describe.each(forms)("-o %s", (form) => {
       stderr: 'stele: topic not exist: "nowhere" (100101)\n',
     });
     const lines = await run(["pub", "nowhere", "-o", form], { input: "x\n" });
-    expect(lines).toMatchObject({ code: 1, stderr: "stele: 1 of 1 events were not published\n" });
+    expect(lines).toMatchObject({
+      code: 1,
+      stderr: "stele: 1 of 1 events were not published; open the topic first, with --open or stele topics open\n",
+    });
     expect(mask(lines.stdout)).toMatchSnapshot("pub failed");
   });
 });
@@ -165,6 +168,8 @@ describe("a client command", () => {
     [["subs", "pause"], "give identifiers"],
     [["tail", "t", "--since", "soon"], "90s, 10m"],
     [["event", "x", "--key-file", "/nowhere"], "cannot be read"],
+    [["event", "x", "--key-file", "/dev/null"], "/dev/null is empty"],
+    [["context", "add", "keyless", "--url", "http://x", "--key"], "stdin is empty"],
     [["listen", "t", "--forward", "http://x", "--secret-file", "/dev/null"], "/dev/null is empty"],
   ])("exits with 2 for wrong arguments: %j", async (args, reason) => {
     const { code, stdout, stderr } = await run(args);

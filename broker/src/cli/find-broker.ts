@@ -48,9 +48,12 @@ function toOptions(flags: BrokerFlags, context: Context | undefined, env: CliIo[
 }
 
 function readKey(file: string): string {
+  let key: string;
   try {
-    return readFileSync(file, "utf8").trim();
+    key = readFileSync(file, "utf8").trim();
   } catch {
     throw new UsageError(`--key-file: ${file} cannot be read`);
   }
+  if (key === "") throw new UsageError(`--key-file: ${file} is empty`);
+  return key;
 }

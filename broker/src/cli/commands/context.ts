@@ -108,13 +108,17 @@ async function addContext(
   for (const address of [url, adminUrl ?? url]) {
     if (!isHttpUrl(address)) throw new UsageError(`not an http(s) URL: ${address}`);
   }
-  const key = flags.key
-    ? Buffer.from(await readAll(io))
-        .toString()
-        .trim()
-    : undefined;
+  const key = flags.key ? await readKey(io) : undefined;
   const added = { url, ...(adminUrl && { adminUrl }), ...(groupId && { groupId }), ...(key && { key }) };
   contexts.change(({ contexts: others }) => ({ current: name, contexts: { ...others, [name]: added } }));
+}
+
+async function readKey(io: CliIo): Promise<string> {
+  const key = Buffer.from(await readAll(io))
+    .toString()
+    .trim();
+  if (key === "") throw new UsageError("--key: stdin is empty, so the context was not added");
+  return key;
 }
 
 function removeContext(contexts: Contexts, name: string): void {

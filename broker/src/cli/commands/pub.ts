@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Publication, type PublishOutcome, type Stele, SteleError } from "@stele/client";
+import { errorCatalogue } from "@stele/wire";
 import type { Command } from "commander";
 import { fromCloudEvent } from "../cloud-event.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
@@ -180,6 +181,8 @@ class Rows implements AsyncIterable<OutcomeRow> {
   #count = 0;
   #refused = 0;
   #unknown = 0;
+  /** Whether an event was refused because its topic does not exist. */
+  #lackTopic = false;
 
   constructor(outcomes: AsyncIterable<Outcome>) {
     this.#outcomes = outcomes;
@@ -200,6 +203,7 @@ class Rows implements AsyncIterable<OutcomeRow> {
       : "look at the topic before you publish them again";
     const parts = [
       ...(this.#refused > 0 ? [`${this.#refused} ${of} were not published`] : []),
+      ...(this.#lackTopic ? ["open the topic first, with --open or stele topics open"] : []),
       ...(this.#unknown > 0 ? [`${this.#unknown} ${of} may be on the chain or not: ${advice}`] : []),
     ];
     if (parts.length > 0) throw new CommandFailed(parts.join("; "));
@@ -208,6 +212,7 @@ class Rows implements AsyncIterable<OutcomeRow> {
   #toFailedRow({ topic, error }: Extract<PublishOutcome, { readonly status: "failed" }>, key: string | undefined) {
     const { code, message, retry, wasRefused } = error;
     const row = { topic, error: { code, message, retry, wasRefused } };
+    if (code === errorCatalogue.topicNotExist.code) this.#lackTopic = true;
     if (wasRefused) this.#refused += 1;
     else this.#unknown += 1;
     return wasRefused ? row : { ...row, once: key };
