@@ -13,8 +13,22 @@ export function connectionConflicts(config: Config): readonly string[] {
     access !== undefined && access.certificates.length > 0 && !tlsServed.some((name) => asksClients(config, name));
   return [
     ...tlsServed.flatMap((served) => tlsConflicts(config, served)),
+    ...portConflicts(config),
     ...(unused ? [`access.certificates has no effect without one of ${caSettings.join(", ")}`] : []),
   ];
+}
+
+/** Ports that the settings give to two listeners. 0 is no port: it picks a free one. */
+function portConflicts(config: Config): readonly string[] {
+  const { host, adminHost } = config;
+  const names = ["port", "mqttPort", "mqttTlsPort", "stompPort", "stompTlsPort", "adminPort"] as const;
+  const listeners = names
+    .map((name) => ({ name, port: config[name], host: name === "adminPort" ? adminHost : host }))
+    .filter(({ port }) => typeof port === "number" && port !== 0);
+  return listeners.flatMap(({ name, port, host: own }, index) => {
+    const other = listeners.slice(0, index).find((earlier) => earlier.port === port && earlier.host === own);
+    return other === undefined ? [] : [`${environmentName(name)} is ${port}, like ${environmentName(other.name)}`];
+  });
 }
 
 const caSettings = tlsServed.map((served) => environmentName(`${served}TlsClientCaFile`));

@@ -23,7 +23,11 @@ it.each([
   [["--mqtt-tls-key-file", "key.pem"], ["STELE_MQTT_TLS_KEY_FILE has no effect without STELE_MQTT_TLS_PORT"]],
   [["--mqtt-tls-port", "0", "--mqtt-tls-key-file", "k", "--mqtt-tls-certificate-file", "c"], []],
   [["--stomp-tls-key-file", "key.pem"], ["STELE_STOMP_TLS_KEY_FILE has no effect without STELE_STOMP_TLS_PORT"]],
-] as const)("reports settings that are missing or have no effect in %j", (argv, problems) => {
+  [["--mqtt-port", "8080"], ["STELE_MQTT_PORT is 8080, like STELE_PORT"]],
+  [["--admin-port", "61613", "--stomp-port", "61613"], ["STELE_ADMIN_PORT is 61613, like STELE_STOMP_PORT"]],
+  [["--port", "0", "--admin-port", "0", "--mqtt-port", "0"], []],
+  [["--host", "127.0.0.2", "--port", "9000", "--admin-port", "9000"], []],
+] as const)("reports settings that are missing, have no effect, or give a port twice in %j", (argv, problems) => {
   expect(problemsOf(...argv)).toEqual(problems);
 });
 
