@@ -11,6 +11,7 @@ import {
   UsageError,
 } from "./access-command.ts";
 import { isClustered } from "../config/derived.ts";
+import { describeIssue } from "../config/describe-issue.ts";
 import type { Config } from "../config/settings.ts";
 import { adminRole, findRuleProblems, isRoleName, rolesMax, type StoredRole } from "../domain/access-role.ts";
 import type { AccessRule } from "../domain/access-rule.ts";
@@ -160,10 +161,10 @@ async function set(
 }
 
 function parseRules(text: string): readonly AccessRule[] {
-  const parsed = roleRulesSchema.safeParse(toJson(text));
+  const rules = toJson(text);
+  const parsed = roleRulesSchema.safeParse(rules);
   if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => `${["rules", ...path].join(".")}: ${message}`);
-    throw new UsageError(problems.join("; "));
+    throw new UsageError(parsed.error.issues.map((issue) => describeIssue(issue, rules, "rules")).join("; "));
   }
   const problems = findRuleProblems(parsed.data, "rules");
   if (problems.length > 0) throw new UsageError(problems.join("; "));

@@ -4,6 +4,7 @@ import { adminRole, findRuleProblems, isRoleName, rolesMax } from "../domain/acc
 import { type AccessRule, namePattern, nameRule, reservedName } from "../domain/access-rule.ts";
 import type { CertificateHolder } from "../domain/certificate-holder.ts";
 import { everyOther, type QuotaTable } from "../domain/quota.ts";
+import { describeIssue } from "./describe-issue.ts";
 import { findTokenProblems, type TokenIssuerConfig, tokenIssuers } from "./access-tokens.ts";
 import { optional, portOrOff, type Setting, type SettingsTable, text, truth } from "./setting.ts";
 
@@ -92,7 +93,9 @@ const accessSetting: Setting<AccessConfig | undefined> = {
   usesSchemaMessages: true,
   schema: z.unknown().transform((value, context): AccessConfig | undefined => {
     const parsed = shape.safeParse(value);
-    const problems = parsed.success ? findProblems(parsed.data) : parsed.error.issues.map(toProblem);
+    const problems = parsed.success
+      ? findProblems(parsed.data)
+      : parsed.error.issues.map((issue) => describeIssue(issue, value, "access"));
     for (const message of problems) context.addIssue({ code: "custom", message });
     return parsed.success ? parsed.data : undefined;
   }),
@@ -155,10 +158,6 @@ function findCertificateProblems(
     const problems = unknown.map((role) => `${path}.roles: there is no role ${quote(role)}`);
     return names.indexOf(own) === index ? problems : [...problems, `${path}.name: ${quote(own)} is there twice`];
   });
-}
-
-function toProblem({ path, message }: z.core.$ZodIssue): string {
-  return `${["access", ...path].join(".")}: ${message}`;
 }
 
 /** Parses JSON. Returns any other text unchanged: the schema refuses it, because it is not an object. */
