@@ -171,6 +171,11 @@ describe("loadConfig", () => {
     expect(problems[0]).toMatch(/^config file f cannot be used: .*JSON/);
   });
 
+  test("names the line of a syntax error in a config file", () => {
+    const problems = problemsOf({ argv: ["--config", "f"], files: { f: '{\n  "port": 1,\n}' } });
+    expect(problems).toEqual([expect.stringMatching(/ at position 15 \(line 3 column 1\)$/)]);
+  });
+
   test("--check-config prints each setting with its value and origin", () => {
     const outcome = load({ argv: ["--check-config", "--port", "81"], env: { STELE_BASE_PATH: "/b" } });
     const output = outcome.status === "checked" ? outcome.output.split("\n") : [];

@@ -103,16 +103,26 @@ function pickVariables(env: Environment["env"], names: readonly string[]): Reado
 
 function readFileSource(table: SettingsTable, path: string, readFile: Environment["readFile"]): Source {
   let content: unknown;
+  let json = "";
   try {
-    content = JSON.parse(readFile(path));
+    json = readFile(path);
+    content = JSON.parse(json);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof Error ? withLine(error.message, json) : String(error);
     return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`] };
   }
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
     return { given: new Map(), problems: [`config file ${path} cannot be used: it does not hold a JSON object`] };
   }
   return readFileKeys(table, path, content);
+}
+
+/** Adds the line to the message of a syntax error, which Node 20 leaves out. */
+function withLine(message: string, json: string): string {
+  const position = /at position (\d+)$/.exec(message)?.[1];
+  if (position === undefined) return message;
+  const before = json.slice(0, Number(position)).split("\n");
+  return `${message} (line ${before.length} column ${(before.at(-1)?.length ?? 0) + 1})`;
 }
 
 function readFileKeys(table: SettingsTable, path: string, content: object): Source {
