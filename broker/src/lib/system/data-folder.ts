@@ -59,7 +59,8 @@ function makeUsable(root: string): void {
     }
   } catch (cause) {
     const place = path === root ? "" : `${path}: `;
-    const reason = `${messageOf(cause)}${describeOwner(path)}`;
+    const isRefused = cause instanceof Error && "code" in cause && (cause.code === "EACCES" || cause.code === "EPERM");
+    const reason = `${messageOf(cause)}${isRefused ? describeOwner(path) : ""}`;
     throw new DataFolderError(
       `The data folder ${root} cannot be read and written: ${place}${reason}. Fix that, or choose another folder by --data-dir or STELE_DATA_DIR.`,
       { cause },
