@@ -7,7 +7,7 @@ import type { Simulation } from "../execution/simulator.ts";
 import type { StateOverrides } from "../execution/state-overrides.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { getState } from "./block-tag.ts";
-import { isRecord, type Params, toData, toFixed, toQuantityValue } from "./params.ts";
+import { isRecord, type Params, toData, toFixed, toQuantityValue, withoutNulls } from "./params.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,7 @@ export async function toSimulation(chain: ReadableChain, params: Params): Promis
   const fields = params.required(0);
   if (!isRecord(fields)) throw invalidParams("invalid argument 0: a call must be an object");
   const { head, view } = await getState(chain, params.optional(1));
-  const message = toMessage(fields, chain.options.callGasMax);
+  const message = toMessage(withoutNulls(fields), chain.options.callGasMax);
   const overrides = params.optional(2);
   return {
     message: { ...message, intrinsicGas: intrinsicGas(message) },
@@ -31,15 +31,15 @@ export async function toSimulation(chain: ReadableChain, params: Params): Promis
 
 function toMessage(fields: Fields, gasMax: bigint): Omit<Message, "intrinsicGas"> {
   const gas = optionalQuantity(fields, "gas") ?? gasMax;
-  const { to } = fields;
+  const { from, to, accessList } = fields;
   return {
-    from: fields["from"] === undefined ? new Uint8Array(ADDRESS_BYTES) : toFixed(fields["from"], ADDRESS_BYTES, "from"),
-    to: to === undefined || to === null ? undefined : toFixed(to, ADDRESS_BYTES, "to"),
+    from: from === undefined ? new Uint8Array(ADDRESS_BYTES) : toFixed(from, ADDRESS_BYTES, "from"),
+    to: to === undefined ? undefined : toFixed(to, ADDRESS_BYTES, "to"),
     gasLimit: gas < gasMax ? gas : gasMax,
     gasPrice: optionalQuantity(fields, "gasPrice") ?? optionalQuantity(fields, "maxFeePerGas") ?? 0n,
     value: optionalQuantity(fields, "value") ?? 0n,
     data: toInput(fields),
-    accessList: toAccessList(fields["accessList"]),
+    accessList: toAccessList(accessList),
   };
 }
 
@@ -56,11 +56,11 @@ function toInput({ input, data }: Fields): Uint8Array {
 
 function optionalQuantity(fields: Fields, name: string): bigint | undefined {
   const value = fields[name];
-  return value === undefined || value === null ? undefined : toQuantityValue(value, name);
+  return value === undefined ? undefined : toQuantityValue(value, name);
 }
 
 function toAccessList(list: unknown): AccessListEntry[] {
-  if (list === undefined || list === null) return [];
+  if (list === undefined) return [];
   if (!Array.isArray(list)) throw invalidParams("invalid accessList: must be an array");
   return list.map((entry: unknown) => {
     if (!isRecord(entry) || !Array.isArray(entry["storageKeys"])) throw invalidParams("invalid accessList entry");
@@ -71,8 +71,9 @@ function toAccessList(list: unknown): AccessListEntry[] {
 
 function toOverrides(overrides: unknown): StateOverrides {
   if (!isRecord(overrides)) throw invalidParams("invalid argument 2: state overrides must be an object");
-  return Object.entries(overrides).map(([address, override]) => {
-    if (!isRecord(override)) throw invalidParams("invalid state override: must be an object");
+  return Object.entries(overrides).map(([address, fields]) => {
+    if (!isRecord(fields)) throw invalidParams("invalid state override: must be an object");
+    const override = withoutNulls(fields);
     if (override["state"] !== undefined)
       throw invalidParams("invalid state override: state is not supported, use stateDiff");
     const nonce = optionalQuantity(override, "nonce");

@@ -19,7 +19,7 @@ const OPEN_END = 2n ** 33n;
 function toFilterQuery({ chain }: RpcContext, params: Params): LogQuery {
   const filter = params.required(0);
   const query = toLogQuery(chain, filter);
-  const isBounded = isRecord(filter) && (filter["blockHash"] !== undefined || isBlockNumber(filter["toBlock"]));
+  const isBounded = isRecord(filter) && (typeof filter["blockHash"] === "string" || isBlockNumber(filter["toBlock"]));
   return isBounded ? query : { ...query, to: OPEN_END };
 }
 

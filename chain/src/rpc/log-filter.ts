@@ -9,7 +9,7 @@ import { addressKey, type Place, toPlace, topicKey } from "../storage/places.ts"
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
 import { findBlock, getBlock } from "./block-tag.ts";
 import { formatLog } from "./format.ts";
-import { isRecord, toFixed } from "./params.ts";
+import { isRecord, toFixed, withoutNulls } from "./params.ts";
 
 /** Criteria for the address and the topics of a log. */
 export interface LogCriteria {
@@ -36,7 +36,7 @@ export function toLogCriteria(filter: unknown): LogCriteria {
 
 export function toLogQuery(chain: ReadableChain, filter: unknown): LogQuery {
   const criteria = toLogCriteria(filter);
-  const { fromBlock, toBlock, blockHash } = filter as Readonly<Record<string, unknown>>; // toLogCriteria has checked it
+  const { fromBlock, toBlock, blockHash } = withoutNulls(filter as Readonly<Record<string, unknown>>); // toLogCriteria has checked it
   if (blockHash !== undefined) {
     if (fromBlock !== undefined || toBlock !== undefined) {
       throw invalidParams("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other");

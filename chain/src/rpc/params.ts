@@ -77,6 +77,11 @@ export function toQuantityValue(value: unknown, place: string): bigint {
   return BigInt(value);
 }
 
+/** The fields of an object from outside. One that is null counts as left out, as in geth. */
+export function withoutNulls(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -89,6 +89,20 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ).toBe(99n);
   });
 
+  it("counts a field that is null as left out", async () => {
+    const data = encodeCall({ functionName: "count" });
+    const others = { from: null, input: null, gas: null, gasPrice: null, value: null, nonce: null, accessList: null };
+    const call = { to: yardstick.contract, data, ...others };
+    const overrides = { [PAUPER.address]: { nonce: null, balance: null, code: null, stateDiff: null } };
+    const count = await yardstick.result("eth_call", { to: yardstick.contract, data });
+    expect(await yardstick.result("eth_call", call, null, overrides)).toBe(count);
+    const open = { fromBlock: null, toBlock: null, blockHash: null, address: null, topics: null };
+    const logs = await yardstick.result("eth_getLogs", {});
+    expect(await yardstick.result("eth_getLogs", open)).toEqual(logs);
+    const { length } = await yardstick.resultAs<readonly unknown[]>("eth_getLogs", { ...open, fromBlock: "0x0" });
+    expect(length).toBeGreaterThan(logs.length);
+  });
+
   it.each([
     ["failWithReason", /execution reverted: it is not allowed/],
     ["failWithError", /execution reverted/],
