@@ -1,10 +1,9 @@
-import { isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
+import { emptyBytes, isSameBytes, keccak256, toBuffer } from "@stele/eth/node";
+import { parseTransaction } from "../blocks/transaction.ts";
 import type { BlockMending, KnownTransaction } from "../messages.ts";
 import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
-/** Maximum number of bytes that precede the data in an encoded transaction: other fields, and lengths. */
-const FIELDS_BYTES_MAX = 160;
 /** Longest stored receipt that is searched, in bytes. A receipt that repeats more data refers to the transaction instead. */
 const RECEIPT_BYTES_MAX = 65_536;
 /** Longest part that is searched for in a receipt, in bytes. The receipt refers to the transaction for longer ones. */
@@ -48,13 +47,21 @@ function mendRow({ place, raw, receipt }: TransactionRow, transactions: readonly
 }
 
 function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array | undefined {
-  const last = Math.min(FIELDS_BYTES_MAX, raw.length - data.length);
-  for (let at = 1; at <= last; at += 1) {
-    const candidate = Uint8Array.from(raw);
-    candidate.set(data, at);
-    if (isSameBytes(keccak256(candidate), hash)) return candidate;
+  const at = findData(raw, data.length);
+  if (at === undefined) return undefined;
+  const mended = Buffer.from(raw);
+  mended.set(data, at);
+  return isSameBytes(keccak256(mended), hash) ? mended : undefined;
+}
+
+/** The offset of the data in an encoded transaction; undefined if it has another length, or bytes around it are damaged. */
+function findData(raw: Uint8Array, length: number): number | undefined {
+  try {
+    const { data } = parseTransaction(raw, emptyBytes); // Any sender will do.
+    return data.length === length ? data.byteOffset - raw.byteOffset : undefined;
+  } catch {
+    return undefined;
   }
-  return undefined;
 }
 
 /** The receipt contains short parts literally. A part that is missing replaces the bytes that are most like it. */
