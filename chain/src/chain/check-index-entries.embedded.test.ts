@@ -2,9 +2,10 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { getContractAddress, type Hex } from "viem";
+import { getContractAddress, type Hex, hexToBytes } from "viem";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
+import { CHECKED_BYTES_MAX } from "../limits.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 
 /** Creation code of a contract that logs the data that it is called with: CALLDATACOPY, then LOG0. */
@@ -74,6 +75,19 @@ it("finds no damage in an undamaged index", async () => {
   await using chain = await start(damaged(() => undefined));
   expect(await check(chain)).toBe(false);
   expect(await countFound(chain)).toEqual(everything);
+});
+
+it("derives the entries of one large block in a step, since new blocks wait for it", async () => {
+  await using chain = await start(join(folder, "large.db"));
+  const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 10_000_000n, to: SIGNER.address } as const;
+  for (let nonce = 0; nonce < 3; nonce += 1) {
+    const raw = await SIGNER.signTransaction({ ...fields, nonce, data: `0x${"ab".repeat(CHECKED_BYTES_MAX)}` });
+    await chain.submit(hexToBytes(raw));
+  }
+  // Block 0 has one entry, each other block two: of its hash, and of its transaction's. The last is not saved yet.
+  const steps = [await chain.checkIndexEntries(true), await chain.checkIndexEntries(false)];
+  expect(steps.map(({ entries }) => entries)).toEqual([3, 2]);
+  expect(await check(chain)).toBe(false);
 });
 
 it.each([

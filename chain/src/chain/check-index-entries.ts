@@ -1,10 +1,11 @@
+import { CHECKED_BYTES_MAX } from "../limits.ts";
 import type { CheckedIndexEntries } from "../messages.ts";
 import { type ChainDatabase, indexEntries } from "../storage/chain-database.ts";
 import type { Place } from "../storage/places.ts";
 import type { IndexEntry } from "../storage/unsaved-effects.ts";
 import { BlockDamagedError, readVerifiedBlock } from "./verified-blocks.ts";
 
-/** Blocks whose entries one step derives. */
+/** Maximum number of blocks whose entries one step derives. */
 const BLOCKS_PER_STEP = 16;
 /** Rows that one step reads. */
 const ROWS_PER_STEP = 2_000;
@@ -58,21 +59,29 @@ function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedIndexEnt
   return { isDamaged: true };
 }
 
-function entriesOf(database: ChainDatabase, number: number): readonly IndexEntry[] {
-  return indexEntries(readVerifiedBlock(database, BigInt(number)));
+/** The entries of the blocks from `from` on, as many as one step derives, up to `to`. `next` is the block after them. */
+function deriveStep(
+  database: ChainDatabase,
+  from: number,
+  to: number,
+): { readonly entries: readonly IndexEntry[]; readonly next: number } {
+  const entries: IndexEntry[] = [];
+  let [next, bytes] = [from, 0];
+  for (; next <= to && next < from + BLOCKS_PER_STEP && bytes < CHECKED_BYTES_MAX; next += 1) {
+    const block = readVerifiedBlock(database, BigInt(next));
+    for (const entry of indexEntries(block)) entries.push(entry);
+    for (const { transaction } of block.executed) bytes += transaction.raw.length;
+  }
+  return { entries, next };
 }
 
 function* sumOfBlocks(database: ChainDatabase, upTo: number): Steps<EntrySum> {
   const sum = new EntrySum();
   for (let number = 0; number <= upTo; ) {
-    let entries = 0;
-    for (const end = number + BLOCKS_PER_STEP; number < end && number <= upTo; number += 1) {
-      for (const { key, place } of entriesOf(database, number)) {
-        sum.add(key, place);
-        entries += 1;
-      }
-    }
-    yield entries;
+    const { entries, next } = deriveStep(database, number, upTo);
+    for (const { key, place } of entries) sum.add(key, place);
+    number = next;
+    yield entries.length;
   }
   return sum;
 }
@@ -98,10 +107,10 @@ function* sumOfRows(database: ChainDatabase, upTo: number): Steps<EntrySum | und
 function* rebuild(database: ChainDatabase): Steps<void> {
   database.beginPlaces();
   for (let number = 0; ; ) {
-    const upTo = Math.min(number + BLOCKS_PER_STEP - 1, database.savedUpTo);
-    const entries: IndexEntry[] = [];
-    for (; number <= upTo; number += 1) entries.push(...entriesOf(database, number));
-    const isDone = upTo === database.savedUpTo;
+    const upTo = database.savedUpTo;
+    const { entries, next } = deriveStep(database, number, upTo);
+    number = next;
+    const isDone = next > upTo;
     database.addNewPlaces(entries, isDone);
     yield entries.length;
     if (isDone) return;
