@@ -198,6 +198,20 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
+  it("keeps its header and offers to load the page again, if it cannot load the file of a view", async () => {
+    const page = await browser.open(view(""));
+    await page.route("**/assets/chain-page-*.js", (route) => route.abort());
+    await page.getByRole("link", { name: "Chain" }).click();
+    await page.getByRole("heading", { name: "The view failed" }).waitFor();
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByText("Ready: the broker takes and delivers events.").waitFor();
+    await page.goBack();
+    await page.unroute("**/assets/chain-page-*.js");
+    await page.getByRole("button", { name: "Load the page again" }).click();
+    await page.getByRole("heading", { name: "Chain" }).waitFor();
+    await page.context().close();
+  });
+
   it("pauses and resumes a subscription, after it has shown the number of waiting events", async () => {
     const receiver = await newReceiver();
     await world.client.open("bills/eu");

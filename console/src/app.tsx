@@ -14,6 +14,7 @@ import { Palette } from "./palette/palette.tsx";
 import { SubscriptionPage } from "./subscriptions/subscription-page.tsx";
 import { SubscriptionsPage } from "./subscriptions/subscriptions-page.tsx";
 import { TailPage } from "./tail/tail-page.tsx";
+import { Boundary } from "./ui/boundary.tsx";
 import { Page } from "./ui/page.tsx";
 import { views } from "./views.ts";
 
@@ -29,6 +30,17 @@ export function App(): ReactNode {
     // oxlint-disable-next-line react/hooks -- The router calls the hook.
     <Router base={consolePath} searchHook={useRawSearch}>
       <Header />
+      <Views />
+      <KeyDialog />
+    </Router>
+  );
+}
+
+/** The view of the address. An error of one view does not stay when somebody opens another. */
+function Views(): ReactNode {
+  const [location] = useLocation();
+  return (
+    <Boundary key={location}>
       <Suspense fallback={<p role="status">Loading …</p>}>
         <Switch>
           <Route path="/">
@@ -61,8 +73,7 @@ export function App(): ReactNode {
           </Route>
         </Switch>
       </Suspense>
-      <KeyDialog />
-    </Router>
+    </Boundary>
   );
 }
 
