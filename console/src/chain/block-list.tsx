@@ -32,7 +32,10 @@ export function BlockList({ groupId, blocks }: BlockListProps): ReactNode {
         <li key={block}>
           <h3>
             Block {formatCount(block)}{" "}
-            <span className="quiet-text">{formatCounted(countEvents(batches), "event")}</span>
+            <span className="quiet-text">
+              {isCut ? "at least " : ""}
+              {formatCounted(countEvents(batches), "event")}
+            </span>
           </h3>
           {toTransactions(batches).map((transaction) => (
             <div key={transaction.hash} className="transaction">

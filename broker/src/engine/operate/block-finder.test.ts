@@ -81,6 +81,22 @@ it("cuts a block of 700 batches after 500, and leaves out no other block", async
   ]);
 });
 
+it("shows a block whole that has as many batches or bytes as one read may have", async () => {
+  const [long] = batchesOf(3, { from: 502, count: 1 });
+  const events = encodeEvents([{ content: Buffer.alloc(2 ** 20), extensions: [] }]);
+  const finder = await finderOver([
+    blockOf(1, { opened: [topicOf(alpha)], batches: batchesOf(1, { from: 1, count: 1 }) }),
+    blockOf(2, { batches: batchesOf(2, { from: 2, count: 500 }) }),
+    blockOf(3, { batches: long === undefined ? [] : [{ ...long, events }] }),
+  ]);
+  const { items } = await finder.list(undefined, { after: undefined, limit: 9, slices });
+  expect(items.map(({ block, isCut, batches }) => [block, isCut, batches.length])).toEqual([
+    [3, false, 1],
+    [2, false, 500],
+    [1, false, 1],
+  ]);
+});
+
 it("finds an event below a million empty blocks in one call", async () => {
   const finder = await finderOver([
     blockOf(1, { opened: [topicOf(alpha)], batches: batchesOf(1, { from: 1, count: 1 }) }),

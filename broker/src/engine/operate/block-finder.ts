@@ -1,5 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
-import { beforeBlock, blockNumberMax, blockOf, endOfBlock } from "../../domain/position.ts";
+import { advance, beforeBlock, blockNumberMax, blockOf, endOfBlock, type Position } from "../../domain/position.ts";
 import { type EventBatch, eventBytesOf } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
@@ -58,7 +58,8 @@ export class BlockFinder {
         width = Math.max(1, Math.floor(width / 8));
         continue;
       }
-      for (const view of this.#toBlocks(batches, isCut)) {
+      const hasMore = isCut && (await this.#hasMore(group.id, batches));
+      for (const view of this.#toBlocks(batches, hasMore)) {
         if (items.length === limit) return { items, next: String(items.at(-1)?.block) };
         items.push(view);
       }
@@ -70,16 +71,20 @@ export class BlockFinder {
   }
 
   async #read(groupId: GroupId, { first, last }: BlockRange) {
-    const after = beforeBlock(first);
     const bounds = { batchesMax: batchesReadMax, bytesMax: batchBytesReadMax };
-    const batches = await this.#options.storeWithoutDropped.readBatches(groupId, {
-      after,
-      upTo: endOfBlock(last),
-      topic: undefined,
-      ...bounds,
-    });
+    const range = { after: beforeBlock(first), upTo: endOfBlock(last), topic: undefined };
+    const batches = await this.#options.storeWithoutDropped.readBatches(groupId, { ...range, ...bounds });
     const bytes = batches.reduce((sum, batch) => sum + eventBytesOf(batch), 0);
     return { batches, isCut: batches.length >= batchesReadMax || bytes >= batchBytesReadMax };
+  }
+
+  /** Whether the block of a read that reached a bound has further batches. */
+  async #hasMore(groupId: GroupId, batches: readonly EventBatch[]): Promise<boolean> {
+    const last = batches.at(-1);
+    if (last === undefined) return false;
+    const range = { after: endOfBatch(last), upTo: endOfBlock(last.blockNumber), topic: undefined };
+    const rest = await this.#options.storeWithoutDropped.readBatches(groupId, { ...range, batchesMax: 1, bytesMax: 1 });
+    return rest.length > 0;
   }
 
   /** A read that was cut covers one block only, so `isCut` is true for no other block. */
@@ -103,6 +108,10 @@ export class BlockFinder {
       }))
       .toReversed();
   }
+}
+
+function endOfBatch({ firstPosition, count }: EventBatch): Position {
+  return advance(firstPosition, count - 1);
 }
 
 async function headOf(group: Group): Promise<number> {
