@@ -9,7 +9,7 @@ import { until } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
 
-describe.runIf(canRunChromium)("the console of a broker with two groups", () => {
+describe.runIf(canRunChromium)("the console of a broker with several groups, one of them without its chain", () => {
   let folder: TempFolder;
   let anvil: Anvil;
   let broker: BrokerProcess;
@@ -25,6 +25,7 @@ describe.runIf(canRunChromium)("the console of a broker with two groups", () => 
     anvil = await startAnvil({});
     const { STELE_GROUPS = "", ...keys } = groupsEnv([
       { id: groupId, endpoints: [anvil.url], privateKey: devKey(0), finality: "latest" },
+      { id: "down", endpoints: ["http://127.0.0.1:1"], privateKey: devKey(1) },
     ]);
     const groups: unknown = JSON.parse(STELE_GROUPS);
     const all = [{ id: "1", endpoints: "embedded" }, ...(Array.isArray(groups) ? groups : [])];
@@ -32,7 +33,7 @@ describe.runIf(canRunChromium)("the console of a broker with two groups", () => 
     broker = await startBroker({ dataDir: folder.path, env });
     client = new Client(broker.url);
     browser = await ConsoleBrowser.start();
-    await until("the broker is ready", () => client.isReady());
+    await until("both chains are ready", async () => (await client.listGroupFailures())[1] === undefined);
     second = new Stele({ url: broker.url, groupId });
     await client.open("orders");
     await second.open("orders");
@@ -79,6 +80,14 @@ describe.runIf(canRunChromium)("the console of a broker with two groups", () => 
     await page.goBack();
     const topic = page.getByRole("region", { name: "State" }).getByRole("link", { name: "orders" });
     expect(await topic.getAttribute("href")).toContain(`group=${groupId}`);
+    await page.context().close();
+  });
+
+  it("says that the group without a chain has indexed no block", async () => {
+    const page = await browser.open(`${broker.url}/console/cluster`);
+    const down = page.getByRole("region", { name: "Group down" });
+    await down.getByText(/^Cannot serve: /).waitFor();
+    await down.getByText("no block yet", { exact: true }).waitFor();
     await page.context().close();
   });
 

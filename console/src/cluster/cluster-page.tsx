@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
-import { formatCount, formatCounted, formatDuration } from "../lib/format.ts";
+import { formatCount, formatCounted, formatDuration, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
@@ -58,7 +58,7 @@ function GroupCard({ group }: { readonly group: Group }): ReactNode {
         facts={{
           Role: role && (roles[role] ?? role),
           "Head of the chain": headBlock === undefined ? undefined : `block ${formatCount(headBlock)}`,
-          Indexed: `up to block ${formatCount(indexedBlock)}`,
+          Indexed: formatIndexed(indexedBlock),
           "Subscriptions delivered here": subscriptions === undefined ? undefined : formatCount(subscriptions),
           "Not delivered, on all nodes":
             held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,

@@ -12,6 +12,11 @@ export function formatCounted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** How far an index has come; -1 is an index without a block. */
+export function formatIndexed(block: number): string {
+  return block < 0 ? "no block yet" : `up to block ${formatCount(block)}`;
+}
+
 /** Time of the day, to the second. */
 export function formatClock(ms: number): string {
   return clock.format(ms);

@@ -2,7 +2,7 @@ import type { GroupReadiness } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
-import { formatCount } from "../lib/format.ts";
+import { formatCount, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { describeHealth } from "./health-in-words.ts";
@@ -50,7 +50,7 @@ function GroupFacts({ group }: { readonly group: GroupReadiness }): ReactNode {
       facts={{
         Group: groupId,
         "Head of the chain": headBlock === undefined ? undefined : `block ${formatCount(headBlock)}`,
-        Indexed: indexedBlock < 0 ? "no block yet" : `up to block ${formatCount(indexedBlock)}`,
+        Indexed: formatIndexed(indexedBlock),
       }}
     />
   );
