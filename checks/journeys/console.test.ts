@@ -133,6 +133,9 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     );
     await inspector.getByText("a test").waitFor();
     await inspector.getByRole("region", { name: "Place on the chain" }).getByText("11", { exact: true }).waitFor();
+    const opened = page.context().waitForEvent("page");
+    await page.getByRole("link", { name: /12345678901234567890/ }).click({ modifiers: ["Control"] });
+    await (await opened).getByRole("heading", { name: /^Event [0-9a-f]{8}-11-/ }).waitFor();
     await inspector.getByRole("tab", { name: "JSON" }).press("ArrowLeft");
     await inspector.getByText(/^00000000 {2}7b 22/).waitFor();
     await page.reload();

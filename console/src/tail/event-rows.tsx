@@ -105,6 +105,8 @@ interface RowProps {
 function Row({ item, groupId, offset, isSelected, onSelect }: RowProps): ReactNode {
   const { eventId, topic, content } = item.event;
   const select = (event: MouseEvent): void => {
+    // With one of these keys, a browser opens the link in a new tab or window, or saves it.
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     onSelect(eventId);
   };
