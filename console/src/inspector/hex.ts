@@ -1,11 +1,19 @@
+import { formatCounted } from "../lib/format.ts";
+
 const bytesPerLine = 16;
 
-/** `00000000  68 65 …  |hello…|`, as hexdump -C shows bytes. */
+/** Bytes of a content that a dump shows. A line takes a browser five times as long as its bytes as text, and 8 MiB would stop it for a minute. */
+const dumpedBytesMax = 2 ** 18;
+
+/** `00000000  68 65 …  |hello…|`, as hexdump -C shows bytes. Of a long content, only the beginning. */
 export function toHexDump(bytes: Uint8Array): string {
   const lines: string[] = [];
-  for (let offset = 0; offset < bytes.length; offset += bytesPerLine) {
-    lines.push(toLine(offset, bytes.subarray(offset, offset + bytesPerLine)));
+  const dumped = bytes.subarray(0, dumpedBytesMax);
+  for (let offset = 0; offset < dumped.length; offset += bytesPerLine) {
+    lines.push(toLine(offset, dumped.subarray(offset, offset + bytesPerLine)));
   }
+  const rest = bytes.length - dumped.length;
+  if (rest > 0) lines.push(`… and ${formatCounted(rest, "byte")} more`);
   return lines.join("\n");
 }
 
