@@ -83,6 +83,18 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await page.context().close();
   });
 
+  it("shows no blocks of another group than the one in the address", async () => {
+    const page = await browser.open(`${broker.url}/console/chain?group=other`);
+    await page.getByText("The broker has no group other.").waitFor();
+    expect(await page.getByRole("region", { name: "Blocks" }).count()).toBe(0);
+    await page.getByRole("link", { name: `Group ${groupId}` }).click();
+    await page
+      .getByText(/^orders: event/)
+      .first()
+      .waitFor();
+    await page.context().close();
+  });
+
   it("says that the group without a chain has indexed no block", async () => {
     const page = await browser.open(`${broker.url}/console/cluster`);
     const down = page.getByRole("region", { name: "Group down" });

@@ -28,12 +28,12 @@ export function ChainPage(): ReactNode {
     queryFn: async ({ signal }) => (await take(stele.admin.groups({ signal }), groupsMax)).items,
     refetchInterval: pollMs,
   });
-  const group = groups?.find(({ groupId }) => groupId === chosen) ?? groups?.[0];
+  const group = chosen === undefined ? groups?.[0] : groups?.find(({ groupId }) => groupId === chosen);
   const below = readBlock(search.get("below"));
   return (
     <Page title="Chain">
       <Failure error={error} />
-      {groups === undefined || groups.length < 2 ? null : (
+      {groups === undefined || (groups.length < 2 && group !== undefined) ? null : (
         <nav className="bar" aria-label="Groups">
           {groups.map(({ groupId }) => (
             <Link
@@ -46,6 +46,9 @@ export function ChainPage(): ReactNode {
           ))}
         </nav>
       )}
+      {groups !== undefined && group === undefined && chosen !== undefined ? (
+        <p className="note">The broker has no group {chosen}.</p>
+      ) : null}
       {group === undefined ? null : (
         <>
           <BlocksCard groupId={group.groupId} below={below} />
