@@ -19,6 +19,7 @@ test.each([
     "Partly ready: 1 of 2 groups cannot serve.",
     ["Group 2 cannot serve: chain cannot be reached."],
   ],
+  [{ status: "partly ready" }, "warning", "Partly ready: some groups cannot serve.", []],
   [
     { status: "not ready", groups: [down] },
     "bad",

@@ -32,7 +32,7 @@ export function describeHealth({ status, groups = [] }: Readiness): Health {
     case "partly ready":
       return {
         tone: "warning",
-        sentence: `Partly ready: ${down.length} of ${formatCounted(groups.length, "group")} cannot serve.`,
+        sentence: `Partly ready: ${countDown(down.length, groups.length)} cannot serve.`,
         reasons,
       };
     case "closing":
@@ -42,4 +42,9 @@ export function describeHealth({ status, groups = [] }: Readiness): Health {
     default:
       return { tone: "warning", sentence: `The broker says: ${status}.`, reasons };
   }
+}
+
+/** With access control, the broker lists its groups only for admins. */
+function countDown(down: number, groups: number): string {
+  return groups === 0 ? "some groups" : `${down} of ${formatCounted(groups, "group")}`;
 }
