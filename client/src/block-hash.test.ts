@@ -1,6 +1,9 @@
+import { EventEmitter, once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, expect, it } from "vitest";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, expect, it, vi } from "vitest";
 import { readBlockHash } from "./block-hash.ts";
 
 const hash = `0x${"AB".repeat(32)}`;
@@ -43,3 +46,34 @@ it("throws when the node redirects to another address", async () => {
   const url = await serve((_request, response) => response.writeHead(307, { location: other }).end());
   await expect(readBlockHash(url, 1)).rejects.toThrow();
 });
+
+it("closes the connection to a node that stops within its answer, even after a garbage collection", async () => {
+  const connection = new EventEmitter();
+  const closed = once(connection, "close");
+  const url = await serve((_request, response) => {
+    response.on("close", () => connection.emit("close"));
+    response.write('{"result":');
+  });
+  const send = globalThis.fetch;
+  const begun = new Promise<void>((resolve) => {
+    vi.stubGlobal("fetch", async (...request: Parameters<typeof fetch>) => {
+      const response = await send(...request);
+      setImmediate(resolve);
+      return response;
+    });
+  });
+  ending.push(() => void vi.unstubAllGlobals());
+  const controller = new AbortController();
+  const reading = expect(readBlockHash(url, 1, { signal: controller.signal })).rejects.toThrow("enough");
+  await begun;
+  collectGarbage();
+  controller.abort(new Error("enough"));
+  await reading;
+  await closed;
+});
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
+}

@@ -48,7 +48,10 @@ async function ask(nodeUrl: string, block: number, signal: AbortSignal): Promise
     redirect: "error",
     signal,
   });
-  const bytes = await readBody(response.body?.getReader(), answerBytesMax);
+  const reader = response.body?.getReader();
+  // Node 20 and 22 may forget a request's signal once the response begins: the connection would stay open.
+  signal.addEventListener("abort", () => void reader?.cancel().catch(() => {}), { once: true });
+  const bytes = await readBody(reader, answerBytesMax);
   return bytes && new TextDecoder().decode(bytes);
 }
 
