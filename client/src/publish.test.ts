@@ -90,4 +90,33 @@ describe("publishMany", () => {
     expect(bodies.length).toBeGreaterThan(1);
     expect(Math.max(...bodies)).toBeLessThan(bodyBytesMax);
   });
+
+  it("sends shorter requests to a broker that accepts no longer ones, in the order of the events", async () => {
+    const sizes: number[] = [];
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const calls = (await new Request(input, init).json()) as readonly RpcBody[]; // As the client wrote it.
+      sizes.push(calls.length);
+      const data = { code: 200001, message: "the request body is over 20000 bytes" };
+      if (calls.length > 3)
+        return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "", data } });
+      const result = (id: number) => ({ topic: "t", eventId: `${sizes.length}-${id}`, status: "SUCCESS" });
+      return Response.json(calls.map(({ id }) => ({ jsonrpc: "2.0", id, result: result(id) })));
+    };
+    const publications = Array.from({ length: 10 }, () => ({ topic: "t", content: "x" }));
+    const outcomes = await new Stele({ url, fetch, retries: 0 }).publishMany(publications);
+    const eventIds = outcomes.map((outcome) =>
+      outcome.status === "published" ? outcome.eventId : outcome.error.message,
+    );
+    expect(eventIds).toEqual(["3-0", "3-1", "3-2", "4-0", "4-1", "6-0", "6-1", "6-2", "7-0", "7-1"]);
+    expect(sizes).toEqual([10, 5, 3, 2, 5, 3, 2]);
+  });
+
+  it("gives each event the error of a broker that takes no request at all", async () => {
+    const data = { code: 200001, message: "no" };
+    const fetch = async () => Response.json({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "", data } });
+    const outcomes = await new Stele({ url, fetch }).publishMany([1, 2, 3].map(() => ({ topic: "t", content: "x" })));
+    expect(outcomes).toMatchObject(
+      [1, 2, 3].map(() => ({ status: "failed", error: { code: 200001, wasRefused: true } })),
+    );
+  });
 });

@@ -44,6 +44,8 @@ const batchEventsMax = 1_000;
 const batchBytesMax = 786_432;
 /** Extension that names the format of the content. */
 const formatKey = "svc-format";
+/** The broker's code for a request that it cannot take, such as one that is too long. */
+const parameterInvalid = 200001;
 const encoder = new TextEncoder();
 
 interface Publisher {
@@ -108,7 +110,10 @@ async function publishBatch(
   return calls.flatMap((call) => outcomes.get(call) ?? []);
 }
 
-/** Sends the calls in one request. If the whole request fails, each call gets its error. */
+/**
+ * Sends the calls in one request. If the whole request fails, each call gets its error. If the broker does not take the request, sends each half by itself:
+ * this broker may accept only shorter ones.
+ */
 async function ask(
   transport: HttpTransport,
   calls: readonly RpcCall[],
@@ -118,7 +123,10 @@ async function ask(
     return await callRpcBatch(transport, calls, options);
   } catch (error) {
     if (!(error instanceof SteleError)) throw error;
-    return calls.map(() => ({ error }));
+    if (error.code !== parameterInvalid || calls.length === 1) return calls.map(() => ({ error }));
+    const middle = Math.ceil(calls.length / 2);
+    const first = await ask(transport, calls.slice(0, middle), options);
+    return [...first, ...(await ask(transport, calls.slice(middle), options))];
   }
 }
 
