@@ -1,0 +1,44 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { runCli } from "./run-cli.ts";
+
+let folder: string;
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "stele-cli-"))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const loadSettings = () => Promise.reject(new Error("no settings"));
+
+async function run(argv: readonly string[], input: string) {
+  let stderr = "";
+  const write = (text: string | Uint8Array, done: () => void): void => {
+    stderr += String(text);
+    done();
+  };
+  const stdin = (async function* () {
+    yield input;
+  })();
+  const stdout = { write: (_: string | Uint8Array, done: () => void) => done() };
+  const { signal } = new AbortController();
+  const io = { env: { XDG_CONFIG_HOME: folder }, home: folder, stdin, stdout, stderr: { write }, signal, loadSettings };
+  return { code: await runCli(argv, io, "test"), stderr };
+}
+
+it("context add refuses an empty key, and keeps the context that it would replace", async () => {
+  const add = ["context", "add", "shop", "--url", "http://127.0.0.1:1", "--key"];
+  expect(await run(add, "secret\n")).toMatchObject({ code: 0 });
+  expect(await run(add, "\n")).toEqual({
+    code: 2,
+    stderr: "stele: --key: stdin is empty, so the context was not added\n",
+  });
+  const contexts: unknown = JSON.parse(readFileSync(join(folder, "stele/contexts.json"), "utf8"));
+  expect(contexts).toMatchObject({ contexts: { shop: { key: "secret" } } });
+});
+
+it("a command refuses an empty key file", async () => {
+  const file = join(folder, "key.txt");
+  writeFileSync(file, "\n");
+  const outcome = await run(["topics", "list", "--url", "http://127.0.0.1:1", "--key-file", file], "");
+  expect(outcome).toEqual({ code: 2, stderr: `stele: --key-file: ${file} is empty\n` });
+});
