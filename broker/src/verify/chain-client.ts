@@ -2,10 +2,11 @@ import { topicAbi } from "@stele/contracts";
 import { toQuantity } from "@stele/eth/node";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address, Hash } from "../domain/topic.ts";
+import { EndpointAddress } from "../ledger/evm/endpoint/address.ts";
 import type { RpcLog } from "../ledger/evm/endpoint/rpc.ts";
 import { RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
-import { askJson } from "./http.ts";
+import { askJson, type HttpRequest } from "./http.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /** Identifies a chain. */
@@ -22,19 +23,21 @@ export interface ChainOptions {
 
 /** The trusted node. @throws Unverifiable if it does not answer, RpcFailure if it refuses. */
 export class ChainClient {
+  /** The node's address, without parts that may be keys: reports and messages show it. */
   readonly url: string;
   /** Name of the node, for people. */
   readonly name: string;
   /** The end of some error messages if no `rpc` was given: perhaps the broker does not serve the group's chain itself. */
   readonly #advice: string;
 
-  readonly #key: string | undefined;
+  readonly #target: Pick<HttpRequest, "url" | "key" | "headers">;
 
   /** Without `rpc`, asks the broker's own view of its chain, with the broker's key. */
   constructor({ rpc, operators, key }: ChainOptions) {
-    this.#key = rpc === undefined ? key : undefined;
-    this.url = rpc ?? `${operators}/chain`;
-    this.name = rpc === undefined ? `the broker's embedded chain at ${this.url}` : `the node at ${rpc}`;
+    const own = rpc === undefined ? undefined : new EndpointAddress(rpc);
+    this.url = own?.name ?? `${operators}/chain`;
+    this.#target = own === undefined ? { url: this.url, key } : { url: withoutUser(own.text), headers: own.headers };
+    this.name = own === undefined ? `the broker's embedded chain at ${this.url}` : `the node at ${this.url}`;
     this.#advice = rpc === undefined ? "; pass --rpc of a node of the group's chain" : "";
   }
 
@@ -111,13 +114,19 @@ export class ChainClient {
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
     const body = { jsonrpc: "2.0", id: 1, method, params };
-    const answer = await askJson({ url: this.url, body, name: this.name, key: this.#key });
+    const answer = await askJson({ ...this.#target, body, name: this.name });
     if (typeof answer === "object" && answer !== null) {
       if ("result" in answer) return answer.result;
       if ("error" in answer) throw toRpcFailure(answer.error);
     }
     throw new Unverifiable(`${this.name} does not answer like a node${this.#advice}`);
   }
+}
+
+/** `fetch` refuses a URL with a user or a password, and quotes it. */
+function withoutUser(address: string): string {
+  const { origin, pathname, search } = new URL(address);
+  return `${origin}${pathname}${search}`;
 }
 
 function isHash(value: unknown): value is Hash {

@@ -14,13 +14,16 @@ export interface HttpRequest {
   readonly name: string;
   /** Key or token for the server. */
   readonly key?: string | undefined;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One HTTP request with a JSON answer. @throws Unverifiable if no JSON answer arrives. */
-export async function askJson({ url, body, name, key }: HttpRequest): Promise<unknown> {
+export async function askJson({ url, body, name, key, headers: more }: HttpRequest): Promise<unknown> {
   const headers = {
     ...(body === undefined ? {} : { "content-type": "application/json" }),
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...more,
   };
   const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   try {

@@ -11,6 +11,11 @@ import { serveNode } from "./testing/serve-node.ts";
 
 const topic = "verify/odd";
 
+/** The address with a user, a password and two keys, as those of public nodes have. */
+function withKeys(url: string): string {
+  return `${url.replace("//", "//somebody:password@")}/v3/0123456789abcdef?token=fedcba9876543210`;
+}
+
 describe("stele verify with a malicious node", () => {
   let folder: string;
   let of: ClaimOptions & { readonly chain: AnvilChain };
@@ -31,10 +36,11 @@ describe("stele verify with a malicious node", () => {
   async function run(
     words: readonly string[],
     change: (method: string, result: unknown) => unknown,
+    toRpc = (url: string): string => url,
   ): Promise<VerifyOutcome> {
     await using server = await serve(brokerOf(honestClaims(of), of));
     const node = await serveNode(of.chain, undefined, change);
-    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", node.url], { env: {} });
+    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", toRpc(node.url)], { env: {} });
     await node.close();
     return outcome;
   }
@@ -77,6 +83,17 @@ describe("stele verify with a malicious node", () => {
       output: expect.stringContaining("verified: events 1 to 3"),
       problem: "",
     });
+  });
+
+  test("shows no key in the node's address", async () => {
+    const [eventId = ""] = honestClaims(of).keys();
+    const pinned = ["--registry", of.chain.registry, "-o", "json"];
+    for (const words of [[eventId], ["--topic", topic]]) {
+      const served = await run([...words, ...pinned], (_, result) => result, withKeys);
+      const failing = await run([...words, ...pinned], () => null, withKeys);
+      expect([served.exitCode, failing.exitCode]).toEqual([0, 2]);
+      expect(JSON.stringify([served, failing])).not.toMatch(/somebody|password|abcdef|fedcba/);
+    }
   });
 
   test.each([null, {}, { topics: 1 }])("exits 2, not 1, for a log that is %j", async (log) => {
