@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { BrokerError, type ErrorName } from "@stele/wire";
 import { StoreError, type StoreFault } from "../store-error.ts";
 import { conflictTriesMax } from "./limits.ts";
+import { LockHeldError } from "./shared-locks.ts";
 
 const conflictPauseMs = 20;
 
@@ -18,7 +19,8 @@ const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, Er
 ]);
 
 /**
- * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction. For a fault in
+ * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction, or
+ * that met a held lock, once the lock is free. For a fault in
  * `answerByFault`, a call throws a BrokerError with the StoreError as its cause; it throws other errors unchanged. The call named `except` is not
  * repeated and throws every error unchanged.
  */
@@ -49,8 +51,10 @@ async function callUntilKept<Result>(call: () => Promise<Result>): Promise<Resul
     try {
       return await call();
     } catch (error) {
-      if (!(error instanceof StoreError) || error.fault !== "conflict" || tries === conflictTriesMax) throw error;
-      await pause(Math.random() * conflictPauseMs * tries);
+      if (!(error instanceof StoreError) || tries === conflictTriesMax) throw error;
+      if (error instanceof LockHeldError) await error.freed();
+      else if (error.fault === "conflict") await pause(Math.random() * conflictPauseMs * tries);
+      else throw error;
     }
   }
 }

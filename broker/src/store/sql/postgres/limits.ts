@@ -34,7 +34,7 @@ export const probeDelayMsMax = 1_000;
 /** Maximum number of calls that wait for a connection; further calls fail as busy. */
 export const callsWaitingMax = 10_000;
 
-/** Maximum number of tries of a transaction that the server undoes because of a deadlock or a conflict. */
+/** Maximum number of tries of a transaction that the server undoes because of a deadlock or a conflict, or that meets a held lock. */
 export const conflictTriesMax = 5;
 
 /** Time for which lost connections are counted into one log line, in milliseconds: a server that stops closes all of them. */

@@ -14,6 +14,7 @@ import { ConnectionPool } from "./pool.ts";
 import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
+import { SharedLocks } from "./shared-locks.ts";
 import { holdLease, lockByName, notify } from "./sharing.ts";
 
 export interface PostgresBackendOptions {
@@ -49,12 +50,17 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   const durable = open("", limits.statementMsMax);
   const relaxed = open("set local synchronous_commit = off", limits.statementMsMax);
   const migrating = open(migrationLimits, migrationMsMax);
+  const shared = new SharedLocks({
+    description: options.address.description,
+    wait: (name) => durable.transaction().execute((transaction) => lockByName(transaction, name, "shared")),
+  });
   return {
     durable,
     relaxed,
     migrating,
     isShared: true,
-    lock: lockByName,
+    lock: (transaction, name, mode) =>
+      mode === "shared" ? shared.take(transaction, name) : lockByName(transaction, name, mode),
     locking: (query) => query.forUpdate(),
     holdLease,
     notify,

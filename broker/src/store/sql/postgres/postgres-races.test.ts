@@ -7,7 +7,7 @@ import type { StoredSession } from "../../../ports/session-store.ts";
 import { keyRowOf } from "../../../ports/publish-keys.contract.ts";
 import { claimOf, filterOf, idOf } from "../../../ports/session-examples.contract.ts";
 import { IndexDamagedError, LeaseLostError } from "../../../ports/store.ts";
-import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { alpha, group, hashOf, history, otherGroup, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { oneNode, otherNode, takeLease } from "../../../ports/store-shared.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator, type PostgresCoordinator } from "./coordination/postgres-coordinator.ts";
@@ -115,6 +115,26 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await rollingBack;
     expect(await inserting).toBe("rolled-back");
     expect(await other.listSubscriptions()).toEqual([]);
+  });
+
+  it("calls that wait for a rollback of their group leave connections for other groups", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    await holdUp("lock table vanished in exclusive mode");
+    const rollingBack = one.rollBack(group, two, lease);
+    await waitUntilBlocked(server);
+    let settled = 0;
+    const claims = Array.from({ length: 30 }, async (_, number) => {
+      const claim = claimOf({ newId: idOf(number), key: `client ${number}`, position: positionZero });
+      const claimed = await other.sessions.claimSession(claim);
+      settled += 1;
+      return claimed.status;
+    });
+    await waitUntilBlocked(server, 2);
+    for (let reads = 0; reads < 20; reads += 1) await other.findHead(otherGroup);
+    expect(settled).toBe(0);
+    await holder.query("rollback");
+    await rollingBack;
+    expect(new Set(await Promise.all(claims))).toEqual(new Set(["begun"]));
   });
 
   it("a rollback waits for a progress write in progress and moves the cursor back", async () => {

@@ -16,6 +16,13 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
+/** Takes an advisory lock in shared mode until the transaction ends, unless another transaction holds or awaits it exclusively. Returns whether it took it. */
+export async function tryToShare(transaction: Transaction<Schema>, name: string): Promise<boolean> {
+  const { rows } = await sql<{ readonly free: boolean }>`
+    select pg_try_advisory_xact_lock_shared(hashtextextended(${`stele ${name}`}, 0)) as free`.execute(transaction);
+  return rows[0]?.free === true;
+}
+
 /** Locks the lease's row, so that a node that takes the lease waits for this transaction. Returns false if the lease was released or is not the newest. */
 export async function holdLease(transaction: Transaction<Schema>, lease: GroupLease): Promise<boolean> {
   const row = await transaction
