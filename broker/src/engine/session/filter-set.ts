@@ -19,9 +19,15 @@ export interface FilterSetParts {
 export class FilterSet {
   readonly #parts: FilterSetParts;
   readonly #filters = new FilterMap<StoredFilter>();
+  #version = 0;
 
   constructor(parts: FilterSetParts) {
     this.#parts = parts;
+  }
+
+  /** Changes with each filter that is put or removed. */
+  get version(): number {
+    return this.#version;
   }
 
   get size(): number {
@@ -51,11 +57,13 @@ export class FilterSet {
   }
 
   put(filter: StoredFilter): void {
+    this.#version += 1;
     this.#filters.set(filter.filter, filter);
   }
 
   /** Removes a filter. Returns whether the session had it. */
   remove(text: TopicFilter): boolean {
+    this.#version += 1;
     return this.#filters.delete(text);
   }
 

@@ -82,3 +82,26 @@ it("a client that reconnects while its node rolls back the index gets the events
   expect(textsOf(second.peer)).toEqual(["new", "newer"]);
   await cluster.stopAll();
 });
+
+it("a client that subscribes while its node reads its session again after a rollback keeps the new filter", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(follower, "a", text));
+  await cluster.clock.advance(500);
+  const { store } = cluster.shared;
+  const findHead = store.findHead.bind(store);
+  store.findHead = async (groupId) => {
+    const head = await findHead(groupId);
+    await new Promise<void>((resolve) => void cluster.clock.after(500, resolve));
+    return head;
+  };
+  const connecting = connect(cluster, 1 - follower, 600_000);
+  await cluster.clock.advance(10);
+  cluster.chain.cutBack(cluster.chain.head - 2);
+  const { peer } = await connecting;
+  for (const text of ["4", "5", "6"]) await cluster.run(cluster.publish(follower, "a", text));
+  await cluster.clock.advance(5_000);
+  expect(textsOf(peer)).toEqual(["4", "5", "6"]);
+  await cluster.stopAll();
+});

@@ -88,13 +88,11 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     const { eventIds, clock, limits, logger, groupId, progress, retainedReads, mayReceive, slices } = parts;
     const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
     this.#sender = new DeliverySender({ filters, window, eventIds, isStored, onChanged });
-    const { id, underWay } = origin;
-    const { isSuspended } = underWay;
+    const [{ id }, { isSuspended }] = [origin, origin.underWay];
     this.#rejections = new Rejections({ id, window, waiting, isSuspended, clock, limits, logger });
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
-    const sender = this.#sender;
-    const reads = { groupId, progress, retainedReads, mayReceive };
+    const [sender, reads] = [this.#sender, { groupId, progress, retainedReads, mayReceive }];
     const repeater = new Repeater({ reads, window, waiting, sender, filtersOf, onVanished });
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
@@ -139,7 +137,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#changed();
   }
   readonly only = undefined;
-
   includes(topic: TopicName): boolean {
     return this.#filters.includes(topic) || this.#window.includes(topic);
   }
@@ -253,6 +250,10 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
   get filterCount(): number {
     return this.#filters.size;
+  }
+  /** See {@link FilterSet.version}. */
+  get filterVersion(): number {
+    return this.#filters.version;
   }
 
   /** See {@link FilterSet.originFor}. */
