@@ -355,8 +355,8 @@ export interface SqlDatabase {
   ) => SelectQueryBuilder<Schema, Table, Row>;
   /** Prevents others from taking the lease until the transaction ends. Returns false if the lease was released or a newer one exists. */
   readonly holdLease: (transaction: Transaction<Schema>, lease: GroupLease) => Promise<boolean>;
-  /** Sends a hint to all listening processes once the transaction is committed. */
-  readonly notify: (transaction: Transaction<Schema>, hint: Hint) => Promise<void>;
+  /** Sends hints to all listening processes once the transaction is committed. */
+  readonly notify: (transaction: Transaction<Schema>, hints: readonly Hint[]) => Promise<void>;
   /** A column of texts that sorts by its bytes in every database. */
   readonly byBytes: (column: string) => RawBuilder<string>;
   /** Any number of values as one column of a query. */

@@ -250,7 +250,7 @@ export class SqlIndex {
       await lock(transaction, indexLock(groupId));
       if (lease !== undefined && !(await holdLease(transaction, lease))) throw new LeaseLostError(groupId);
       const result = await change(transaction);
-      await notify(transaction, { kind: "index", groupId });
+      await notify(transaction, [{ kind: "index", groupId }]);
       return result;
     });
   }

@@ -94,7 +94,8 @@ export class SqlRollBack {
     await cutBackLetters(transaction, { groupId, end });
     await cutBackShares(transaction, { groupId, end });
     const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId });
-    for (const id of refused) await this.#database.notify(transaction, { kind: "session", id });
+    const hints = refused.map((id) => ({ kind: "session", id }) as const);
+    await this.#database.notify(transaction, hints);
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
   }
 

@@ -6,6 +6,7 @@ import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
 import { ClearTextReport } from "./clear-text-report.ts";
+import { sendHints } from "./coordination/hint-text.ts";
 import { SharedPoolDialect } from "./dialect.ts";
 import { damagedIndex } from "./errors.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
@@ -15,7 +16,7 @@ import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { SharedLocks } from "./shared-locks.ts";
-import { holdLease, lockByName, notify } from "./sharing.ts";
+import { holdLease, lockByName } from "./sharing.ts";
 
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
@@ -63,7 +64,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
       mode === "shared" ? shared.take(transaction, name) : lockByName(transaction, name, mode),
     locking: (query) => query.forUpdate(),
     holdLease,
-    notify,
+    notify: sendHints,
     byBytes: (column) => sql<string>`${sql.ref(column)} collate "C"`,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,

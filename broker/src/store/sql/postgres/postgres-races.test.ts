@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
@@ -135,6 +135,24 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await holder.query("rollback");
     await rollingBack;
     expect(new Set(await Promise.all(claims))).toEqual(new Set(["begun"]));
+  });
+
+  it("a rollback sends its hints together, so that it holds its locks no longer for each session", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    for (let number = 1; number <= 20; number += 1) await beginSession(number);
+    const hints: string[] = [];
+    const listener = new Client({ connectionString: address });
+    await listener.connect();
+    listener.on("notification", ({ payload = "" }) => hints.push(payload));
+    await listener.query("listen stele");
+    const sending = vi.spyOn(Client.prototype, "query");
+    await one.rollBack(group, two, lease);
+    const statements = sending.mock.calls.filter(([query]) => JSON.stringify(query).includes("pg_notify"));
+    sending.mockRestore();
+    await listener.query("select 1");
+    await listener.end();
+    expect(hints.filter((hint) => hint.includes("session"))).toHaveLength(20);
+    expect(statements).toHaveLength(2);
   });
 
   it("a rollback waits for a progress write in progress and moves the cursor back", async () => {

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { GroupLease, Hint } from "../../../ports/coordinator.ts";
+import type { GroupLease } from "../../../ports/coordinator.ts";
 import type { LockMode, Schema } from "../schema.ts";
 
 /** The channel of hints. Schemas of one database share it: a hint of another schema costs only an unneeded check. */
@@ -34,8 +34,4 @@ export async function holdLease(transaction: Transaction<Schema>, lease: GroupLe
     .forShare()
     .executeTakeFirst();
   return row !== undefined;
-}
-
-export async function notify(transaction: Transaction<Schema>, hint: Hint): Promise<void> {
-  await sql`select pg_notify(${hintChannel}, ${JSON.stringify(hint)})`.execute(transaction);
 }

@@ -250,7 +250,8 @@ export class SqlSessions implements SessionStore, ShareStore {
       await transaction.deleteFrom("session_subscriptions").where("subscription_id", "=", id).execute();
       if (row !== undefined) await this.#shares.leave(transaction, row.group_id, [found.filter]);
       await keepShared(transaction, [found.session_id]);
-      await this.#database.notify(transaction, { kind: "session", id: found.session_id as SessionId }); // Unchanged since it was stored.
+      const owner = found.session_id as SessionId; // Unchanged since it was stored.
+      await this.#database.notify(transaction, [{ kind: "session", id: owner }]);
       return true;
     });
   }
@@ -306,7 +307,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       state_check: stateCheck({ ...row, epoch: row.epoch + 1, detached_at: null }),
     };
     await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
-    await this.#database.notify(transaction, { kind: "session", id: former.id });
+    await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     const session = fromSessionRow({ ...row, ...change }) ?? former;
     return { status: "resumed", former, current: { session, filters: found.filters } };
   }
@@ -327,7 +328,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "rolled-back" };
     if (former !== undefined) {
       await this.#remove(transaction, former);
-      await this.#database.notify(transaction, { kind: "session", id: former.id });
+      await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     }
     if (!isStored) return { status: "begun", former, current: undefined };
     const state = { cursor: position, taken: position, inFlight: new Uint8Array() };
