@@ -168,6 +168,19 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
+  it("a progress write waits for a locked row, but not before it has written the other rows", async () => {
+    const [first, second] = [await withSubscription(1), subscriptionOf(2)];
+    await other.insertSubscription({ ...second, cursor: toPosition(2, 0), owner: otherNode }, 0);
+    await holdUp(`select from subscriptions where id = '${first.id}' for update`);
+    const saving = other.saveProgress([first, { ...first, id: second.id }, { ...first, id: subscriptionOf(3).id }]);
+    await waitUntilBlocked(server);
+    expect(await one.findSubscription(second.id)).toMatchObject({ cursor: lastPosition });
+    expect(await one.findSubscription(first.id)).toMatchObject({ cursor: toPosition(2, 0) });
+    await holder.query("rollback");
+    expect(await saving).toEqual([subscriptionOf(3).id]);
+    expect(await one.findSubscription(first.id)).toMatchObject({ cursor: lastPosition });
+  });
+
   it("a progress write during a rollback is refused", async () => {
     const kept = await withSubscription();
     await holdUp(`select from subscriptions where id = '${kept.id}' for update`);

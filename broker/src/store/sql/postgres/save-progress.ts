@@ -6,13 +6,33 @@ import type { ProgressRow, Schema } from "../schema.ts";
  * Writes all rows in one statement, in a fifth of the time of one statement each. The statement is a transaction of its own that does not wait
  * for the disk: begin, setting and commit would be three more round trips, and a busy node writes progress 20 times a second. It locks the rows in
  * the order of their ids before it changes any, so that two nodes that write the same rows cannot deadlock. It compares each row's value after
- * locking, not the value at the start of the statement.
+ * locking, not the value at the start of the statement. Rows that others have locked follow in a second statement, which waits for them: a rollback of
+ * one group must not hold up the rows of the others.
  */
 export async function saveProgress(
   database: Kysely<Schema>,
-  given: readonly ProgressRow[],
+  rows: readonly ProgressRow[],
   letters: readonly DeadLetterTable[],
 ): Promise<readonly string[]> {
+  const left = await save(database, { rows, letters, isPatient: false });
+  const refused = left.flatMap(({ id, is_there }) => (is_there ? [] : [id]));
+  const locked = new Set(left.flatMap(({ id, is_there }) => (is_there ? [id] : [])));
+  if (locked.size === 0) return refused;
+  const rest = {
+    rows: rows.filter(({ id }) => locked.has(id)),
+    letters: letters.filter(({ subscription_id: id }) => locked.has(id)),
+  };
+  return [...refused, ...(await save(database, { ...rest, isPatient: true })).map(({ id }) => id)];
+}
+
+interface Saving {
+  readonly rows: readonly ProgressRow[];
+  readonly letters: readonly DeadLetterTable[];
+  /** Whether to wait for rows that others have locked. */
+  readonly isPatient: boolean;
+}
+
+async function save(database: Kysely<Schema>, { rows: given, letters, isPatient }: Saving) {
   const rows = given.toSorted((left, right) => (left.id < right.id ? -1 : 1));
   const columns = {
     ids: rows.map(({ id }) => id),
@@ -26,8 +46,7 @@ export async function saveProgress(
     retries: rows.map(({ retry_at }) => retry_at),
     checks: rows.map(({ progress_check }) => progress_check),
   };
-  const refused = await progressQuery(columns, letters).execute(database);
-  return refused.rows.map(({ id }) => id);
+  return (await progressQuery(columns, { letters, isPatient }).execute(database)).rows;
 }
 
 /** One column for each field of the rows, which ascend by id. */
@@ -44,9 +63,10 @@ interface ProgressColumns {
   readonly checks: readonly number[];
 }
 
-export function progressQuery(columns: ProgressColumns, letters: readonly DeadLetterTable[]) {
+/** Returns the rows that it did not lock, and whether the table had them with their epochs when the statement began. */
+export function progressQuery(columns: ProgressColumns, { letters, isPatient }: Omit<Saving, "rows">) {
   const { ids, epochs, cursors, counts, times, attempts, waits, begins, retries, checks } = columns;
-  return sql<{ id: string }>`
+  return sql<{ readonly id: string; readonly is_there: boolean }>`
     with given as materialized (
       select given.* from set_config('synchronous_commit', 'off', true) cross join -- Until its own transaction ends.
         unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[],
@@ -56,7 +76,7 @@ export function progressQuery(columns: ProgressColumns, letters: readonly DeadLe
     ),
     held as materialized (
       select given.id, kept.cursor from given cross join lateral (
-        select cursor from subscriptions as kept where kept.id = given.id and kept.epoch = given.epoch for no key update
+        select cursor from subscriptions as kept where kept.id = given.id and kept.epoch = given.epoch for no key update ${isPatient ? sql`` : sql`skip locked`}
       ) as kept
     ),
     ${letters.length === 0 ? sql`` : insertPassed(letters)}
@@ -70,7 +90,8 @@ export function progressQuery(columns: ProgressColumns, letters: readonly DeadLe
         and kept.id = given.id and kept.cursor <= given.cursor and (kept.cursor < given.cursor
           or kept.failed_ms < given.failed_ms or kept.failing_since < given.failing_since or kept.retry_at < given.retry_at)
     )
-    select id from given where not exists (select from held where held.id = given.id)`;
+    select id, exists (select from subscriptions as kept where kept.id = given.id and kept.epoch = given.epoch) as is_there
+    from given where not exists (select from held where held.id = given.id)`;
 }
 
 /** Inserts the letters after the stored cursor. */
