@@ -120,8 +120,9 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         ]),
         event("x".repeat(300)),
       ];
-      const [outcome] = await ledger.append([batch(address, events)], never);
-      expect(outcome).toMatchObject({ status: "committed", firstSequence: 1 });
+      let isAccepted = false;
+      const [outcome] = await ledger.append([batch(address, events)], never, { onAccepted: () => (isAccepted = true) });
+      expect([isAccepted, outcome]).toMatchObject([true, { status: "committed", firstSequence: 1 }]);
       const entry = flat(await collectAll(ledger)).find(({ kind }) => kind === "events-committed");
       if (entry?.kind !== "events-committed" || outcome?.status !== "committed") throw new Error("not committed");
       expect(entry).toMatchObject({ address, firstSequence: 1, count: 5 });

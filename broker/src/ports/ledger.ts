@@ -66,6 +66,8 @@ export interface AppendOptions {
    * version, or in an append that opens topics: in both cases the registry decides about each batch by itself.
    */
   readonly isWhole?: boolean | undefined;
+  /** Called once the chain accepted the transaction, so that it can no longer turn out too large. Not called for every transaction. */
+  readonly onAccepted?: (() => void) | undefined;
 }
 
 /** Why a batch is malformed. */

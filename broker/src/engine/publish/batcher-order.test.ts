@@ -1,8 +1,8 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import type { BatchOutcome, Ledger, OutgoingBatch } from "../../ports/ledger.ts";
+import type { AppendOptions, BatchOutcome, Ledger, OutgoingBatch } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { IndexProgress } from "../index-progress.ts";
@@ -10,6 +10,7 @@ import { defaultEngineLimits } from "../limits.ts";
 import { Batcher } from "./batcher.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimRecorder } from "./claim-recorder.ts";
+import { SendingTurns } from "./sending-turns.ts";
 
 const topic = { name: parseTopicName("a"), address: "0x00", digest: "00000000" } as const;
 
@@ -20,17 +21,31 @@ class TurningClock extends VirtualClock {
   }
 }
 
+interface NarrowChain {
+  readonly bytesMax: number;
+  /** How long it takes to accept or refuse a transaction, in milliseconds. */
+  readonly answerMs: number;
+  readonly clock: VirtualClock;
+  readonly sent: string[];
+}
+
 /** A chain that takes `bytesMax` bytes of events in a transaction, although its limits do not say so. Appends one event to `sent` for each. */
-function narrowLedger(bytesMax: number, sent: string[]): Pick<Ledger, "groupId" | "limits" | "append"> {
+function narrowLedger({ bytesMax, answerMs, clock, sent }: NarrowChain): Pick<Ledger, "groupId" | "limits" | "append"> {
   const limits = {
     eventsPerTransactionMax: 4,
     bytesPerTransactionMax: 1_000_000,
     bytesPerTopic: 0,
     transactionsInFlightMax: 4,
   };
-  const append = async (batches: readonly OutgoingBatch[]): Promise<readonly BatchOutcome[]> => {
+  const append = async (
+    batches: readonly OutgoingBatch[],
+    _: AbortSignal,
+    { onAccepted }: AppendOptions = {},
+  ): Promise<readonly BatchOutcome[]> => {
+    if (answerMs > 0) await new Promise<void>((resolve) => void clock.after(answerMs, resolve));
     const isTooLarge = batches.some(({ events }) => events.length > bytesMax);
     if (isTooLarge) return batches.map(() => ({ status: "too-large" }));
+    onAccepted?.();
     for (const { events } of batches) sent.push(...(Buffer.from(events).toString("latin1").match(/[a-z]/g) ?? []));
     return batches.map(() => ({ status: "committed", firstSequence: 1, blockNumber: 0 }));
   };
@@ -48,11 +63,12 @@ const claim: Claim = {
 };
 
 it.each([
-  ["no publish has a key", undefined],
-  ["its first publish has a key", claim],
+  ["no publish has a key", undefined, 0],
+  ["its first publish has a key", claim, 0],
+  ["the chain refuses it only later", undefined, 20],
 ])(
   "keeps the order of a topic whose transaction is too large although the next one is not, if %s",
-  async (_, first) => {
+  async (_, first, answerMs) => {
     const sent: string[] = [];
     const progress = new IndexProgress();
     progress.advanceTo(0);
@@ -62,7 +78,7 @@ it.each([
       return [];
     };
     const batcher = new Batcher({
-      ledger: narrowLedger(60, sent) as Ledger, // The batcher uses no more of it.
+      ledger: narrowLedger({ bytesMax: 60, answerMs, clock, sent }) as Ledger, // The batcher uses no more of it.
       progress,
       topics: { forget: () => {} },
       recorder: new ClaimRecorder({ keys: { recordPublishKeys }, progress, clock, readTime: async () => 0 }),
@@ -81,3 +97,17 @@ it.each([
     expect(sent).toEqual(texts);
   },
 );
+
+it("sends transactions at once as long as none is larger than all that the chain accepted", async () => {
+  const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
+  const large = turns.probe({ bytes: 1000, topics: 3 });
+  expect(turns.isHeld).toBe(true);
+  large.accepted();
+  await vi.waitFor(() => expect(turns.isHeld).toBe(false));
+  turns.probe({ bytes: 1000, topics: 3 });
+  expect(turns.isHeld).toBe(false);
+  const wide = turns.probe({ bytes: 10, topics: 4 });
+  expect(turns.isHeld).toBe(true);
+  wide.ended();
+  await vi.waitFor(() => expect(turns.isHeld).toBe(false));
+});

@@ -1,12 +1,11 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { BatchOutcome, Ledger } from "../../ports/ledger.ts";
+import type { AppendOptions, BatchOutcome, Ledger } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { OnSettled } from "../broker.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -14,11 +13,12 @@ import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import { type Claim, mayAllStart } from "./claim.ts";
 import type { ClaimRecorder } from "./claim-recorder.ts";
-import { Draft, type DraftBatch, type Submission } from "./draft.ts";
+import { Draft, type DraftBatch, isDivisible, type Submission } from "./draft.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
+import { type IndexedPlace, newestOf } from "./indexed-place.ts";
 import { notIndexed, toRefusal } from "./refusals.ts";
-import { SendingTurns } from "./sending-turns.ts";
+import { type Probe, SendingTurns } from "./sending-turns.ts";
 
 export interface BatcherOptions {
   readonly ledger: Ledger;
@@ -36,13 +36,6 @@ export interface BatcherOptions {
   readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
 }
 
-/** Identifies a batch by its topic and its place in the index. */
-export interface IndexedPlace {
-  readonly topic: TopicName;
-  readonly sequence: number;
-  readonly blockNumber: number;
-}
-
 /** The room that a caller needs. */
 export interface Need {
   readonly count: number;
@@ -50,7 +43,7 @@ export interface Need {
   readonly bytes: number;
 }
 
-interface DeliverOptions {
+interface DeliverOptions extends Pick<AppendOptions, "onAccepted"> {
   /** Whether the chain must commit all batches or none. */
   readonly isWhole: boolean;
   /** Called with batches that are too large for one transaction of the chain. */
@@ -267,6 +260,7 @@ export class Batcher {
     const { count: events } = draft;
     const startedAt = clock.monotonic();
     this.#pacing.started(events, startedAt);
+    let probe: Probe | undefined;
     try {
       const recorded = recorder.record(draft);
       const batches = recorded instanceof Promise ? await recorded : recorded;
@@ -276,10 +270,16 @@ export class Batcher {
       const { isWhole } = draft;
       const split = async (parts: readonly DraftBatch[]): Promise<void> =>
         isWhole ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
-      const isCommitted = await this.#deliver(batches, { isWhole, split });
+      probe = this.#turns.probe({ bytes: draft.bytes, topics: batches.length });
+      const onAccepted = (): void => {
+        probe?.accepted();
+        this.#schedule();
+      };
+      const isCommitted = await this.#deliver(batches, { isWhole, split, onAccepted });
       const durationMs = clock.monotonic() - startedAt;
       if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
     } finally {
+      probe?.ended();
       this.#pacing.ended({ events, startedAt, waiting: this.#waitingCount }, clock.monotonic());
       this.#schedule();
     }
@@ -288,9 +288,9 @@ export class Batcher {
   /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed, not those of parts. */
   async #deliver(
     batches: readonly DraftBatch[],
-    { isWhole, split }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
+    { split, ...options }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
   ): Promise<boolean> {
-    const outcomes = await this.#tryAppend(batches, isWhole);
+    const outcomes = await this.#tryAppend(batches, options);
     if (outcomes === undefined) return false;
     const isTooLarge = outcomes.some(({ status }) => status === "too-large");
     if (isTooLarge && isDivisible(batches)) await split(batches);
@@ -299,9 +299,12 @@ export class Batcher {
   }
 
   /** Undefined if the append failed; then every caller has been answered. */
-  async #tryAppend(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[] | undefined> {
+  async #tryAppend(
+    batches: readonly DraftBatch[],
+    options: AppendOptions,
+  ): Promise<readonly BatchOutcome[] | undefined> {
     try {
-      return await this.#inFlight.run(() => this.#append(batches, isWhole), neverAborted);
+      return await this.#inFlight.run(() => this.#append(batches, options), neverAborted);
     } catch (error) {
       this.#refuseAll(batches, error);
       return undefined;
@@ -347,12 +350,12 @@ export class Batcher {
   }
 
   /** Appends, then waits until the block is indexed, so that a caller that has its answer can read the event. */
-  async #append(batches: readonly DraftBatch[], isWhole: boolean): Promise<readonly BatchOutcome[]> {
+  async #append(batches: readonly DraftBatch[], options: AppendOptions): Promise<readonly BatchOutcome[]> {
     const { clock, ledger, limits, progress } = this.#options;
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
     const outgoing = batches.map((batch) => batch.toOutgoing());
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
-    const outcomes = await ledger.append(outgoing, deadline.signal, { mayStart, isWhole });
+    const outcomes = await ledger.append(outgoing, deadline.signal, { ...options, mayStart });
     const newest = newestOf(batches, outcomes);
     const blockNumber = newest?.blockNumber ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
@@ -374,24 +377,8 @@ export class Batcher {
   }
 }
 
-/** The last committed batch of the highest block. If strangers filled the block, this batch is the first that the index leaves out. */
-function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcome[]): IndexedPlace | undefined {
-  let newest: IndexedPlace | undefined;
-  for (const [index, outcome] of outcomes.entries()) {
-    const topic = batches[index]?.topic.name;
-    if (outcome.status !== "committed" || topic === undefined) continue;
-    const { firstSequence: sequence, blockNumber } = outcome;
-    if (newest === undefined || blockNumber >= newest.blockNumber) newest = { topic, sequence, blockNumber };
-  }
-  return newest;
-}
-
 function tooLarge(): BrokerError {
   return new BrokerError("contentTooLong", {
     details: "the events together do not fit into one transaction of this chain",
   });
-}
-
-function isDivisible(batches: readonly DraftBatch[]): boolean {
-  return batches.length > 1 || (batches[0]?.count ?? 0) > 1;
 }

@@ -193,3 +193,8 @@ export class Draft {
     return batch;
   }
 }
+
+/** Whether the batches can be split into two parts. */
+export function isDivisible(batches: readonly DraftBatch[]): boolean {
+  return batches.length > 1 || (batches[0]?.count ?? 0) > 1;
+}

@@ -1,23 +1,42 @@
 import { createDeferred } from "../../lib/deferred.ts";
 import type { Clock } from "../../ports/clock.ts";
 
+/** The size of a transaction. */
+export interface SendingSize {
+  readonly bytes: number;
+  readonly topics: number;
+}
+
+/** A transaction that may turn out too large. */
+export interface Probe {
+  /** Call it when the chain accepted the transaction. */
+  accepted(): void;
+  /** Call it when the transaction and its parts are answered. */
+  ended(): void;
+}
+
+const certain: Probe = { accepted: () => {}, ended: () => {} };
+
 /**
  * Lets transactions go to the ledger in the order of their calls, at most one in each turn of the event loop. A ledger that refuses a transaction for its
  * size without asking the chain does so in that turn. The next transaction then waits until the parts of this one are answered, so that topics keep their order.
+ * The chain may refuse it later, so the next one also waits for the answer to a transaction that is larger than all accepted ones.
  */
 export class SendingTurns {
   readonly #clock: Pick<Clock, "soon">;
   /** Transactions that wait, as the functions that resume them. */
   readonly #waiting: (() => void)[] = [];
   #isTaken = false;
-  /** Number of transactions whose parts are not all answered. */
+  /** Number of transactions that may turn out too large, or whose parts are not all answered. */
   #splits = 0;
+  /** The most bytes and the most topics of accepted transactions. */
+  #accepted: SendingSize = { bytes: 0, topics: 0 };
 
   constructor(clock: Pick<Clock, "soon">) {
     this.#clock = clock;
   }
 
-  /** Whether the parts of a transaction are not all answered. */
+  /** Whether a transaction may turn out too large, or its parts are not all answered. */
   get isHeld(): boolean {
     return this.#splits > 0;
   }
@@ -33,7 +52,7 @@ export class SendingTurns {
     return promise;
   }
 
-  /** Lets no transaction go to the ledger until `work`, which sends the parts of one, has ended. */
+  /** Lets no transaction go to the ledger until `work`, such as sending the parts of one, has ended. */
   async hold(work: Promise<void>): Promise<void> {
     this.#splits += 1;
     try {
@@ -42,6 +61,24 @@ export class SendingTurns {
       this.#splits -= 1;
       this.#next();
     }
+  }
+
+  /** Call it when a transaction goes to the ledger. Holds the next ones if this one may turn out too large. */
+  probe({ bytes, topics }: SendingSize): Probe {
+    const known = this.#accepted;
+    if (bytes <= known.bytes && topics <= known.topics) return certain;
+    const answered = createDeferred<void>();
+    void this.hold(answered.promise);
+    return {
+      accepted: () => {
+        this.#accepted = {
+          bytes: Math.max(bytes, this.#accepted.bytes),
+          topics: Math.max(topics, this.#accepted.topics),
+        };
+        answered.resolve();
+      },
+      ended: () => answered.resolve(),
+    };
   }
 
   #pass(): void {

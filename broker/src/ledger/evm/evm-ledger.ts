@@ -172,12 +172,12 @@ export class EvmLedger implements Ledger {
   async append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    { mayStart, isWhole }: AppendOptions = {},
+    { mayStart, isWhole, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
     const { transactions, orders } = this.#writable();
     const { request, encoded } = orders.make(batches, { isWhole });
-    const included = await transactions.publish({ ...request, mayStart }, signal);
+    const included = await transactions.publish({ ...request, mayStart, onAccepted }, signal);
     if (included !== undefined) return this.#outcomesOf(included, batches.length);
     const { room } = this.#base;
     if (request.gas <= room.blockGas) room.onTooLarge(encoded);

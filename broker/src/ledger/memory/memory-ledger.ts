@@ -106,10 +106,11 @@ class MemoryLedger implements Ledger {
   async append(
     batches: readonly OutgoingBatch[],
     signal: AbortSignal,
-    { mayStart, isWhole }: AppendOptions = {},
+    { mayStart, isWhole, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
     if (mayStart?.() === false) throw new BrokerError("transactionFailed", { details: "this node may not send it" });
+    onAccepted?.();
     const names = batches.flatMap(({ topic, opening }) => (opening === undefined ? [] : [topic]));
     const options = { publisher: this.sender ?? defaultSender, names };
     const outcomes =

@@ -17,6 +17,8 @@ export interface TransactionRequest {
   readonly mayRevert?: boolean | undefined;
   /** Called after the journal has the transaction, in the turn of each send while no endpoint can have it; false withdraws it. */
   readonly mayStart?: (() => boolean) | undefined;
+  /** Called when an endpoint has it. */
+  readonly onAccepted?: (() => void) | undefined;
 }
 
 const plainTransferGas = 21_000;
