@@ -8,7 +8,7 @@ import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { type FeeMode, FeePolicy } from "../write/fee-policy.ts";
 import { JournalWriter } from "../write/journal-writer.ts";
-import { TransactionSender } from "../write/transaction-sender.ts";
+import { TransactionSender, type TransactionSenderOptions } from "../write/transaction-sender.ts";
 import { noOp, type TransactionRequest } from "../write/transaction-state.ts";
 import { testKey } from "./evm-harness.ts";
 import { connectionLost } from "./intercepted-provider.ts";
@@ -93,6 +93,43 @@ export interface SenderOptions {
   readonly feeBumpAfterMs?: number;
 }
 
+interface SenderSurroundings extends Pick<TransactionSenderOptions, "clock" | "signer" | "head" | "readUpTo"> {
+  readonly node: EvmProvider;
+  /** Whether a block is on the branch that was read; every block if omitted. */
+  readonly isRead?: TransactionSenderOptions["isRead"];
+}
+
+/** A sender on a node of a test, with its fees. */
+export function createSender(
+  { node, clock, signer, isRead = async () => true, ...chain }: SenderSurroundings,
+  { fees: mode = "zero", journal, deadlineMs = 3_600_000, feeBumpAfterMs = 3_600_000 }: SenderOptions,
+): { readonly fees: FeePolicy; readonly sender: TransactionSender } {
+  const rpc = new Rpc(node);
+  const logger = silentLogger;
+  const fees = new FeePolicy(rpc, { mode, max: undefined, clock });
+  const place = { groupId: defaultGroupId, sender: signer.address, clock, logger };
+  const sender = new TransactionSender({
+    ...chain,
+    rpc,
+    clock,
+    logger,
+    signer,
+    chainId: 1,
+    registry: signer.address,
+    fees,
+    journal: journal === undefined ? undefined : new JournalWriter({ journal, ...place }),
+    deadlineMs,
+    feeBumpAfterMs,
+    isRead,
+    onSent: () => {},
+    onOverdue: () => {},
+    estimateGas: async ({ gas }) => gas,
+    unreachable: () => new BrokerError("chainUnreachable"),
+    isKept: () => false,
+  });
+  return { fees, sender };
+}
+
 /** A sender on virtual time, whose node is at block 1. */
 export class SenderWorld {
   readonly node = new PoolNode();
@@ -105,31 +142,10 @@ export class SenderWorld {
   /** The newest final block that was read. */
   readUpTo = 0;
 
-  constructor({ fees = "zero", journal, deadlineMs = 3_600_000, feeBumpAfterMs = 3_600_000 }: SenderOptions = {}) {
+  constructor(options: SenderOptions = {}) {
     const { node, clock, signer } = this;
-    const rpc = new Rpc(node);
-    const place = { groupId: defaultGroupId, sender: signer.address, clock, logger: silentLogger };
-    this.fees = new FeePolicy(rpc, { mode: fees, max: undefined, clock });
-    this.sender = new TransactionSender({
-      rpc,
-      clock,
-      logger: silentLogger,
-      signer,
-      chainId: 1,
-      registry: signer.address,
-      fees: this.fees,
-      journal: journal === undefined ? undefined : new JournalWriter({ journal, ...place }),
-      deadlineMs,
-      feeBumpAfterMs,
-      head: () => this.head,
-      readUpTo: () => this.readUpTo,
-      isRead: async () => true,
-      onSent: () => {},
-      onOverdue: () => {},
-      estimateGas: async ({ gas }) => gas,
-      unreachable: () => new BrokerError("chainUnreachable"),
-      isKept: () => false,
-    });
+    const chain = { head: () => this.head, readUpTo: () => this.readUpTo };
+    ({ fees: this.fees, sender: this.sender } = createSender({ node, clock, signer, ...chain }, options));
   }
 
   /** Sends `count` transactions, one after another. */

@@ -1,18 +1,15 @@
 import { Signer, toHex } from "@stele/eth/node";
-import { BrokerError, isBrokerError } from "@stele/wire";
+import { isBrokerError } from "@stele/wire";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { defaultGroupId } from "../../../domain/group-id.ts";
-import { silentLogger } from "../../../lib/logger.ts";
 import type { Journal } from "../../../ports/journal.ts";
+import type { BlockRef } from "../../../ports/ledger.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
-import { Rpc } from "../endpoint/rpc.ts";
 import { testKey } from "../testing/evm-harness.ts";
 import { ForkingNode, type NodeMood } from "../testing/forking-node.ts";
+import { createSender } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
-import { FeePolicy } from "./fee-policy.ts";
-import { JournalWriter } from "./journal-writer.ts";
-import { TransactionSender } from "./transaction-sender.ts";
+import type { TransactionSender } from "./transaction-sender.ts";
 
 const moods: readonly NodeMood[] = ["well", "away", "unreached", "lossy", "slow"];
 const refusals = [undefined, undefined, "insufficient funds for gas", "max fee per gas less than block base fee"];
@@ -161,29 +158,13 @@ class World {
 
   #createSender(): TransactionSender {
     const { clock, node } = this;
-    const rpc = new Rpc(node);
-    const signer = this.#signer;
-    const place = { groupId: defaultGroupId, sender: signer.address, clock, logger: silentLogger };
-    return new TransactionSender({
-      rpc,
-      clock,
-      logger: silentLogger,
-      signer,
-      chainId: 1,
-      registry: signer.address,
-      fees: new FeePolicy(rpc, { mode: "legacy", max: undefined, clock }),
-      journal: new JournalWriter({ journal: this.#journal, ...place }),
-      deadlineMs: 6000,
-      feeBumpAfterMs: 5000,
+    const chain = {
       head: () => node.head,
       readUpTo: () => this.#readUpTo,
-      isRead: async ({ number, hash }) => node.hash(number) === hash,
-      onSent: () => {},
-      onOverdue: () => {},
-      estimateGas: async ({ gas }) => gas,
-      unreachable: () => new BrokerError("chainUnreachable"),
-      isKept: () => false,
-    });
+      isRead: async ({ number, hash }: BlockRef) => node.hash(number) === hash,
+    };
+    const options = { fees: "legacy", journal: this.#journal, deadlineMs: 6000, feeBumpAfterMs: 5000 } as const;
+    return createSender({ node, clock, signer: this.#signer, ...chain }, options).sender;
   }
 }
 
