@@ -19,8 +19,8 @@ interface ForkingBlock {
   readonly transactions: readonly PooledTransaction[];
 }
 
-/** How the node answers: not at all, with delays, or with answers that get lost. */
-export type NodeMood = "well" | "away" | "unreached" | "lossy" | "slow";
+/** How the node answers: not at all, with delays, with answers that get lost, or with errors of its own. */
+export type NodeMood = "well" | "away" | "unreached" | "lossy" | "slow" | "failing";
 
 const slowMsMax = 3000;
 /** Price of a replacement, in percent of the old price. */
@@ -33,6 +33,8 @@ export class ForkingNode implements EvmProvider {
   mood: NodeMood = "well";
   /** Why it refuses every new transaction. */
   refusal: string | undefined;
+  /** The highest price that its account can pay. */
+  priceMax: bigint | undefined;
   /** Whether it refuses a nonce before its turn. */
   isStrict = false;
   #made = 0;
@@ -76,6 +78,7 @@ export class ForkingNode implements EvmProvider {
     const answer = this.#answer(method, params as readonly [string, unknown]); // As the ledger asks.
     if (mood === "slow") await this.#delay();
     if (mood === "lossy" && this.#options.random() < 0.4) throw connectionLost();
+    if (mood === "failing" && this.#options.random() < 0.4) throw internalError();
     return answer;
   }
 
@@ -129,6 +132,8 @@ export class ForkingNode implements EvmProvider {
     if (old?.hash === hash || this.#receipt(hash) !== null) throw refused("already known");
     if (nonce < this.#count(this.head)) throw refused("nonce too low");
     if (this.refusal !== undefined) throw refused(this.refusal);
+    if (this.priceMax !== undefined && price > this.priceMax)
+      throw refused("insufficient funds for gas * price + value");
     if (this.isStrict && nonce > this.#nextNonce()) throw refused("nonce too high");
     if (old !== undefined && price * 100n < old.price * bumpPercent)
       throw refused("replacement transaction underpriced");
@@ -148,6 +153,10 @@ function parse(raw: Hex): PooledTransaction {
 
 function refused(message: string): Error {
   return Object.assign(new Error(message), { code: -32_000 });
+}
+
+function internalError(): Error {
+  return Object.assign(new Error("Internal error"), { code: -32_603 });
 }
 
 function connectionRefused(): Error {

@@ -11,7 +11,7 @@ import { createSender } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
 import type { TransactionSender } from "./transaction-sender.ts";
 
-const moods: readonly NodeMood[] = ["well", "away", "unreached", "lossy", "slow"];
+const moods: readonly NodeMood[] = ["well", "away", "unreached", "lossy", "slow", "failing"];
 const refusals = [undefined, undefined, "insufficient funds for gas", "max fee per gas less than block base fee"];
 const journalMoods = ["well", "well", "slow", "failing"] as const;
 const kinds = [
@@ -88,6 +88,7 @@ class World {
     const random = createRandom(seed);
     this.node = new ForkingNode({ account: this.#signer.address, clock: this.clock, random });
     this.node.isStrict = seed % 2 === 0;
+    if (seed % 3 === 0) this.node.priceMax = 1_500_000_000n; // One raise of the price.
     this.#current = this.#createSender();
   }
 

@@ -85,6 +85,8 @@ export interface TransactionState {
   readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
+  /** How many versions were refused since the last that was signed or accepted. */
+  readonly refusedInRow: number;
   /** Whether it is a no-op, which only fills its nonce. */
   readonly isNoOp: boolean;
   /** Whether it was read from the journal, after a restart or a reorg; nobody waits for it. */
@@ -110,6 +112,7 @@ export function newTransaction(account: Address, request: TransactionRequest): T
     seenIn: undefined,
     logs: [],
     refusal: undefined,
+    refusedInRow: 0,
     isNoOp: false,
     isRecovered: false,
     isEstimated: false,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { RpcFailure, type RpcFailureKind } from "../endpoint/rpc-failure.ts";
 import { newTransaction, noOp, type TransactionState, type Variant } from "./transaction-state.ts";
-import { transition } from "./transaction-transition.ts";
+import { type Step, transition } from "./transaction-transition.ts";
 
 const account = `0x${"aa".repeat(20)}` as const;
 
@@ -12,8 +12,8 @@ function variant(digits: string, signedAt: number): Variant {
 
 const [oldest, old, newest] = [variant("01", 1), variant("02", 2), variant("03", 3)];
 
-/** Three versions, the newest refused. */
-function refuse(kind: RpcFailureKind, state: Partial<TransactionState>): TransactionState {
+/** Three versions, the first of which is refused. */
+function refuse(kind: RpcFailureKind, state: Partial<TransactionState>): Step {
   const sending = {
     ...newTransaction(account, noOp(account)),
     nonce: 7,
@@ -21,34 +21,37 @@ function refuse(kind: RpcFailureKind, state: Partial<TransactionState>): Transac
     isBusy: true,
   };
   const failure = new RpcFailure(kind, kind, { cause: undefined });
-  return transition({ ...sending, ...state }, { kind: "sent", hash: newest.hash, failure }).state;
+  return transition({ ...sending, ...state }, { kind: "sent", hash: newest.hash, failure });
 }
 
 const order = ({ variants }: TransactionState) => variants.map(({ hash }) => hash);
 
-test.each(["refused", "insufficient-funds"] as const)(
-  "%s: the version that an endpoint has is the next to send",
-  (kind) => {
-    const state = refuse(kind, { reach: "taken", takenHash: oldest.hash });
-    expect(order(state)).toEqual([oldest.hash, old.hash, newest.hash]);
-    expect(state.variants[0]).toMatchObject({ signedAt: 3, signedAtBlock: 3 }); // So that its fee is not raised at once.
-  },
-);
+const kinds = ["refused", "insufficient-funds"] as const;
+const send = { kind: "send" };
 
-test.each(["refused", "insufficient-funds"] as const)(
-  "%s after a restart: each older version gets its turn",
-  (kind) => {
-    const first = refuse(kind, { reach: "unknown" });
-    expect(order(first)).toEqual([old.hash, oldest.hash, newest.hash]);
-    expect(order(refuse(kind, first))).toEqual([oldest.hash, newest.hash, old.hash]);
-  },
-);
+test.each(kinds)("%s: sends the version that an endpoint has", (kind) => {
+  const { state, effects } = refuse(kind, { reach: "taken", takenHash: oldest.hash });
+  expect([order(state), effects]).toEqual([[oldest.hash, old.hash, newest.hash], [send]]);
+  expect(state.variants[0]).toMatchObject({ signedAt: 3, signedAtBlock: 3 }); // So that its fee is not raised at once.
+});
+
+test.each(kinds)("%s after a restart: sends each older version once, then waits for the next check", (kind) => {
+  const first = refuse(kind, { reach: "unknown" });
+  expect([order(first.state), first.effects]).toEqual([[old.hash, oldest.hash, newest.hash], [send]]);
+  const second = refuse(kind, first.state);
+  expect([order(second.state), second.effects]).toEqual([[oldest.hash, newest.hash, old.hash], [send]]);
+  const third = refuse(kind, second.state);
+  expect([order(third.state), third.effects]).toEqual([[newest.hash, old.hash, oldest.hash], []]);
+});
+
+test.each(kinds)("%s no-op, which no endpoint has: sends its older version", (kind) => {
+  const { state, effects } = refuse(kind, { isNoOp: true });
+  expect([order(state), effects]).toEqual([[old.hash, oldest.hash, newest.hash], [send]]);
+});
 
 test("has a version once that is signed again with the fees of an older one", () => {
-  const state = refuse("refused", { reach: "unknown" });
-  expect(order(transition(state, { kind: "signed", variant: newest, isRecorded: true }).state)).toEqual([
-    newest.hash,
-    old.hash,
-    oldest.hash,
-  ]);
+  const { state } = refuse("refused", { reach: "unknown" });
+  const again = transition(state, { kind: "signed", variant: newest, isRecorded: true }).state;
+  expect(order(again)).toEqual([newest.hash, old.hash, oldest.hash]);
+  expect(again.refusedInRow).toBe(1); // Otherwise raises and refusals would follow one another without end.
 });

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { Hash } from "../../../domain/topic.ts";
-import { isUnanswered, type RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
+import { isUnanswered, type RpcFailure, type RpcFailureKind, toBrokerError } from "../endpoint/rpc-failure.ts";
 import type { ContractLog } from "../read/parse-log.ts";
 import {
   type Inclusion,
@@ -92,7 +92,13 @@ const handlers: Handlers = {
   signed: (state, { variant, isRecorded }) => {
     // A raise of an older version may sign a refused one again.
     const others = state.variants.filter(({ hash }) => hash !== variant.hash);
-    return step({ ...state, variants: [variant, ...others], isRecorded });
+    const isNew = others.length === state.variants.length;
+    return step({
+      ...state,
+      variants: [variant, ...others],
+      isRecorded,
+      refusedInRow: isNew ? 0 : state.refusedInRow,
+    });
   },
   began: (state) => step({ ...state, isBusy: true }),
   recorded: (state, { isWritten }) =>
@@ -132,7 +138,7 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   if (failure === undefined || failure.kind === "already-known") {
     const hadIt = sent.takenHash === hash || sent.reach === "unknown";
     const isForgotten = failure === undefined && hadIt;
-    const taken = { ...sent, takenHash: hash, reach: "taken", refusal: undefined } as const;
+    const taken = { ...sent, takenHash: hash, reach: "taken", refusal: undefined, refusedInRow: 0 } as const;
     return step(taken, { kind: "taken", isForgotten });
   }
   if (!isUnanswered(failure)) return onRefused({ ...sent, refusal: failure }, failure);
@@ -148,30 +154,46 @@ function onRefused(state: TransactionState, failure: RpcFailure): Step {
   if (kind === "nonce-too-low" || kind === "replacement-underpriced") return onNonceUsed(state);
   if (kind === "gas-too-low" && !state.isEstimated)
     return step({ ...state, isEstimated: true }, { kind: "estimate", error: toBrokerError(failure) });
-  return state.isNoOp || state.nonce === undefined
-    ? step(state)
-    : step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason: toRejection(failure) });
+  if (state.isNoOp) return mayPassByPrice(kind) ? fallBack(state) : step(state);
+  if (state.nonce === undefined) return step(state);
+  return step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason: toRejection(failure) });
+}
+
+/** Whether a version with a lower fee may be accepted. */
+function mayPassByPrice(kind: RpcFailureKind): boolean {
+  return kind === "refused" || kind === "insufficient-funds";
 }
 
 /**
- * Handles a refusal while an endpoint may have a version. The refused version would block all later nonces if the endpoints lost the others: fall back to
- * an older one. If the newest is too large or has too little gas, only one that an endpoint had helps; without one, a no-op takes the nonce once nobody
- * waits for the outcome; the chain includes at most one of the two.
+ * Handles a refusal while an endpoint may have a version: the refused one would block all later nonces if the endpoints lost the others. If the newest is
+ * too large or has too little gas, fall back to an older version that an endpoint has. Without one, a no-op takes the nonce once nobody waits for the
+ * outcome; the chain includes at most one of the two.
  */
 function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, account } = state;
-  const isOfSize = kind === "too-large" || kind === "gas-too-low";
-  if (!isOfSize && kind !== "refused" && kind !== "insufficient-funds") return step(state);
-  const [refused, ...older] = variants;
-  const next = older.find(({ hash }) => hash === takenHash) ?? (isOfSize ? undefined : older[0]);
-  if (refused !== undefined && next !== undefined) {
-    // As if signed now: otherwise its fee would be raised to the refused one before it is sent.
-    const { signedAt, signedAtBlock } = refused;
-    const others = older.filter((variant) => variant !== next);
-    return step({ ...state, variants: [{ ...next, signedAt, signedAtBlock }, ...others, refused] });
-  }
-  if (!isOfSize || !isAnswered || isNoOp) return step(state);
+  if (mayPassByPrice(kind)) return fallBack(state);
+  if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
+  const taken = variants.find(({ hash }) => hash === takenHash);
+  if (taken !== undefined && taken !== variants[0])
+    return step({ ...state, variants: [taken, ...variants.filter((variant) => variant !== taken)] });
+  if (!isAnswered || isNoOp) return step(state);
   return step({ ...state, request: noOp(account), isNoOp: true }, { kind: "sign", gaveUp: kind });
+}
+
+/** Sends an older version, the one that an endpoint has first: the account may be unable to pay the newest, or the endpoint have a cap below its fee. */
+function fallBack(state: TransactionState): Step {
+  const [refused, ...older] = state.variants;
+  const next = older.find(({ hash }) => hash === state.takenHash) ?? older[0];
+  if (refused === undefined || next === undefined) return step(state);
+  const others = older.filter((variant) => variant !== next);
+  // As if signed now, so that its fee is not raised at once to the refused one.
+  const { signedAt, signedAtBlock } = refused;
+  const variants = [{ ...next, signedAt, signedAtBlock }, ...others, refused];
+  const refusedInRow = state.refusedInRow + 1;
+  return step(
+    { ...state, variants, refusedInRow },
+    ...(refusedInRow < variants.length ? [{ kind: "send" } as const] : []),
+  );
 }
 
 function onLogged(state: TransactionState, { logs: added }: { readonly logs: readonly ContractLog[] }): Step {
