@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { HttpRequestError, RpcRequestError, TimeoutError, TransactionRejectedRpcError } from "viem";
 import { expect, test } from "vitest";
 import { EndpointError } from "./endpoint-error.ts";
-import { toBrokerError, toRpcFailure } from "./rpc-failure.ts";
+import { toBrokerError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 
 const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
 const body = { method: "eth_sendRawTransaction", params: ["0x"] };
@@ -13,6 +13,13 @@ test.each([
   ["nethermind", rpcError(-32010, "AlreadyKnown"), "already-known"],
   ["besu", rpcError(-32000, "Known transaction"), "already-known"],
   ["anvil", rpcError(-32003, "transaction already imported"), "already-known"],
+  ["erigon", rpcError(-32000, "INTERNAL_ERROR: existing tx with same hash"), "already-known"],
+  ["erigon", rpcError(-32000, "INTERNAL_ERROR: could not replace existing tx"), "replacement-underpriced"],
+  ["erigon", rpcError(-32000, "INTERNAL_ERROR: fee too low"), "underpriced"],
+  ["erigon", rpcError(-32000, "INTERNAL_ERROR: IntrinsicGas"), "gas-too-low"],
+  ["erigon", rpcError(-32000, "INTERNAL_ERROR: pending sub-pool is full"), "unreached"],
+  ["fisco", rpcError(10004, "AlreadyInTxPool"), "already-known"],
+  ["fisco", rpcError(10002, "TxPoolIsFull"), "unreached"],
   ["geth", rpcError(-32000, "nonce too low: next nonce 5, tx nonce 3"), "nonce-too-low"],
   ["besu", rpcError(-32001, "Nonce too low"), "nonce-too-low"],
   ["geth", rpcError(-32000, "replacement transaction underpriced"), "replacement-underpriced"],
@@ -40,6 +47,9 @@ test.each([
   ["an endpoint", new EndpointError("http://a: no answer", { reach: "unknown" }), "connection"],
   ["an endpoint", new EndpointError("http://a: too long an answer", { reach: "answer-too-long" }), "range-refused"],
   ["infura", rpcError(-32005, "daily request count exceeded, request rate limited"), "unreached"],
+  ["infura", rpcError(-32005, "project ID request rate exceeded"), "unreached"],
+  ["chainstack", rpcError(-32005, "You've exceeded the RPS limit available on the current plan."), "unreached"],
+  ["quicknode", rpcError(-32007, "30/second request limit reached - reduce calls per second"), "unreached"],
   ["alchemy", rpcError(429, "Your app has exceeded its compute units per second capacity."), "unreached"],
   ["EIP-1193", rpcError(4900, "The embedded chain was stopped."), "connection"],
   ["viem", new HttpRequestError({ url, body, cause: new Error("fetch failed") }), "connection"],
@@ -63,4 +73,13 @@ test("returns a code of the catalogue to the caller, without the endpoint's mess
 
 test("shortens long messages", () => {
   expect(toRpcFailure(rpcError(-32000, "x".repeat(10_000))).message.length).toBeLessThan(400);
+});
+
+test.each([
+  [-32603, "Internal error", "connection"],
+  [0, "an error without a message", "connection"],
+  [-32000, "INTERNAL_ERROR: nonce too low", "nonce-too-low"],
+  [-32000, "invalid sender", "refused"],
+])("classifies the error %i of a sent transaction: %s", (code, message, kind) => {
+  expect(toSendFailure(rpcError(code, message)).kind).toBe(kind);
 });

@@ -39,17 +39,23 @@ export class RpcFailure extends Error {
 const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   [
     "too-large",
-    /oversized data|exceeds.*(block|transaction|tx)[- ]?gas ?(limit|cap)|gas limit too high|intrinsic gas too high|(transaction|tx) (is )?too (large|big)|payload too large|entity too large|max(imum)? (tx|transaction) size/i,
+    /oversized data|exceeds.*(block|transaction|tx)[- ]?gas ?(limit|cap)|gas limit (is )?too high|rlptoolong|intrinsic gas too high|(transaction|tx) (is )?too (large|big)|payload too large|entity too large|max(imum)? (tx|transaction) size/i,
   ],
-  ["gas-too-low", /intrinsic gas (is )?(too low|exceeds)|floor data gas/i],
+  ["gas-too-low", /intrinsic gas (is )?(too low|exceeds)|intrinsicgas|floor data gas/i],
   ["nonce-too-high", /nonce (is )?too high|nonce gap|futurenonce/i],
-  ["already-known", /already known|already imported|known transaction|already in mempool|alreadyknown/i],
+  [
+    "already-known",
+    /already (known|imported|mined|exists|in mempool)|known transaction|existing tx with same hash|already(known|intxpool|inchain)/i,
+  ],
   ["nonce-too-low", /nonce too low|nonce is too low|oldnonce|invalid nonce; got|nonce.*already been used/i],
   [
     "replacement-underpriced",
     /replacement transaction underpriced|replacement.*(underpriced|too low)|could not replace/i,
   ],
-  ["underpriced", /underpriced|max fee per gas less than block base fee|fee cap|gas price.*(too low|below)|feetoolow/i],
+  [
+    "underpriced",
+    /underpriced|max fee per gas less than block base fee|fee cap|gas price.*(too low|below)|fee ?too ?low/i,
+  ],
   ["insufficient-funds", /insufficient (funds|balance)|upfront cost exceeds|up-front cost/i],
   [
     "range-refused",
@@ -59,7 +65,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
 
 /** Messages of rate limits and full pools, which mean that the endpoint did not process the request. */
 const rateLimited =
-  /rate.?limit|too many requests|pool is full|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
+  /rate.?limit|too many requests|pool ?is ?full|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)/i;
 /** Messages of nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages of nodes and load balancers that failed themselves, and say nothing of the request. */
