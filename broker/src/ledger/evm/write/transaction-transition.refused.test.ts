@@ -49,6 +49,12 @@ test.each(kinds)("%s no-op, which no endpoint has: sends its older version", (ki
   expect([order(state), effects]).toEqual([[old.hash, oldest.hash, newest.hash], [send]]);
 });
 
+test("keeps the newest version as the next to send if an endpoint that has it refuses it", () => {
+  const { state, effects } = refuse("refused", { reach: "taken", takenHash: newest.hash });
+  expect([order(state), effects]).toEqual([[newest.hash, old.hash, oldest.hash], []]);
+  expect(order(refuse("insufficient-funds", { reach: "taken", takenHash: newest.hash }).state)[0]).toBe(old.hash);
+});
+
 test("has a version once that is signed again with the fees of an older one", () => {
   const { state } = refuse("refused", { reach: "unknown" });
   const again = transition(state, { kind: "signed", variant: newest, isRecorded: true }).state;

@@ -171,7 +171,9 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
  */
 function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, account } = state;
-  if (mayPassByPrice(kind)) return fallBack(state);
+  // A node that has the newest version may refuse it as known, in words of its own.
+  const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
+  if (mayPassByPrice(kind)) return isKnown ? step(state) : fallBack(state);
   if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
