@@ -85,7 +85,7 @@ export interface TransactionState {
   readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
-  /** How many versions were refused since the last that was signed or accepted. */
+  /** How many versions were refused since one was signed or accepted, or since the last check. */
   readonly refusedInRow: number;
   /** Whether it is a no-op, which only fills its nonce. */
   readonly isNoOp: boolean;

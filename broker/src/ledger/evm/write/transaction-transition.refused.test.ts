@@ -42,6 +42,7 @@ test.each(kinds)("%s after a restart: sends each older version once, then waits 
   expect([order(second.state), second.effects]).toEqual([[oldest.hash, newest.hash, old.hash], [send]]);
   const third = refuse(kind, second.state);
   expect([order(third.state), third.effects]).toEqual([[newest.hash, old.hash, oldest.hash], []]);
+  expect(refuse(kind, transition(third.state, { kind: "absent" }).state).effects).toEqual([send]);
 });
 
 test.each(kinds)("%s no-op, which no endpoint has: sends its older version", (kind) => {

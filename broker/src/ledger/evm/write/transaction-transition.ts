@@ -106,7 +106,7 @@ const handlers: Handlers = {
   sent: onSent,
   logged: onLogged,
   seen: (state, { blockNumber }) => step({ ...state, seenIn: blockNumber }),
-  absent: (state) => step({ ...state, seenIn: undefined }),
+  absent: (state) => step({ ...state, seenIn: undefined, refusedInRow: 0 }),
   included: (state, { inclusion }) =>
     step({ ...state, seenIn: undefined, isDone: true }, { kind: "resolve", inclusion }),
   reverted: onReverted,
