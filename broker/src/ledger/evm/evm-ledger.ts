@@ -209,9 +209,16 @@ export class EvmLedger implements Ledger {
   }
 
   async settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined> {
-    const components = this.#started();
-    if (sender !== undefined && sender !== this.sender) return this.#settledOf(sender, signal);
-    return (await components.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
+    const { feed } = this.#started();
+    const isOwn = sender === undefined || sender === this.sender;
+    const blockNumber = isOwn ? await this.#settledOwn(signal) : await this.#settledOf(sender, signal);
+    // The node that answers may lag behind the one whose blocks were read.
+    return blockNumber === undefined ? undefined : Math.max(blockNumber, feed.tail);
+  }
+
+  async #settledOwn(signal: AbortSignal): Promise<number | undefined> {
+    const isSettled = await this.#started().sender.settlement.wait(signal);
+    return isSettled ? this.finalBlockNumber(signal) : undefined;
   }
 
   /** The newest final block; undefined while it does not cover every nonce that the journal has for `sender`: the chain may still include one. */

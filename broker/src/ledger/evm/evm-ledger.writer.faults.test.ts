@@ -44,6 +44,21 @@ test("append fails with 200201 if the send gets no answer and the block comes la
   await ledger.stop();
 });
 
+test("settles no lower than the block of a transaction, though another node at the address lags", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  const outcome = await append("a");
+  if (outcome?.status !== "committed") throw new Error("not committed");
+  const { blockNumber } = outcome;
+  world.provider.current = async (request, pass) => {
+    const isLatest = request.method === "eth_getBlockByNumber" && request.params?.[0] === "latest";
+    return isLatest ? world.ask("eth_getBlockByNumber", `0x${(blockNumber - 1).toString(16)}`, false) : pass();
+  };
+  expect(await ledger.settled(undefined, never)).toBeGreaterThanOrEqual(blockNumber);
+  expect(await ledger.settled(`0x${"ab".repeat(20)}`, never)).toBeGreaterThanOrEqual(blockNumber);
+  await ledger.stop();
+});
+
 test("logs once that the nonce cannot be read, and once that it can be read again", async () => {
   world = await WriterWorld.start();
   await (await world.createFirstWriter()).ledger.stop();
