@@ -17,3 +17,34 @@ export class Mutex {
     else next();
   }
 }
+
+export type Speed = "quick" | "slow";
+
+/**
+ * Admits one caller at a time. When a slow caller ends, all quick callers that wait by then come first, and then the next slow one. So thousands of slow
+ * callers keep a quick one waiting for one or two of them, and quick callers never keep slow ones out.
+ */
+export class TwoSpeedMutex {
+  readonly #waiting: Readonly<Record<Speed, (() => void)[]>> = { quick: [], slow: [] };
+  #holder: Speed | undefined;
+  /** Quick callers that come before the next slow one. */
+  #quickAhead = 0;
+
+  async acquire(speed: Speed): Promise<void> {
+    if (this.#holder === undefined) this.#holder = speed;
+    else await new Promise<void>((resolve) => this.#waiting[speed].push(resolve));
+  }
+
+  release(): void {
+    const { quick, slow } = this.#waiting;
+    if (this.#holder === "slow") this.#quickAhead = quick.length;
+    const isQuickNext = this.#quickAhead > 0 || slow.length === 0;
+    if (this.#quickAhead > 0) this.#quickAhead -= 1;
+    const next = (isQuickNext ? quick : slow).shift();
+    if (next === undefined) this.#holder = undefined;
+    else {
+      this.#holder = isQuickNext ? "quick" : "slow";
+      next();
+    }
+  }
+}

@@ -44,6 +44,19 @@ describe("the SQLite session", () => {
     expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
+  it("runs a relaxed transaction before the second of the durable ones that came earlier", async () => {
+    const seen: string[] = [];
+    const turn = async (on: Kysely<Schema>, name: string): Promise<void> => {
+      await sql`select 1`.execute(on);
+      seen.push(name);
+    };
+    const { durable, relaxed } = database;
+    const turns = [turn(durable, "durable 1"), turn(durable, "durable 2"), turn(durable, "durable 3")];
+    turns.push(turn(relaxed, "relaxed 1"), turn(relaxed, "relaxed 2"));
+    await Promise.all(turns);
+    expect(seen).toEqual(["durable 1", "relaxed 1", "relaxed 2", "durable 2", "durable 3"]);
+  });
+
   it("a failed transaction leaves no row, and the next statement works", async () => {
     await sql`create table t (a bigint primary key)`.execute(database.durable);
     const failing = database.durable.transaction().execute(async (transaction) => {
@@ -65,6 +78,18 @@ describe("the SQLite session", () => {
     for (let use = 0; use < 10; use += 1) await run(0);
     expect(prepare.mock.calls.filter(([text]) => text === "select 0").length).toBe(1);
     await session.close();
+  });
+
+  it("closes after all callers that came before", async () => {
+    const native = await openNative(temporaryFile());
+    const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
+    const run = async (synchronous: "FULL" | "NORMAL"): Promise<void> => {
+      await session.acquire(synchronous);
+      await session.executeQuery({ sql: "select 1", parameters: [] });
+      session.release();
+    };
+    const all = [run("NORMAL"), run("NORMAL"), run("FULL"), run("NORMAL"), session.close()];
+    await Promise.all(all);
   });
 
   it("can be closed twice, and refuses calls afterwards", async () => {

@@ -2,7 +2,7 @@ import type { DatabaseConnection, QueryResult } from "kysely";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import { toStoreError } from "./errors.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
-import { Mutex } from "../mutex.ts";
+import { TwoSpeedMutex } from "../mutex.ts";
 import type { Prepared } from "../prepared.ts";
 import { StoreError, type StoreFault } from "../store-error.ts";
 import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
@@ -46,7 +46,7 @@ const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt",
 export class SqliteSession implements DatabaseConnection {
   readonly #database: NativeDatabase; // Keeps it from garbage collection, which its statements do not.
   readonly #options: SqliteSessionOptions;
-  readonly #mutex = new Mutex();
+  readonly #mutex = new TwoSpeedMutex();
   readonly #slices = createLoopSlices();
   readonly #statements = new Map<string, CachedStatement>();
   #synchronous: Synchronous | undefined;
@@ -57,9 +57,12 @@ export class SqliteSession implements DatabaseConnection {
     this.#options = options;
   }
 
-  /** Waits for its turn, then sets the durability of the caller's commits. */
+  /**
+   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can ask for thousands of them:
+   * they must not hold up the index, and with it every publish.
+   */
   async acquire(synchronous: Synchronous): Promise<this> {
-    await this.#mutex.acquire();
+    await this.#mutex.acquire(synchronous === "FULL" ? "slow" : "quick");
     try {
       this.#setSynchronous(synchronous);
     } catch (error) {
@@ -141,7 +144,9 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   async close(): Promise<void> {
-    await this.#mutex.acquire();
+    await this.#mutex.acquire("slow");
+    this.#mutex.release(); // A quick caller may still wait behind the first turn.
+    await this.#mutex.acquire("slow");
     try {
       if (!this.#isOpen) return;
       this.#isOpen = false;
