@@ -41,7 +41,8 @@ export const settings = {
     description: "Path prefix of every request; empty for none.",
     default: "",
     rule: "empty or a path such as /events, without a slash at its end",
-    check: (value) => /^(\/[0-9A-Za-z._~-]+)*$/.test(value),
+    // Clients resolve dot segments before they send a request, so they could not reach the broker.
+    check: (value) => /^(\/(?!\.{1,2}(\/|$))[0-9A-Za-z._~-]+)*$/.test(value),
   }),
   advertisedAddress: text<string | undefined>({
     section: "Listening",
