@@ -1,6 +1,7 @@
-import { operationNames, quote, restPathOf } from "@stele/wire";
+import { adminPath, operationNames, quote, restPathOf } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../lib/logger.ts";
+import { sendProblem } from "./admin/v1/problem.ts";
 import { headersMax } from "./limits.ts";
 import { toPath } from "./shared/base-path.ts";
 import { parameterError } from "./shared/failure.ts";
@@ -17,10 +18,11 @@ export interface FallbackOptions {
 
 /**
  * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the
- * status gives the kind of failure.
+ * status gives the kind of failure. The admin API answers problems.
  */
 export function createFallbacks({ basePath, servesRest, logger }: FallbackOptions) {
   const restPath = `${basePath}/rest`;
+  const adminApiPath = `${basePath}${adminPath}/`;
   const isRest = ({ raw }: FastifyRequest) => {
     const path = toPath(raw.url ?? "");
     return path === restPath || path.startsWith(`${restPath}/`);
@@ -41,6 +43,10 @@ export function createFallbacks({ basePath, servesRest, logger }: FallbackOption
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
       const failure = fromFramework(error);
+      if (toPath(request.raw.url ?? "").startsWith(adminApiPath)) {
+        sendProblem(reply, failure, context);
+        return;
+      }
       const status = isRest(request) ? 200 : statusOf(failure);
       sendFailure(reply.status(status), failure, context);
     },

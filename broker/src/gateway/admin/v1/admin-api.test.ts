@@ -301,6 +301,7 @@ describe("failures", () => {
     ["GET /subscriptions/nonsense", [400, 100505]],
     ["GET /subscriptions/00000000-0000-4000-8000-00000000ffff", [404, 100504]],
     ["GET /topics/none", [404, 100101]],
+    ["GET /topics/%zz", [400, 200001]],
     ["GET /topics?groupId=9", [404, 200211]],
     ["GET /topics/orders%2Feu/events?from=0", [400, 200001]],
     ["GET /topics/orders%2Feu/events?from=OFFSET_FIRST", [400, 200001]],
