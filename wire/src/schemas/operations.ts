@@ -9,15 +9,18 @@ const { topic, topicFilter, groupId } = parameter;
 /** Header of a REST publish that carries its key. */
 export const idempotencyKeyHeader = "idempotency-key";
 
-const always = ["parameterInvalid", "unknown", "storeUnreachable"] as const satisfies readonly ErrorName[];
-const topicErrors = ["topicBlank", "topicTooLong", "topicInvalidCharacter"] as const satisfies readonly ErrorName[];
-const groupErrors = ["groupInvalid", "groupUnknown"] as const satisfies readonly ErrorName[];
-const chainErrors = [
-  "transactionTimeout",
-  "transactionFailed",
-  "chainUnreachable",
+const always = [
+  "parameterInvalid",
+  "credentialRefused",
+  "accessDenied",
+  "unknown",
+  "storeUnreachable",
   "busy",
 ] as const satisfies readonly ErrorName[];
+const topicErrors = ["topicBlank", "topicTooLong", "topicInvalidCharacter"] as const satisfies readonly ErrorName[];
+/** A group that has not reached its chain since the broker started answers no call. */
+const groupErrors = ["groupInvalid", "groupUnknown", "chainUnreachable"] as const satisfies readonly ErrorName[];
+const transactionErrors = ["transactionTimeout", "transactionFailed"] as const satisfies readonly ErrorName[];
 
 /** One operation, the same on every transport. Positional calls pass parameters in this order. */
 export interface Operation {
@@ -77,7 +80,7 @@ const publish = {
       "extensionKeyInvalid",
       "indexDamaged",
       "overQuota",
-      ...chainErrors,
+      ...transactionErrors,
     ],
   }),
   restParams: z.object({ topic, groupId, content: parameter.textContent }),
@@ -90,12 +93,12 @@ export const operations = {
   open: define("Opens a topic; also true if it is already open.", {
     params: { topic, groupId },
     result: z.boolean(),
-    errors: [...topicErrors, ...groupErrors, "writerRefused", ...chainErrors],
+    errors: [...topicErrors, ...groupErrors, "writerRefused", "overQuota", ...transactionErrors],
   }),
   close: define("Closes a topic: its events stay readable, but publishing to it fails.", {
     params: { topic, groupId },
     result: z.boolean(),
-    errors: [...topicErrors, ...groupErrors, "topicNotExist", "writerRefused", ...chainErrors],
+    errors: [...topicErrors, ...groupErrors, "topicNotExist", "writerRefused", ...transactionErrors],
   }),
   exist: define("Whether a topic exists, open or closed.", {
     params: { topic, groupId },
@@ -134,10 +137,8 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
-      "chainUnreachable",
       "indexDamaged",
       "eventUnavailable",
-      "busy",
       "overQuota",
     ],
   }),
@@ -156,7 +157,6 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
-      "chainUnreachable",
       "indexDamaged",
       "eventUnavailable",
     ],
@@ -171,7 +171,6 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
-      "chainUnreachable",
       "proofUnavailable",
       "indexDamaged",
       "eventUnavailable",
