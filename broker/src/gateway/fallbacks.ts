@@ -1,6 +1,8 @@
 import { adminPath, operationNames, quote, restPathOf } from "@stele/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../lib/logger.ts";
+import type { Audience } from "./admin/admin-plugin.ts";
+import { isOperatorsPath } from "./admin/operators-path.ts";
 import { sendProblem } from "./admin/v1/problem.ts";
 import { headersMax } from "./limits.ts";
 import { toPath } from "./shared/base-path.ts";
@@ -9,10 +11,12 @@ import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
 import { statusOf } from "./shared/status-of.ts";
 
+const adviceOnOperators = "operators have a port of their own, adminPort; stele takes its address as --admin-url";
+
 export interface FallbackOptions {
   readonly basePath: string;
-  /** Whether this listener serves the operations of REST. */
-  readonly servesRest: boolean;
+  /** Whom the listener serves; everybody if left out. */
+  readonly audience: Audience | undefined;
   readonly logger: Logger;
 }
 
@@ -20,12 +24,17 @@ export interface FallbackOptions {
  * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the
  * status gives the kind of failure. The admin API answers problems.
  */
-export function createFallbacks({ basePath, servesRest, logger }: FallbackOptions) {
+export function createFallbacks({ basePath, audience, logger }: FallbackOptions) {
   const restPath = `${basePath}/rest`;
   const adminApiPath = `${basePath}${adminPath}/`;
   const isRest = ({ raw }: FastifyRequest) => {
     const path = toPath(raw.url ?? "");
     return path === restPath || path.startsWith(`${restPath}/`);
+  };
+  const advise = (request: FastifyRequest): string => {
+    if (isRest(request) && audience !== "operators") return adviseRest(request.method);
+    if (isOperatorsPath(request, basePath) && audience === "clients") return adviceOnOperators;
+    return `GET ${basePath}/ lists what there is`;
   };
   const context = { logger, operation: "none" };
   return {
@@ -35,10 +44,8 @@ export function createFallbacks({ basePath, servesRest, logger }: FallbackOption
       sendFailure(reply.status(isRest(request) ? 200 : 431).header("connection", "close"), failure, context);
     },
     answerNotFound: (request: FastifyRequest, reply: FastifyReply): void => {
-      const advice =
-        isRest(request) && servesRest ? adviseRest(request.method) : `GET ${basePath}/ lists what there is`;
       const place = `${request.method} ${quote(toPath(request.raw.url ?? ""))}`;
-      const failure = parameterError(`there is nothing at ${place}; ${advice}`);
+      const failure = parameterError(`there is nothing at ${place}; ${advise(request)}`);
       sendFailure(reply.status(isRest(request) ? 200 : 404), failure, context);
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {

@@ -251,7 +251,7 @@ const fastifyDefaults = {
 function createApp(options: AppOptions, isClosing: () => boolean): App {
   const { broker, operator, logger, basePath, version, audience } = options;
   const chain = audience === "clients" ? undefined : options.chain;
-  const fallbacks = createFallbacks({ basePath, servesRest: audience !== "operators", logger });
+  const fallbacks = createFallbacks({ basePath, audience, logger });
   const answersCaller = createCallerGuard({
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowedOrigins ?? [],

@@ -214,6 +214,15 @@ it.each(["/metrics", "/admin/listSubscription", "/admin/skippedEntries", "/chain
   },
 );
 
+it.each(["/metrics", "/admin/v1/subscriptions"])(
+  "names the operators' port in the answer to %s at the clients' listener",
+  async (path) => {
+    await using clients = await serve({}, { audience: "clients" });
+    const { message } = (await (await fetch(`${clients.url}${path}`)).json()) as { readonly message: string };
+    expect(message).toContain("operators have a port of their own, adminPort");
+  },
+);
+
 it.each([
   [8.64e15, { expiresAt: "+275760-09-13T00:00:00.000Z" }],
   [8.64e15 + 1, {}],
