@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { brokerCommands } from "./cli/broker-commands.ts";
 import { findDescriptorProblem } from "./lib/system/descriptors.ts";
+import { findNodeProblem } from "./lib/system/node-version.ts";
 
 /** Exit code for refused settings, as in main.ts. */
 const refused = 2;
@@ -12,16 +13,14 @@ const isClient =
   command !== undefined &&
   (command.startsWith("-") ? programFlags.has(command) : !Object.hasOwn(brokerCommands, command));
 
-// Imports only one of the two, since a client needs nothing of a broker. Checks the file descriptors first: with too few, the import of the broker would
-// fail with an error that blames some package.
-if (isClient) {
+// Imports only one of the two, since a client needs nothing of a broker. Checks the version of Node.js and, for a broker, the file descriptors first: with an
+// older version or too few descriptors, the import would fail with an error that blames some package.
+const problem = findNodeProblem() ?? (isClient ? undefined : findDescriptorProblem());
+if (problem !== undefined) {
+  process.stderr.write(`stele: ${problem}\n`);
+  process.exitCode = refused;
+} else if (isClient) {
   await import("./cli-main.ts");
 } else {
-  const problem = findDescriptorProblem();
-  if (problem === undefined) {
-    await import("./main.ts");
-  } else {
-    process.stderr.write(`stele: ${problem}\n`);
-    process.exitCode = refused;
-  }
+  await import("./main.ts");
 }
