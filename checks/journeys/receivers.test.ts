@@ -89,6 +89,23 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
     expect(receiver.lines()).toEqual(sent);
   });
 
+  it("handles each event of a batch", async () => {
+    const secret = createSecret();
+    const { client, broker } = running();
+    const receiver = start(command, secret);
+    const batchTopic = `${topic}/batch`;
+    await client.open(batchTopic);
+    const sent: string[] = [];
+    for (const content of ["one", "two", "x".repeat(60_000)]) {
+      const { eventId } = await client.publish(batchTopic, content);
+      sent.push(`${eventId} ${batchTopic} ${content}`);
+    }
+    const order = { topic: batchTopic, secret, url: await receiver.url(), offset: "OFFSET_FIRST", batch: "10" };
+    await fetch(`${broker.url}/rest/subscribe`, { method: "POST", body: new URLSearchParams(order) });
+    await until("the events are handled", () => receiver.lines().length === sent.length);
+    expect(receiver.lines()).toEqual(sent);
+  });
+
   it("accepts an event whose content is no text, so that later events come", async () => {
     const secret = createSecret();
     const { client, broker } = running();

@@ -7,7 +7,7 @@ const { PORT = "9000", SECRET = "" } = process.env;
 const key = Buffer.from(SECRET.replace(/^whsec_/, ""), "base64");
 if (key.length === 0) throw new Error("SECRET is missing: everybody could sign with an empty key");
 const toleranceSeconds = 300;
-const bodyBytesMax = 2 ** 20;
+const bodyBytesMax = 2 ** 24; // A batch has up to 1 MiB of content, or one event that is longer.
 /** A real receiver keeps these in its database, in the transaction that handles the event. */
 const handled = new Set();
 
@@ -29,10 +29,12 @@ async function receive(request) {
   const body = await readBody(request);
   if (body === undefined) return 413;
   if (!isSigned(request.headers, body)) return 401;
-  const { event, ping } = JSON.parse(body.toString("utf8"));
+  const { event, events = [event], ping } = JSON.parse(body.toString("utf8")); // A batch has `events`.
   if (ping !== undefined) return 204; // The broker asks whether it may call.
-  if (!handled.has(event.eventId)) handle(event);
-  handled.add(event.eventId);
+  for (const one of events) {
+    if (!handled.has(one.eventId)) handle(one);
+    handled.add(one.eventId);
+  }
   return 204;
 }
 

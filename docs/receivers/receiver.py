@@ -17,7 +17,7 @@ KEY = base64.b64decode(os.environ.get("SECRET", "").removeprefix("whsec_"))
 if not KEY:
     sys.exit("SECRET is missing: everybody could sign with an empty key")
 TOLERANCE_SECONDS = 300
-BODY_BYTES_MAX = 2**20
+BODY_BYTES_MAX = 2**24  # A batch has up to 1 MiB of content, or one event that is longer.
 # A real receiver keeps these in its database, in the transaction that handles the event.
 HANDLED = set()
 LOCK = threading.Lock()
@@ -49,11 +49,12 @@ class Receiver(BaseHTTPRequestHandler):
         notification = json.loads(body)
         if "ping" in notification:  # The broker asks whether it may call.
             return 204
-        event = notification["event"]
+        events = notification["events"] if "events" in notification else [notification["event"]]  # A batch has "events".
         with LOCK:
-            if event["eventId"] not in HANDLED:
-                handle(event)
-            HANDLED.add(event["eventId"])
+            for event in events:
+                if event["eventId"] not in HANDLED:
+                    handle(event)
+                HANDLED.add(event["eventId"])
         return 204
 
     def is_signed(self, body):
