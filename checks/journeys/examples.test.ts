@@ -187,6 +187,20 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     await client.unSubscribe(id);
     expect(await statusesOf(url)).toEqual([204, 401, 401, 401]);
   });
+
+  it("receive each event of a batch", async () => {
+    const own = await findFreePort();
+    const receiver = start(commandOf(name, "receive").replace("9000", String(own)));
+    await receiver.lines(1);
+    const { client } = running();
+    const batched = `${topic}/batch`;
+    await client.open(batched);
+    const eventIds: string[] = [];
+    for (const content of ["one", "two"]) eventIds.push((await client.publish(batched, content)).eventId);
+    const url = `http://127.0.0.1:${own}/events`;
+    await client.subscribe({ topic: batched, url, secret: `whsec_${secret}`, offset: "OFFSET_FIRST", batch: "2" });
+    expect(idsOf(await receiver.lines(3)).slice(1)).toEqual(eventIds);
+  });
 });
 
 // The TypeScript client repeats such a publish.

@@ -13,10 +13,11 @@ import javax.crypto.spec.SecretKeySpec;
 /** PORT=9000 SECRET=whsec_… java Receive.java: accepts callbacks with a valid signature (Standard Webhooks). */
 public class Receive {
   static final byte[] KEY = Base64.getDecoder().decode(System.getenv("SECRET").replaceFirst("^whsec_", ""));
-  static final int BODY_BYTES_MAX = 1 << 20;
+  static final int BODY_BYTES_MAX = 1 << 24;
   static final int TOLERANCE_SECONDS = 300;
   /** The JDK has no JSON parser. Patterns are enough here, because JSON escapes the quotes in values; a real receiver uses a JSON library. */
   static final Pattern PING = Pattern.compile("\"ping\":");
+  static final Pattern EVENT_ID = Pattern.compile("\"eventId\":\"([^\"]*)\"");
   static final Pattern CONTENT = Pattern.compile("\"content\":\"([^\"]*)\"");
 
   public static void main(String[] args) throws IOException {
@@ -40,12 +41,14 @@ public class Receive {
     if (!isSigned(exchange, body)) return 401;
     var json = new String(body, StandardCharsets.UTF_8);
     if (PING.matcher(json).find()) return 204; // The broker asks whether it may call.
+    var eventId = EVENT_ID.matcher(json);
     var content = CONTENT.matcher(json);
-    if (content.find()) {
+    var count = 0;
+    for (; eventId.find() && content.find(); count++) { // A batch has several events.
       var text = new String(Base64.getDecoder().decode(content.group(1)), StandardCharsets.UTF_8);
-      System.out.println(exchange.getRequestHeaders().getFirst("webhook-id") + " " + text);
+      System.out.println(eventId.group(1) + " " + text);
     }
-    return 204;
+    return count == 0 ? 400 : 204;
   }
 
   static boolean isSigned(HttpExchange exchange, byte[] body) {

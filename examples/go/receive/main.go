@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	bodyBytesMax = 1 << 20
+	bodyBytesMax = 1 << 24
 	tolerance    = 5 * time.Minute
 )
 
@@ -64,19 +64,30 @@ func main() {
 			http.Error(response, "signature", http.StatusUnauthorized)
 			return
 		}
+		type event struct {
+			EventID, Topic string
+			Content        []byte // encoding/json decodes the Base64.
+		}
 		var call struct {
-			Event struct {
-				EventID, Topic string
-				Content        []byte // encoding/json decodes the Base64.
-			}
-			Ping string // Set if the broker only asks whether it may call.
+			Event  *event
+			Events []event // Of a batch.
+			Ping   string  // Set if the broker only asks whether it may call.
 		}
 		if err := json.Unmarshal(body, &call); err != nil {
 			http.Error(response, err.Error(), http.StatusBadRequest)
 			return
 		}
+		if call.Event != nil {
+			call.Events = append(call.Events, *call.Event)
+		}
+		if call.Ping == "" && len(call.Events) == 0 {
+			http.Error(response, "no event", http.StatusBadRequest)
+			return
+		}
 		if call.Ping == "" {
-			fmt.Println(call.Event.EventID, call.Event.Topic, string(call.Event.Content))
+			for _, one := range call.Events {
+				fmt.Println(one.EventID, one.Topic, string(one.Content))
+			}
 		}
 		response.WriteHeader(http.StatusNoContent)
 	})
