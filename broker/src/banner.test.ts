@@ -75,3 +75,12 @@ test.each([
   expect(banner).toContain(`  Access    OPEN: whoever reaches ${hosts} may do everything (--allow-anonymous)\n`);
   expect(toBanner({ ...place, groups: [] }, settings(["--allow-anonymous", "true"]))).not.toContain("Access");
 });
+
+test("the banner says that the operators' listener is not served if its default port is taken", () => {
+  const row = /^ {2}Operators not served: port 8081 cannot be opened; choose one by --admin-port, or off$/m;
+  const started = { ...place, groups: [] };
+  expect(toBanner(started, settings(["--access", "{}"]))).toMatch(row);
+  expect(toBanner(started, settings(["--access", "{}", "--admin-port", "off"]))).not.toContain("Operators");
+  const listeners = [{ name: "Operators", address: "http://127.0.0.1:8081" }];
+  expect(toBanner({ ...started, listeners }, settings(["--access", "{}"]))).not.toMatch(row);
+});

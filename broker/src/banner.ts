@@ -2,7 +2,7 @@ import { cryptoInUse } from "@stele/eth/node";
 import { describeDatabase } from "./compose/database.ts";
 import type { ListenerAddress } from "./compose/listen.ts";
 import { openHosts } from "./config/access-conflicts.ts";
-import { servesOperators } from "./config/admin-port.ts";
+import { adminPortOf, servesOperators } from "./config/admin-port.ts";
 import { connectionProtocols, portOf, protocolNames } from "./config/connection-ports.ts";
 import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
 import { flagName } from "./config/setting.ts";
@@ -71,11 +71,18 @@ function accessRows(config: Config): readonly (readonly [string, string])[] {
 
 /** Rows for the default listeners that the broker started without, because it could not listen on their ports. */
 function missingRows(listeners: readonly ListenerAddress[], config: Config): readonly (readonly [string, string])[] {
-  return connectionProtocols.flatMap((protocol) => {
-    const [asked, name] = [portOf(config, protocol), protocolNames[protocol]];
-    if (asked === undefined || listeners.some((listener) => listener.name === name)) return [];
-    const remedy = `choose one by ${flagName(`${protocol}Port`)}, or off`;
-    return [[name, `not served: port ${asked.port} cannot be opened; ${remedy}`] as const];
+  const asked = [
+    { name: operatorsListener, setting: "adminPort" as const, port: adminPortOf(config)?.port },
+    ...connectionProtocols.map((protocol) => ({
+      name: protocolNames[protocol],
+      setting: `${protocol}Port` as const,
+      port: portOf(config, protocol)?.port,
+    })),
+  ];
+  return asked.flatMap(({ name, setting, port }) => {
+    if (port === undefined || listeners.some((listener) => listener.name === name)) return [];
+    const remedy = `choose one by ${flagName(setting)}, or off`;
+    return [[name, `not served: port ${port} cannot be opened; ${remedy}`] as const];
   });
 }
 
