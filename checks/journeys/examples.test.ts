@@ -164,6 +164,22 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(tail).toMatchObject({ code: null, output: expect.stringContaining(eventId) });
   });
 
+  it("continue a tail from their last event, also if a reorg has removed it meanwhile", async () => {
+    const places: (string | undefined)[] = [];
+    const event = JSON.stringify({ topic, content: "eA==", extensions: {}, eventId: "2cf24dba-1-2" });
+    const server = createServer(({ headers }, response) => {
+      places.push(headers["last-event-id"] as string | undefined); // Node gives a list only for other headers.
+      const isNdjson = headers.accept === "application/x-ndjson";
+      response.writeHead(200, { "content-type": isNdjson ? "application/x-ndjson" : "text/event-stream" });
+      response.end(isNdjson ? `${event}\n` : `id: 2cf24dba-1-2\ndata: ${event}\n\n`);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    start(`export STELE_URL=http://127.0.0.1:${(server.address() as AddressInfo).port}; ${commandOf(name, "tail")}`);
+    await until("the tail comes back", () => places.length > 1, { timeoutMs: 110_000 });
+    server.close().closeAllConnections();
+    expect(places[1]).toBe("2cf24dba-1-2");
+  });
+
   it("accept nothing that an empty secret signed", async () => {
     const own = await findFreePort();
     const command = commandOf(name, "receive").replace("9000", String(own)).replace(`whsec_${secret}`, "");

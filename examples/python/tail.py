@@ -16,10 +16,12 @@ KEY = os.environ.get("STELE_KEY")
 SILENCE_SECONDS = 60
 
 
-def tail(topic, after):
+def tail(topic, after, place):
     """Yields the lines of one connection as objects, without the empty lines."""
     query = urllib.parse.urlencode({"topic": topic, "after": after})
     headers = {"accept": "application/x-ndjson"}
+    if place:  # Overrides `after`. Unlike that, it may name an event that a reorg has removed meanwhile.
+        headers["last-event-id"] = place
     if KEY:
         headers["authorization"] = f"Bearer {KEY}"
     request = urllib.request.Request(f"{URL}/tail?{query}", headers=headers)
@@ -30,14 +32,15 @@ def tail(topic, after):
 
 
 def main(topic, after="OFFSET_FIRST"):
+    place = None
     while True:
         try:
-            for line in tail(topic, after):
+            for line in tail(topic, after, place):
                 if "eventId" in line:
                     print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(errors="replace"), flush=True)
-                    after = line["eventId"]
+                    place = line["eventId"]
                 elif "resync" in line:  # A reorg removed events: go on with those after this place.
-                    after = line["resync"]["after"]
+                    place = line["resync"]["after"]
         except urllib.error.HTTPError as error:
             said = f"{error.code} {error.read().decode(errors='replace')}"
             # Another try may help after these. The status may be that of a proxy before the broker.

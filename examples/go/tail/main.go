@@ -41,8 +41,9 @@ func isTransient(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// tail reads one connection until it ends, and moves the place after each event.
-func tail(topic string, after *string) error {
+// tail reads one connection until it ends, and moves the place after each event. The place overrides after. Unlike that, it may name an event that a
+// reorg has removed meanwhile.
+func tail(topic, after string, place *string) error {
 	base := os.Getenv("STELE_URL")
 	if base == "" {
 		base = "http://127.0.0.1:8080"
@@ -51,12 +52,15 @@ func tail(topic string, after *string) error {
 	defer cancel()
 	end := time.AfterFunc(silence, cancel)
 	defer end.Stop()
-	query := url.Values{"topic": {topic}, "after": {*after}}
+	query := url.Values{"topic": {topic}, "after": {after}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/tail?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("accept", "application/x-ndjson")
+	if *place != "" {
+		request.Header.Set("last-event-id", *place)
+	}
 	if key := os.Getenv("STELE_KEY"); key != "" {
 		request.Header.Set("authorization", "Bearer "+key)
 	}
@@ -78,10 +82,10 @@ func tail(topic string, after *string) error {
 			return err
 		}
 		if next.Resync != nil {
-			*after = next.Resync.After
+			*place = next.Resync.After
 		} else if next.EventID != "" {
 			fmt.Println(next.EventID, next.Topic, string(next.Content))
-			*after = next.EventID
+			*place = next.EventID
 		}
 	}
 }
@@ -91,8 +95,9 @@ func main() {
 	if len(os.Args) > 2 {
 		after = os.Args[2]
 	}
+	place := ""
 	for {
-		log.Print(tail(os.Args[1], &after))
+		log.Print(tail(os.Args[1], after, &place))
 		time.Sleep(time.Second)
 	}
 }
