@@ -67,6 +67,9 @@ test("returns a code of the catalogue to the caller, without the endpoint's mess
   expect(lost).toMatchObject({ code: 200205 });
   expect(lost.message).not.toContain("secret");
   expect(toBrokerError(rpcError(-32000, "insufficient funds"))).toMatchObject({ code: 200202 });
+  expect(toBrokerError(rpcError(-32000, "max fee per gas less than block base fee")).hints).toEqual([
+    expect.stringContaining("check the group's fees"),
+  ]);
   const known = new BrokerError("topicNotExist");
   expect(toBrokerError(known)).toBe(known);
 });

@@ -85,6 +85,11 @@ const kindByReach = {
   "too-large": "too-large",
   "answer-too-long": "range-refused",
 } as const satisfies Record<Reach, RpcFailureKind>;
+/** What an operator can do about a refusal. */
+const remedies: Readonly<Partial<Record<RpcFailureKind, string>>> = {
+  "insufficient-funds": "Give the signer's account a balance on this chain.",
+  underpriced: "The chain asks for a higher price of gas: check the group's fees and feeMaxGwei.",
+};
 /** How many errors of a chain of causes are read, the outermost included. */
 const causesMax = 5;
 /** Characters kept of each error message: viem's messages contain whole requests. */
@@ -126,7 +131,8 @@ export function toBrokerError(error: unknown): BrokerError {
     const details = failure.cause instanceof EndpointError ? { details: failure.message } : {};
     return new BrokerError("chainUnreachable", { ...details, cause: failure });
   }
-  const hints = failure.kind === "insufficient-funds" ? ["Give the signer's account a balance on this chain."] : [];
+  const remedy = remedies[failure.kind];
+  const hints = remedy === undefined ? [] : [remedy];
   return new BrokerError("transactionFailed", { details: failure.kind, hints, cause: failure });
 }
 
