@@ -196,7 +196,8 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /**
    * Writes all blocks into the chain's file and keeps it unchanged until `releaseFile`, so that it can be copied; new blocks go to its log. Resolves to false,
-   * without holding the file, while a reader needs the log: then ask again. A block that was announced before this call is in the file.
+   * without holding the file, while a reader needs the log: then ask again. A block that was announced before this call is in the file. A copy by this process
+   * must not close the file: that would end SQLite's lock on it (POSIX).
    */
   async holdFile(): Promise<boolean> {
     return (await this.#ask({ kind: "hold-file" })) as boolean; // the worker answers nothing else
