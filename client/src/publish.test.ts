@@ -1,5 +1,6 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { Stele, type SteleError } from "./index.ts";
+import { type Content, Stele, type SteleError } from "./index.ts";
 
 const url = "http://broker.example";
 
@@ -118,5 +119,50 @@ describe("publishMany", () => {
     expect(outcomes).toMatchObject(
       [1, 2, 3].map(() => ({ status: "failed", error: { code: 200001, wasRefused: true } })),
     );
+  });
+});
+
+async function contentSentBy(content: Content): Promise<string> {
+  const sent: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const { params } = (await new Request(input, init).json()) as { params: { content: string } }; // As the client wrote it.
+    sent.push(atob(params.content));
+    throw closed;
+  };
+  await expect(new Stele({ url, fetch, retries: 0 }).publish("t", content)).rejects.toMatchObject({
+    wasRefused: true,
+  });
+  return sent[0] ?? "";
+}
+
+describe("the content of a publish", () => {
+  it.each<[string, object]>([
+    ["a promise", Promise.resolve({ n: 1 })],
+    ["a map", new Map([["n", 1]])],
+    ["a blob", new Blob(["x"])],
+    ["an instance without fields", new URLSearchParams("n=1")],
+  ])("is refused if it is %s, which JSON writes as {}", async (_, content) => {
+    await expect(new Stele({ url, fetch: network(closed) }).publish("t", content)).rejects.toThrow(TypeError);
+  });
+
+  it.each<[string, object]>([
+    ["{}", {}],
+    ["{}", Object.create(null) as object],
+    ["{}", runInNewContext("({})") as object],
+    ["[]", []],
+    [
+      '{"n":1}',
+      new (class Numbered {
+        n = 1;
+      })(),
+    ],
+    ['"2026-01-01T00:00:00.000Z"', new Date("2026-01-01")],
+  ])("is %s for such an object", async (text, content) => {
+    expect(await contentSentBy(content)).toBe(text);
+  });
+
+  it("is the bytes of a buffer of any realm", async () => {
+    expect(await contentSentBy(runInNewContext("Uint8Array.of(65, 66).buffer") as ArrayBuffer)).toBe("AB");
+    expect(await contentSentBy(new SharedArrayBuffer(1))).toBe("\0");
   });
 });

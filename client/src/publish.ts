@@ -171,16 +171,29 @@ function toCall({ topic, content, extensions, once }: Publication, groupId: stri
 /** The bytes of text or binary content; undefined for content to send as JSON. */
 function findBytes(content: Content): Uint8Array | undefined {
   if (typeof content === "string") return encoder.encode(content);
-  if (content instanceof ArrayBuffer) return new Uint8Array(content);
+  if (isBuffer(content)) return new Uint8Array(content);
   if (!ArrayBuffer.isView(content)) return undefined;
   return new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
 }
 
-/** @throws TypeError for a function, a cycle, or anything else that JSON cannot express. */
+/** Whether a value is a buffer, also one of another realm, such as a frame or a test environment. */
+function isBuffer(content: object): content is ArrayBuffer {
+  return /^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(content));
+}
+
+/** @throws TypeError for a function, a cycle, a promise, a blob, or anything else that JSON cannot express. */
 function toJson(content: Content): string {
   const text: unknown = JSON.stringify(content); // It may be undefined, which the declared type leaves out.
-  if (typeof text !== "string") throw new TypeError("JSON cannot express the content");
+  if (typeof text !== "string" || (text === "{}" && !isPlain(content))) {
+    throw new TypeError("JSON cannot express the content");
+  }
   return text;
+}
+
+/** Whether an object has no class. JSON writes `{}` for a promise, a map or a blob. */
+function isPlain(content: Content): boolean {
+  const prototype: unknown = Object.getPrototypeOf(content);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function hasPublishKey({ params }: RpcCall): boolean {
