@@ -2,7 +2,7 @@ import { createDeferred } from "../../lib/deferred.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** The size of a transaction. */
-export interface SendingSize {
+interface SendingSize {
   readonly bytes: number;
   readonly topics: number;
 }
