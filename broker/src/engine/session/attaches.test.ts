@@ -2,6 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Attachment, WillOrder } from "../broker.ts";
+import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { withCalls, withSessions } from "../testing/with-sessions.ts";
@@ -15,6 +16,8 @@ const will: WillOrder = {
 
 const memory = createMemoryStore();
 let calls: string[];
+/** Keys of the sessions whose claims have begun. */
+let begun: string[];
 let claims: Deferred<void>;
 let engine: TestEngine;
 afterEach(() => engine.stop());
@@ -22,9 +25,11 @@ afterEach(() => engine.stop());
 /** An engine whose claims of sessions wait for {@link claims}. */
 async function start(): Promise<void> {
   calls = [];
+  begun = [];
   claims = createDeferred();
   const store = withSessions(memory, {
     claimSession: async (claim) => {
+      begun.push(claim.key);
       await claims.promise;
       calls.push("claim");
       return memory.sessions.claimSession(claim);
@@ -38,9 +43,10 @@ async function start(): Promise<void> {
   await engine.clock.advance(1_500);
 }
 
-function attach(peer: RecordingPeer): Promise<Attachment> {
-  const order = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, windowMax: 10, will };
-  return engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+function attach(peer: RecordingPeer, key = "c", signal = testCaller.signal): Promise<Attachment> {
+  const order = { groupId: undefined, protocol: "MQTT" as const, key, isClean: false, windowMax: 10, will };
+  const { calls: broker } = engine.running;
+  return broker.attach({ ...testCaller, signal }, { ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
 }
 
 it("a stop waits for an attach in progress before it closes the store, and the session keeps neither connection nor will", async () => {
@@ -67,4 +73,21 @@ it("refuses an attach once the broker stops", async () => {
   await expect(attach(new RecordingPeer())).rejects.toMatchObject({ code: 200300 });
   await stopped;
   expect(calls).toEqual(["stop"]);
+});
+
+it("claims a few sessions at once, and none for a connection that has ended", async () => {
+  await start();
+  const claimsRunningMax = 5;
+  const leaving = new AbortController();
+  const first = Array.from({ length: claimsRunningMax }, (_, index) => attach(new RecordingPeer(), `first-${index}`));
+  await engine.clock.settle();
+  const left = attach(new RecordingPeer(), "left", leaving.signal);
+  const last = attach(new RecordingPeer(), "last");
+  await engine.clock.settle();
+  expect(begun).toHaveLength(claimsRunningMax);
+  leaving.abort();
+  await expect(left).rejects.toMatchObject({ code: 200300 });
+  claims.resolve();
+  await Promise.all([...first, last]);
+  expect(begun.slice(claimsRunningMax)).toEqual(["last"]);
 });

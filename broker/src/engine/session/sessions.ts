@@ -25,7 +25,7 @@ import type { EndReason, Peer } from "./peer.ts";
 import { RetainedReads } from "./retained/retained-reads.ts";
 import { Session } from "./session.ts";
 import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
-import { SessionClaims } from "./stored/session-claims.ts";
+import { ClaimSkipped, SessionClaims } from "./stored/session-claims.ts";
 import { beginningOf, decodeProgress, noProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionRoom } from "./stored/session-room.ts";
@@ -189,7 +189,7 @@ export class Sessions implements Readers {
     try {
       return await group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
     } catch (error) {
-      this.#lost.begin();
+      if (!(error instanceof ClaimSkipped)) this.#lost.begin();
       throw error;
     }
   }
@@ -223,6 +223,8 @@ export class Sessions implements Readers {
     const isPresent = claimed.status === "resumed";
     order.onConnected({ session, isPresent });
     session.connect(peer, order.windowMax);
+    // Another node may have claimed the session since, and its hint came before the registration above.
+    if (this.#parts.isShared) void this.#readUntilDone(session);
     return {
       session,
       isPresent,

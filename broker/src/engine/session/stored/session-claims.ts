@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import type { NodeId } from "../../../domain/node.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Randomness } from "../../../ports/randomness.ts";
 import type { SessionClaim, SessionGranted, SessionId, SessionStore } from "../../../ports/session-store.ts";
@@ -16,6 +17,9 @@ import type { Streams } from "../streams.ts";
 
 /** Maximum number of tries of a claim while the index rolls back. */
 const claimsMax = 10;
+
+/** Claims of new connections that run at once: thousands of clients that connect must not hold up the index, which uses the same store. */
+const claimsRunningMax = 5;
 
 /** Bound of the random first epochs, so that a stale node cannot match a recreated session. */
 const firstEpochMax = 2 ** 40;
@@ -33,22 +37,41 @@ export interface SessionClaimsParts {
   readonly isShared: boolean;
 }
 
+interface Claimed {
+  readonly claimed: SessionGranted;
+  readonly claim: SessionClaim;
+}
+
 type ClaimingParts = Pick<Attaching, "group" | "stream"> & { readonly caller: Pick<Caller, "principal"> };
 type ClaimOrder = Pick<AttachOrder, "protocol" | "key" | "will" | "expiryMs" | "isClean">;
+
+/** The connection ended before its claim began, so the store knows nothing of it. */
+export class ClaimSkipped extends BrokerError {
+  constructor() {
+    super("busy", { details: "the connection ended before it had its session" });
+  }
+}
 
 /** Claims sessions in the store for connections. */
 export class SessionClaims {
   readonly #parts: SessionClaimsParts;
+  readonly #running = new Semaphore(claimsRunningMax);
 
   constructor(parts: SessionClaimsParts) {
     this.#parts = parts;
   }
 
-  /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the store throws. */
-  async claim(
-    attaching: Attaching,
-    order: AttachOrder,
-  ): Promise<{ readonly claimed: SessionGranted; readonly claim: SessionClaim }> {
+  /**
+   * Waits for its turn. @throws ClaimSkipped; BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the
+   * store throws.
+   */
+  async claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
+    const claimed = await this.#running.run(() => this.#claim(attaching, order), attaching.caller.signal);
+    if (claimed === undefined) throw new ClaimSkipped();
+    return claimed;
+  }
+
+  async #claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
     await this.#parts.times.advance(attaching.group.id);
     for (let tries = 0; tries < claimsMax; tries += 1) {
       const claim = await this.#toClaim(attaching, order);
