@@ -236,7 +236,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await newest.getByText(/^Transaction 0x[0-9a-f]{64}/).waitFor();
     await newest.getByText(/^decoded: event 1/).click();
     await newest.getByRole("link", { name: /seen in its block/ }).click();
-    await page.waitForURL(view(`events/${eventId}`));
+    await page.waitForURL(view(`events/${eventId}?group=1`));
     await page.goto(view(`chain?group=1&below=${eventId.split("-")[2]}`));
     await page.getByRole("heading", { name: /^Blocks below/ }).waitFor();
     expect(await blocks.getByText("decoded:").count()).toBe(0);

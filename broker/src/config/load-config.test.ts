@@ -127,13 +127,10 @@ describe("loadConfig", () => {
       { env: { STELE_BASE_PATH: "/a/" } },
       'STELE_BASE_PATH: "/a/" is not empty or a path such as /events, without a slash at its end',
     ],
-    ...["/.", "/a/..", "/a/../b"].map(
-      (path) =>
-        [
-          { env: { STELE_BASE_PATH: path } },
-          `STELE_BASE_PATH: "${path}" is not empty or a path such as /events, without a slash at its end`,
-        ] as const,
-    ),
+    ...["/.", "/a/..", "/a/../b"].map((path): [Given, string] => [
+      { env: { STELE_BASE_PATH: path } },
+      `STELE_BASE_PATH: "${path}" is not empty or a path such as /events, without a slash at its end`,
+    ]),
     [{ env: { STELE_ADVERTISED_ADDRESS: "me" } }, 'STELE_ADVERTISED_ADDRESS: "me" is not of the form host:port'],
     [
       { argv: ["--config", "f"], files: { f: '{"prot": 1}' } },
