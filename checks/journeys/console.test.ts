@@ -268,6 +268,18 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
+  it("counts the dead letters of a subscription, which neither wait nor are acknowledged", async () => {
+    const receiver = await newReceiver((_attempt, response) => response.writeHead(422).end());
+    await world.client.open("refused");
+    const rule = { onFailure: "skip", attemptsMax: "1" };
+    const id = await world.client.subscribe({ topic: "refused", url: receiver.url, ...rule });
+    for (const content of ["1", "2"]) await world.client.publish("refused", content);
+    const page = await browser.open(view(`subscriptions/${id}`));
+    await page.getByRole("region", { name: "State" }).getByText("Dead letters2 events").waitFor();
+    await page.getByRole("region", { name: "State" }).getByText("Waiting0 events").waitFor();
+    await page.context().close();
+  });
+
   it("shows why a receiver fails, and retries when the operator clicks", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end("no disk left"));
     await world.client.open("failing");

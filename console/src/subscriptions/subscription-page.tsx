@@ -47,7 +47,7 @@ type Subscription = Awaited<ReturnType<ReturnType<typeof useStele>["admin"]["sub
 
 function StateCard({ subscription }: { readonly subscription: Subscription }): ReactNode {
   const { id, groupId, topic, url, state, lag, notified, notifiedAt, createdAt } = subscription;
-  const { failing, waitingSince, nextAttemptAt, owner, node, kind } = subscription;
+  const { failing, waitingSince, nextAttemptAt, owner, node, kind, deadLetters } = subscription;
   return (
     <section className="card" aria-label="State">
       <h2>State</h2>
@@ -58,6 +58,7 @@ function StateCard({ subscription }: { readonly subscription: Subscription }): R
           "Oldest waits since": waitingSince && <Ago iso={waitingSince} />,
           Acknowledged: notified === 0 ? "nothing yet" : formatCounted(notified, "event"),
           "Last acknowledged": notifiedAt && <Ago iso={notifiedAt} />,
+          "Dead letters": deadLetters === 0 ? undefined : formatCounted(deadLetters, "event"),
           "Failing since": failing && <Ago iso={failing.since} />,
           "Failed attempts": failing && formatCount(failing.attempts),
           "Next attempt": nextAttemptAt && <Time iso={nextAttemptAt} />,
