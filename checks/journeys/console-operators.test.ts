@@ -135,7 +135,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await exactly.fill(eventIds[1] ?? "");
     await dialog.getByText(/^2 events will never be delivered/).waitFor();
     await dialog.getByRole("button", { name: "Skip" }).click();
-    await page.getByText("Skip: done for 1 subscription.").waitFor();
+    await page.getByText("Skip: done for 1 subscription. 2 events skipped.").waitFor();
     receiver.setBehaviour((_attempt, response) => response.end("{}"));
     await page.getByRole("button", { name: "Retry now line" }).click();
     await dialog.getByRole("button", { name: "Retry now" }).click();

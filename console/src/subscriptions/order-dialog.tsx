@@ -6,7 +6,15 @@ import { formatCounted } from "../lib/format.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { useSettled } from "../lib/use-settled.ts";
-import { type ConsoleOrder, describeOrder, giveOrder, isPlaceOrder, type OrderOutcome, orderTitles } from "./orders.ts";
+import {
+  type ConsoleOrder,
+  describeOrder,
+  describeOutcome,
+  giveOrder,
+  isPlaceOrder,
+  type OrderOutcome,
+  orderTitles,
+} from "./orders.ts";
 import { TimeLine } from "./time-line.tsx";
 
 export interface OrderDialogProps {
@@ -34,7 +42,7 @@ export function OrderDialog({ name, target, subject, onDone, onClose }: OrderDia
     mutationFn: () => giveOrder(stele, { name, target, place, dryRun: false }),
     onSuccess: async (outcome) => {
       await queries.invalidateQueries({ queryKey: ["subscriptions"] });
-      onDone(`${orderTitles[name]}: done for ${formatCounted(outcome.subscriptions, "subscription")}.`);
+      onDone(describeOutcome(name, outcome));
     },
   });
   // A person can confirm only a place for which the events have been counted.

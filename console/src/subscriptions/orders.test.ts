@@ -1,6 +1,6 @@
 import { Stele } from "@stele/client";
 import { expect, test } from "vitest";
-import { describeOrder, giveOrder, ordersFor } from "./orders.ts";
+import { describeOrder, describeOutcome, giveOrder, ordersFor } from "./orders.ts";
 
 test("describes the effect of each order, with the number of events", () => {
   expect(describeOrder("pause", 1)).toMatch(/^1 event waits, and will be held/);
@@ -8,6 +8,16 @@ test("describes the effect of each order, with the number of events", () => {
   expect(describeOrder("retry", 0)).toMatch(/^0 events wait\. The next attempt/);
   expect(describeOrder("skip", 2)).toMatch(/^2 events will never be delivered/);
   expect(describeOrder("replay", 1)).toMatch(/^1 event will be delivered again/);
+});
+
+test("describes what an order did, with the refusals and the events that it moved", () => {
+  const done = { subscriptions: 1, events: 1200, refusals: [] };
+  expect(describeOutcome("skip", done)).toBe("Skip: done for 1 subscription. 1,200 events skipped.");
+  expect(describeOutcome("replay", done)).toBe("Replay: done for 1 subscription. 1,200 events to deliver again.");
+  const refused = { subscriptions: 2, events: 0, refusals: ["it is locked", "it is paused"] };
+  expect(describeOutcome("pause", refused)).toBe(
+    "Pause: done for 2 subscriptions. Refused for some: it is locked. Refused for some: it is paused.",
+  );
 });
 
 test("offers resume, skip and replay for a paused subscription, and nothing for an unknown state", () => {

@@ -75,6 +75,17 @@ export function describeOrder(name: ConsoleOrder, events: number): string {
   return `${waiting} ${verb}${effects[name]}`;
 }
 
+/** The outcome of an order in words. Its events may be others than the preview counted: it is for those that are there when it comes. */
+export function describeOutcome(name: ConsoleOrder, { subscriptions, events, refusals }: OrderOutcome): string {
+  return [
+    `${orderTitles[name]}: done for ${formatCounted(subscriptions, "subscription")}.`,
+    ...(isPlaceOrder(name)
+      ? [`${formatCounted(events, "event")} ${name === "skip" ? "skipped" : "to deliver again"}.`]
+      : []),
+    ...refusals.map((reason) => `Refused for some: ${reason}.`),
+  ].join(" ");
+}
+
 const effects: Readonly<Record<ConsoleOrder, string>> = {
   pause:
     ", and will be held with all later ones until somebody resumes. The receiver gets nothing meanwhile, and nothing is lost.",
