@@ -1,3 +1,4 @@
+import type { TopicFilter } from "../domain/topic-filter.ts";
 import type { StoredFilter, StoredSession } from "../ports/session-store.ts";
 
 /** The state of a connected session for the admin listing; newer than its row in the store. */
@@ -11,4 +12,6 @@ export interface ConnectedSession {
   readonly isStored: boolean;
   /** Whether the session gets no events, because its client rejected one too often. */
   readonly isSuspended: boolean;
+  /** When the client got the latest event of a filter, milliseconds since the epoch; undefined if it got none over this connection. */
+  notifiedAt(filter: TopicFilter): number | undefined;
 }

@@ -257,7 +257,7 @@ export interface SessionsCall {
 }
 
 /** A session of MQTT, STOMP or a tail. */
-export interface SessionView extends Omit<ConnectedSession, "isStored"> {
+export interface SessionView extends Omit<ConnectedSession, "isStored" | "notifiedAt"> {
   readonly isConnected: boolean;
   /** Address of the node that the session is connected to. */
   readonly node: string | undefined;

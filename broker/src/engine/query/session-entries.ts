@@ -57,31 +57,35 @@ async function* entriesOfAll(all: readonly Known[], { store, slices }: SessionEn
   }
 }
 
-type Known = Pick<ConnectedSession, "session" | "filters" | "isSuspended">;
+type Known = Pick<ConnectedSession, "session" | "filters" | "isSuspended" | "notifiedAt">;
 
 function toKnown({ session, filters }: SessionWithFilters, { sessions }: SessionEntriesOptions): Known {
   return {
     session,
     filters,
     isSuspended: session.protocol === "STOMP" && sessions.isSuspended(session),
+    notifiedAt: () => undefined, // The node of its connection knows.
   };
 }
 
-function entriesOf({ session, filters, isSuspended }: Known, places: SharePlaces): readonly SessionEntry[] {
+function entriesOf(known: Known, places: SharePlaces): readonly SessionEntry[] {
+  const { session, filters, isSuspended } = known;
   const { protocol } = session;
   if (protocol === "Tail") return [];
   return filters.map((filter) => {
-    return toEntry({ session, isSuspended, protocol, cursor: places.cursorOf(session, filter) }, filter);
+    const notifiedAt = known.notifiedAt(filter.filter) ?? session.createdAt;
+    return toEntry({ session, isSuspended, protocol, cursor: places.cursorOf(session, filter), notifiedAt }, filter);
   });
 }
 
-interface Listed extends Omit<Known, "filters"> {
+interface Listed extends Omit<Known, "filters" | "notifiedAt"> {
   readonly protocol: ListedProtocol;
   readonly cursor: Position;
+  readonly notifiedAt: number;
 }
 
 function toEntry(
-  { session, isSuspended, protocol, cursor }: Listed,
+  { session, isSuspended, protocol, cursor, notifiedAt }: Listed,
   { id, filter, startsAfter }: StoredFilter,
 ): SessionEntry {
   const { groupId, createdAt, owner, epoch } = session;
@@ -93,7 +97,7 @@ function toEntry(
     state: isSuspended ? "suspended" : "active",
     cursor,
     notifiedCount: 0,
-    notifiedAt: createdAt,
+    notifiedAt,
     ...nothingFailed,
     createdAt,
     owner,

@@ -57,7 +57,8 @@ export function toConnectedSession({
 }: Connected): ConnectedSession {
   const { id, cursor, epoch } = session.state;
   const fields = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
-  return { session: fields, filters: session.filters, isStored: session.isStored, isSuspended: session.isSuspended };
+  const { filters, isStored, isSuspended } = session;
+  return { session: fields, filters, isStored, isSuspended, notifiedAt: (filter) => session.notifiedAt(filter) };
 }
 
 /** Checks the rights of a new connection. {@link checkRightsOf} checks them again later. @throws BrokerError 100701, 100702, 200207. */

@@ -2,6 +2,7 @@ import type { EventId } from "@stele/wire";
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { Event } from "../../domain/event.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Connection } from "./connection.ts";
 import type { FilterSet } from "./filter-set.ts";
@@ -11,6 +12,7 @@ export interface GiverParts {
   readonly filters: FilterSet;
   readonly window: DeliveryWindow;
   readonly eventIds: EventIds;
+  readonly clock: Pick<Clock, "now">;
   /** Whether the store has the session. */
   readonly isStored: () => boolean;
   readonly onChanged: () => void;
@@ -84,6 +86,7 @@ export class DeliverySender {
 
   /** A delivery of an event that is never committed: the peer gets it once, and acknowledges nothing. */
   passing(event: Event, filters: Delivery["filters"]): Delivery {
+    this.#note(filters);
     const fields = { event, qos: 0, ticket: undefined, isRepeated: false, isRetained: false, filters } as const;
     return new GivenDelivery(fields, this.#parts.eventIds);
   }
@@ -91,7 +94,13 @@ export class DeliverySender {
   /** A ticket of QoS 2 is stored before the peer gets it: the peer recognizes a repeat by the ticket alone. */
   #deliver({ outgoing }: Connection, fields: GivenFields): void {
     const { eventIds, isStored } = this.#parts;
+    this.#note(fields.filters);
     const afterWrite = isStored() && fields.qos === 2 && !fields.isRepeated;
     outgoing.send(new GivenDelivery(fields, eventIds), { afterWrite });
+  }
+
+  #note(filters: Delivery["filters"]): void {
+    const { filters: filterSet, clock } = this.#parts;
+    filterSet.noteNotified(filters, clock.now());
   }
 }

@@ -20,6 +20,7 @@ export class FilterSet {
   readonly #parts: FilterSetParts;
   readonly #filters = new FilterMap<StoredFilter>();
   #version = 0;
+  readonly #notifiedAt = new Map<TopicFilter, number>();
 
   constructor(parts: FilterSetParts) {
     this.#parts = parts;
@@ -64,7 +65,18 @@ export class FilterSet {
   /** Removes a filter. Returns whether the session had it. */
   remove(text: TopicFilter): boolean {
     this.#version += 1;
+    this.#notifiedAt.delete(text);
     return this.#filters.delete(text);
+  }
+
+  /** Records that the peer got an event of these filters. */
+  noteNotified(filters: readonly SessionFilter[], at: number): void {
+    for (const { filter } of filters) this.#notifiedAt.set(filter, at);
+  }
+
+  /** When the peer got the latest event of a filter; undefined if it got none since this node has the session. */
+  notifiedAt(text: TopicFilter): number | undefined {
+    return this.#notifiedAt.get(text);
   }
 
   includes(topic: TopicName): boolean {

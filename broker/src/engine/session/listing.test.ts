@@ -32,6 +32,11 @@ async function list(): Promise<readonly string[]> {
   return all.map((one) => `${one.filter} ${one.notifyingCount} ${one.notifiedCount}`);
 }
 
+/** The time of each filter's latest notification. */
+async function times(): Promise<Readonly<Record<string, number>>> {
+  return Object.fromEntries((await engine.listSubscriptions()).map(({ filter, notifiedAt }) => [filter, notifiedAt]));
+}
+
 async function idOf(filter: string): Promise<string> {
   const found = (await engine.listSubscriptions()).find((one) => String(one.filter) === filter);
   return found?.id ?? "";
@@ -60,6 +65,19 @@ describe.each([
     for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
     await engine.clock.advance(1_000);
     expect(await list()).toEqual(["a 0 2", "# 0 3", "$share/s/b 0 1"]);
+  });
+
+  it("is listed with the time of the latest event of each filter, or of its beginning", async () => {
+    const begun = engine.clock.now();
+    const { peer, attachment } = await attach("c", expiryMs);
+    await subscribe(attachment, "a", "b", "$share/s/b");
+    await engine.clock.advance(5_000);
+    await publish("a");
+    expect(await times()).toEqual({ a: begun + 5_000, b: begun, "$share/s/b": begun });
+    for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
+    await engine.clock.advance(5_000);
+    await publish("b");
+    expect(await times()).toEqual({ a: begun + 5_000, b: begun + 10_000, "$share/s/b": begun + 10_000 });
   });
 
   it("is listed with the events of the whole share, whichever member acknowledged them", async () => {

@@ -87,7 +87,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     const [filters, window, waiting] = [this.#filters, this.#window, this.#waiting];
     const { eventIds, clock, limits, logger, groupId, progress, retainedReads, mayReceive, slices } = parts;
     const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
-    this.#sender = new DeliverySender({ filters, window, eventIds, isStored, onChanged });
+    this.#sender = new DeliverySender({ filters, window, eventIds, clock, isStored, onChanged });
     const [{ id }, { isSuspended }] = [origin, origin.underWay];
     this.#rejections = new Rejections({ id, window, waiting, isSuspended, clock, limits, logger });
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
@@ -247,6 +247,9 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
   get filters(): readonly StoredFilter[] {
     return this.#filters.all;
+  }
+  notifiedAt(filter: TopicFilter): number | undefined {
+    return this.#filters.notifiedAt(filter);
   }
   get filterCount(): number {
     return this.#filters.size;
