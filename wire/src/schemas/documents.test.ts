@@ -110,6 +110,14 @@ describe("the OpenRPC document", () => {
     expect(method.errors[0].data.length).toBe(operations[name].errors.length);
   });
 
+  it.each(operationNames)("allows null for each optional parameter of %s", (name) => {
+    const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
+    for (const { required, schema } of method.params) {
+      const types = [schema.type ?? schema.anyOf?.map(({ type }: { type: string }) => type)].flat();
+      expect([schema.description, types.includes("null")]).toEqual([schema.description, !required]);
+    }
+  });
+
   it("says that a boolean result is a string", () => {
     expect(openRpc.methods[0].result.schema).toEqual({ type: "string", enum: ["true", "false"] });
   });

@@ -46,14 +46,14 @@ export const parameter = {
   // Accepts any number: the engine refuses an invalid page index with its own error (100104).
   pageIndex: z
     .number()
+    .meta({ type: "integer", minimum: 0 })
     .nullish()
-    .describe("Page number, from 0; omitted means 0.")
-    .meta({ type: "integer", minimum: 0 }),
+    .describe("Page number, from 0; omitted means 0."),
   // Accepts any integer, also one that is not safe: each one outside the range means the default.
   pageSize: z
     .number()
     .refine(Number.isInteger, "Invalid input: expected int")
+    .meta({ type: "integer" })
     .nullish()
-    .describe("Topics per page, 1 to 99; omitted or outside that range means 10.")
-    .meta({ type: "integer" }),
+    .describe("Topics per page, 1 to 99; omitted or outside that range means 10."),
 };
