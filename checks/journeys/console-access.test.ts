@@ -30,7 +30,10 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   beforeAll(async () => {
     folder = createTempFolder();
     const config = join(folder.path, "stele.json");
-    writeFileSync(config, JSON.stringify({ access: { roles }, basePath: "/one/two", adminPort: 0 }));
+    writeFileSync(
+      config,
+      JSON.stringify({ access: { roles }, basePath: "/one/two", adminPort: 0, extensionPrefix: "acme-" }),
+    );
     const dataDir = join(folder.path, "data");
     const create = async (role: string): Promise<string> => {
       const flags = ["--config", config, "--data-dir", dataDir, "--principal", role, "--role", role];
@@ -63,6 +66,12 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await form.getByRole("button", { name: "Publish" }).click();
     await form.getByRole("button", { name: "Open the topic and publish" }).click();
     await form.getByText(/^Committed as/).waitFor();
+    await form.getByLabel("Template").selectOption("A measurement");
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("button", { name: "Open the topic and publish" }).click();
+    await form.getByRole("link", { name: /-1-\d+$/ }).click();
+    await page.getByRole("region", { name: "Extensions" }).getByText("acme-formatjson").waitFor();
+    await page.goBack();
     await page.reload();
     await page.getByText("Ready: the broker takes and delivers events.").waitFor();
     expect(await page.evaluate("[document.cookie, JSON.stringify(localStorage), location.href].join()")).not.toContain(

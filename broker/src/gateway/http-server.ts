@@ -321,11 +321,10 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   return { app, webSockets, tails };
 }
 
-function registerPages(scope: FastifyInstance, { console: files, docs, basePath, ...options }: AppOptions): void {
-  const { broker, consoleChainNodes: chainNodes, logIns } = options;
-  if (files !== undefined)
-    registerConsole(scope, { broker, files, basePath, hasDocs: docs !== undefined, chainNodes, logIns });
-  if (docs !== undefined) registerDocs(scope, { files: docs, basePath });
+function registerPages(scope: FastifyInstance, { console: files, docs, ...options }: AppOptions): void {
+  const { consoleChainNodes: chainNodes } = options;
+  if (files !== undefined) registerConsole(scope, { ...options, files, hasDocs: docs !== undefined, chainNodes });
+  if (docs !== undefined) registerDocs(scope, { ...options, files: docs });
 }
 
 function createAsyncApiPage(options: AppOptions): AsyncApiPage {

@@ -18,7 +18,15 @@ export const logOutAddress = `${consolePath}/logout`;
 /** Base URL of the broker, with the context segment if there is one: one level above the console. */
 export const brokerUrl = new URL("..", document.baseURI).href.replace(/\/$/, "");
 
+/** The extension that says that a content is JSON. The broker writes its prefix of extensions into the page. */
+export const formatKey = `${readMeta("extension-prefix")}format`;
+
 function readWords(name: string): readonly string[] {
-  const { content = "" } = document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`) ?? {};
-  return content.split(" ").filter((word) => word !== "");
+  return readMeta(name)
+    .split(" ")
+    .filter((word) => word !== "");
+}
+
+function readMeta(name: string): string {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { commandNames, toCommands, toOpenCommand, toTailCommand } from "./commands.ts";
 
-const options = { url: "http://127.0.0.1:8080/one", hasKey: false, mqtt: "127.0.0.1:1884" };
+const options = { url: "http://127.0.0.1:8080/one", hasKey: false, formatKey: "svc-format", mqtt: "127.0.0.1:1884" };
 const draft = { topic: "it's/$HOME `x`", content: '{"a": "\'$(id)\' \\\\n"}\nsecond line', isJson: true };
 
 /** The arguments that a shell makes of a command line. */

@@ -9,11 +9,11 @@ export interface CommandOptions {
   readonly url: string;
   /** Whether the page has a key. Commands read the key from the environment, because others can see a command line. */
   readonly hasKey: boolean;
+  /** Name of the extension that says that a content is JSON. */
+  readonly formatKey: string;
   /** host:port of MQTT, if known. */
   readonly mqtt: string | undefined;
 }
-
-const formatKey = "svc-format";
 
 /** Addresses of a listener that serves every address of its machine. Nobody can connect to them from another machine. */
 const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
@@ -39,7 +39,7 @@ export function toTailCommand(topic: string, { url, hasKey }: CommandOptions): s
   return lines([`curl -N ${quote(`${url}/tail?topic=${encodeURIComponent(topic)}`)}`, ...keyOf(hasKey)]);
 }
 
-function toCurl({ topic, content, isJson }: Draft, { url, hasKey }: CommandOptions): string {
+function toCurl({ topic, content, isJson }: Draft, { url, hasKey, formatKey }: CommandOptions): string {
   return lines([
     `curl ${quote(`${url}/rest/publish`)}`,
     ...keyOf(hasKey),
@@ -49,7 +49,7 @@ function toCurl({ topic, content, isJson }: Draft, { url, hasKey }: CommandOptio
   ]);
 }
 
-function toTypeScript({ topic, content, isJson }: Draft, { url, hasKey }: CommandOptions): string {
+function toTypeScript({ topic, content, isJson }: Draft, { url, hasKey, formatKey }: CommandOptions): string {
   const key = hasKey ? ", key: process.env.STELE_KEY" : "";
   const extensions = isJson ? `extensions: { "${formatKey}": "json" }, ` : "";
   return [
@@ -60,12 +60,12 @@ function toTypeScript({ topic, content, isJson }: Draft, { url, hasKey }: Comman
   ].join("\n");
 }
 
-function toStele({ topic, content, isJson }: Draft, { url }: CommandOptions): string {
+function toStele({ topic, content, isJson }: Draft, { url, formatKey }: CommandOptions): string {
   const format = isJson ? [`--ext ${formatKey}=json`] : [];
   return lines([`stele pub --url ${quote(url)}`, ...format, `-- ${quote(topic)} ${quote(content)}`]);
 }
 
-function toMosquitto({ topic, content, isJson }: Draft, { url, hasKey, mqtt }: CommandOptions): string {
+function toMosquitto({ topic, content, isJson }: Draft, { url, hasKey, formatKey, mqtt }: CommandOptions): string {
   const { hostname } = new URL(url);
   const [listener = "", port = "1883"] = (mqtt ?? `${hostname}:1883`).split(/:(?=\d+$)/);
   const host = anyHosts.has(listener) ? hostname : listener;

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import type { Readiness } from "@stele/client";
 import { type ReactNode, useState } from "react";
-import { brokerUrl } from "../broker/addresses.ts";
+import { brokerUrl, formatKey } from "../broker/addresses.ts";
 import { useSessionState } from "../broker/session-context.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { Tabs } from "../ui/tabs.tsx";
@@ -13,7 +13,7 @@ export function DraftCommands({ draft }: { readonly draft: Draft }): ReactNode {
   const [selected, select] = useState<CommandName>("curl");
   const readiness = useQueryClient().getQueryData<Readiness>(["readiness"]);
   const mqtt = readiness?.listeners?.find(({ name }) => name === "MQTT")?.address.replace(/^\w+:\/\//, "");
-  const commands = toCommands(draft, { url: brokerUrl, hasKey, mqtt });
+  const commands = toCommands(draft, { url: brokerUrl, hasKey, formatKey, mqtt });
   return (
     <section aria-label="The same as a command">
       <h3>The same as a command</h3>

@@ -1,7 +1,7 @@
 import type { ReceivedEvent } from "@stele/client";
 import { type ReactNode, useMemo } from "react";
 import { Link } from "wouter";
-import { brokerUrl } from "../broker/addresses.ts";
+import { brokerUrl, formatKey } from "../broker/addresses.ts";
 import { useSessionState } from "../broker/session-context.tsx";
 import { previewOf } from "../inspector/read-content.ts";
 import { useLiveTail } from "../tail/use-live-tail.ts";
@@ -47,7 +47,7 @@ function First({ event: { topic: name, content, eventId } }: { readonly event: R
 function Steps(): ReactNode {
   const { hasKey } = useSessionState();
   const steps = useMemo(() => {
-    const options = { url: brokerUrl, hasKey, mqtt: undefined };
+    const options = { url: brokerUrl, hasKey, formatKey, mqtt: undefined };
     return [
       ["Open a topic", toOpenCommand(topic, options)],
       ["Publish an event", toCommands({ topic, content: "Hello, chain!", isJson: false }, options).curl],

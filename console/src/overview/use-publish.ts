@@ -1,5 +1,6 @@
 import { type Published, type Stele, SteleError } from "@stele/client";
 import { useMutation, useQueryClient, type UseMutationResult } from "@tanstack/react-query";
+import { formatKey } from "../broker/addresses.ts";
 import { useStele } from "../broker/session-context.tsx";
 import type { Draft } from "./commands.ts";
 
@@ -25,6 +26,6 @@ export function isTopicMissing(error: unknown): boolean {
 
 async function publish(stele: Stele, { topic, content, isJson, opens }: PublishRequest): Promise<Published> {
   if (opens) await stele.open(topic);
-  const extensions = isJson ? { "svc-format": "json" } : undefined;
+  const extensions = isJson ? { [formatKey]: "json" } : undefined;
   return stele.publish(topic, content, { extensions, once: true });
 }

@@ -11,6 +11,7 @@ import { pageHeaders, sendFile } from "./send-file.ts";
 export interface ConsoleOptions {
   readonly files: ConsoleFiles;
   readonly basePath: string;
+  readonly extensionPrefix: string;
   /** Whether the documentation is served too. */
   readonly hasDocs?: boolean;
   /** Addresses of nodes of the chain that the page may ask for block hashes. */
@@ -21,7 +22,7 @@ export interface ConsoleOptions {
   readonly broker: Pick<Broker, "authenticate" | "refuseLogIn">;
 }
 
-interface IndexParts extends Pick<ConsoleOptions, "files" | "basePath"> {
+interface IndexParts extends Pick<ConsoleOptions, "files" | "basePath" | "extensionPrefix"> {
   readonly hasDocs: boolean;
   readonly chainNodes: readonly string[];
 }
@@ -51,8 +52,8 @@ function toContentPolicy(chainNodes: readonly string[]): string {
 
 /** Serves the console's files. Every other address below the console is a view of its page, except in the folder of hashed files. */
 export function registerConsole(app: FastifyInstance, options: ConsoleOptions): void {
-  const { broker, files, basePath, hasDocs = false, chainNodes = [], logIns = [] } = options;
-  const index = toIndex({ files, basePath, hasDocs, chainNodes });
+  const { broker, files, basePath, extensionPrefix, hasDocs = false, chainNodes = [], logIns = [] } = options;
+  const index = toIndex({ files, basePath, extensionPrefix, hasDocs, chainNodes });
   const indexes = new LogInIndexes(index, logIns);
   const styles = /<link rel="stylesheet"[^>]*>/.exec(index.bytes.toString())?.[0] ?? "";
   if (logIns.length > 0) registerLogInRoutes(app, { broker, logIns, basePath, styles });
@@ -70,15 +71,14 @@ export function registerConsole(app: FastifyInstance, options: ConsoleOptions): 
   });
 }
 
-/** Fills in what the build leaves open: the base address of the page, the chain nodes, and the link to the documentation. */
-function toIndex({ files, basePath, hasDocs, chainNodes }: IndexParts): ConsoleFile {
+/** Fills in what the build leaves open: the base address of the page, the prefix of extensions, the chain nodes, and the link to the documentation. */
+function toIndex({ files, basePath, extensionPrefix, hasDocs, chainNodes }: IndexParts): ConsoleFile {
   const built = files.get(indexFile)?.bytes.toString() ?? "";
   const placed = built.replace('<base href="/console/"', `<base href="${basePath}${consolePath}/"`);
   const help = hasDocs ? `<link rel="help" href="${basePath}${docsPath}/" />` : "";
-  const named = placed.replace(
-    'name="chain-nodes" content=""',
-    () => `name="chain-nodes" content="${chainNodes.join(" ")}"`,
-  );
+  const named = placed
+    .replace('name="extension-prefix" content="svc-"', `name="extension-prefix" content="${extensionPrefix}"`)
+    .replace('name="chain-nodes" content=""', () => `name="chain-nodes" content="${chainNodes.join(" ")}"`);
   const bytes = Buffer.from(named.replace("</head>", `${help}</head>`));
   return { type: "text/html; charset=utf-8", bytes, gzip: undefined, etag: toEtag(bytes) };
 }
