@@ -13,9 +13,13 @@ async function connect(
   const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  await subscribe(cluster, attachment);
+  return { attachment, peer };
+}
+
+async function subscribe(cluster: TestCluster, attachment: Attachment): Promise<void> {
   const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
   await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
-  return { attachment, peer };
 }
 
 /** Makes reads of sessions slow. */
@@ -103,5 +107,27 @@ it("a client that subscribes while its node reads its session again after a roll
   for (const text of ["4", "5", "6"]) await cluster.run(cluster.publish(follower, "a", text));
   await cluster.clock.advance(5_000);
   expect(textsOf(peer)).toEqual(["4", "5", "6"]);
+  await cluster.stopAll();
+});
+
+it("a client that repeats its SUBSCRIBE after a rollback gets the events in the places of removed ones", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  for (const text of ["1", "2"]) await cluster.run(cluster.publish(follower, "a", text));
+  const { attachment, peer } = await connect(cluster, follower, 600_000);
+  delayReads(cluster);
+  const { sessions } = cluster.shared.store;
+  const saveSessionFilters = sessions.saveSessionFilters.bind(sessions);
+  sessions.saveSessionFilters = async (...call) => {
+    await new Promise<void>((resolve) => void cluster.clock.after(2_000, resolve)); // Longer than the read of the row.
+    return saveSessionFilters(...call);
+  };
+  cluster.chain.cutBack(cluster.chain.head - 1);
+  await cluster.clock.advance(50);
+  await subscribe(cluster, attachment);
+  for (const text of ["3", "4"]) await cluster.run(cluster.publish(follower, "a", text));
+  await cluster.clock.advance(3_000);
+  expect(textsOf(peer)).toEqual(["3", "4"]);
   await cluster.stopAll();
 });

@@ -175,14 +175,12 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /**
-   * Forgets removed events that the row does not tell. Call it in the turn in which a rollback ends: later, other events may be in their places. The rollback
-   * changed nothing up to `keptUpTo`.
-   */
+  /** Forgets what a rollback removed, in the turn in which it ends: later, other events may be in the places. Nothing changed up to `keptUpTo`. */
   cutBack(keptUpTo: Position): void {
-    const end = indexedUpTo(this.#parts);
-    if (this.isStored) this.#shared.rollBack(end);
-    else this.#rollBack(minOf(keptUpTo, end));
+    const end = minOf(keptUpTo, indexedUpTo(this.#parts));
+    if (!this.isStored) return this.#rollBack(end);
+    this.#shared.rollBack(indexedUpTo(this.#parts));
+    this.#filters.rollBack(end); // A SUBSCRIBE may write the starts before the row is read.
   }
 
   /** See {@link Readers.restart}. Does not repeat events that the peer has and that are still on the chain. If nodes share the store, pass the row. */
