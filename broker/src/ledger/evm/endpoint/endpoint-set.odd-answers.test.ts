@@ -58,13 +58,10 @@ it("asks another endpoint for the logs if the first one answers everything but t
   await using second = await FakeNode.start();
   first.answer = ({ id, method }) =>
     method === "eth_getLogs" ? undefined : { id, result: first.chain.answer(method) };
-  const addresses = [first.url("ws"), second.url("ws")];
-  const set = new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 2_000 });
-  const logs = async (): Promise<unknown> => set.request({ method: "eth_getLogs" });
+  const set = createSet([first, second]);
   for (let count = 0; count < 10; count += 1) {
-    expect(await logs()).toBe("eth_getLogs");
-    const looks = first.count("eth_blockNumber"); // The first endpoint is in use again after it.
-    await vi.waitFor(() => expect(first.count("eth_blockNumber")).toBeGreaterThan(looks), { timeout: 20_000 });
+    expect(await set.request({ method: "eth_getLogs" })).toBe("eth_getLogs");
+    await untilAnsweredBy(first, set); // Once a check of the endpoint found that it answers.
   }
   expect(first.count("eth_getLogs")).toBeLessThanOrEqual(3);
   await set.close();
@@ -101,6 +98,24 @@ it("offers a transaction to the next endpoint if the first one fails with an int
   expect(await send()).toBe("eth_sendRawTransaction");
   breakSends(second, { code: -32000, message: "nonce too low" });
   await expect(send()).rejects.toMatchObject({ reach: "unknown" });
+  expect(set.failure()).toBeUndefined();
+  await set.close();
+});
+
+it("offers a transaction to the next endpoint if the pool of the first one is full, and reads from the first one on", async () => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  breakSends(first, { code: -32000, message: "txpool is full" });
+  const send = async (): Promise<unknown> => set.request({ method: "eth_sendRawTransaction" });
+  for (let count = 1; count <= 5; count += 1) {
+    expect(await send()).toBe("eth_sendRawTransaction");
+    await set.request({ method: "eth_any" });
+    expect(first.methods.at(-1)).toBe("eth_any");
+  }
+  breakSends(second, { code: -32000, message: "txpool is full" });
+  await expect(send()).rejects.toMatchObject({ reach: "unreached" });
   expect(set.failure()).toBeUndefined();
   await set.close();
 });

@@ -3,7 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import type { ChainIdentity, EvmProvider } from "./rpc.ts";
-import { toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isFullPool, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
@@ -164,7 +164,7 @@ export class EndpointSet implements EvmProvider {
     } catch (error) {
       const failure = toEndpointError(error, member);
       if (failure?.reach === "unknown") member.onNoAnswer(method);
-      if (failure !== undefined) this.#onFailure(member, { failure, failures });
+      if (failure !== undefined && !isFullPool(error)) this.#onFailure(member, { failure, failures });
       throw failure ?? error;
     }
   }

@@ -63,9 +63,11 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ],
 ];
 
-/** Messages of rate limits and full pools, which mean that the endpoint did not process the request. */
+/** Messages of full transaction pools. */
+const fullPool = /pool ?is ?full/i;
+/** Messages of rate limits, which mean that the endpoint did not process the request. */
 const rateLimited =
-  /rate.?limit|too many requests|pool ?is ?full|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)/i;
+  /rate.?limit|too many requests|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)/i;
 /** Messages of nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages of nodes and load balancers that failed themselves, and say nothing of the request. */
@@ -113,6 +115,11 @@ export function toSendFailure(error: unknown): RpcFailure {
   return new RpcFailure("connection", failure.message, { cause: error });
 }
 
+/** Whether an endpoint has no room for a transaction, while it answers other requests. */
+export function isFullPool(error: unknown): boolean {
+  return causes(error).some(({ message }) => fullPool.test(message));
+}
+
 /** Whether the endpoint did not answer, so that another attempt may succeed. */
 export function isUnanswered({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
@@ -138,7 +145,7 @@ export function toBrokerError(error: unknown): BrokerError {
 
 function kindOf(code: number | undefined, text: string): RpcFailureKind {
   if (code === undefined || connectionCodes.has(code)) return "connection";
-  if (code === rateLimitedCode || rateLimited.test(text)) return "unreached";
+  if (code === rateLimitedCode || rateLimited.test(text) || fullPool.test(text)) return "unreached";
   const found = wordings.find(([, pattern]) => pattern.test(text));
   if (found !== undefined) return found[0];
   if (outOfTime.test(text)) return "connection";
