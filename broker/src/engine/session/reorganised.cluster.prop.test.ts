@@ -1,0 +1,236 @@
+import { isBrokerError } from "@stele/wire";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { Attachment } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const nodesMax = 3;
+
+const node = fc.nat(nodesMax - 1);
+const who = fc.nat(3);
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("publish" as const), count: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant("attach" as const), who, node, ms: fc.constantFrom(0, 30, 3_000) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("detach" as const), who }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("cut", "heal", "halt", "resume"), node }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("reorganise" as const),
+      depth: fc.integer({ min: 1, max: 3 }),
+      /** Events that take the places of removed ones. */
+      refill: fc.nat(4),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1, 20, 60, 300, 2_000) }),
+  },
+);
+const history = fc.record({
+  steps: fc.array(step, { minLength: 8, maxLength: 25, size: "max" }),
+  /** Delays of successive messages between nodes and the store, in milliseconds. */
+  delaysMs: fc.array(fc.constantFrom(0, 1, 5, 20, 60), { minLength: 1, maxLength: 12 }),
+});
+type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** A client that acknowledges every event at once. */
+class Client {
+  readonly #key: string;
+  readonly #expiryMs: number;
+  #peer = new RecordingPeer();
+  #attachment: Attachment | undefined;
+  #seen = 0;
+  readonly #got = new Set<string>();
+  /** Number of publishes before the session's first SUBACK; undefined if there was none, or if the session has ended. */
+  #since: number | undefined;
+
+  constructor(key: string, expiryMs: number) {
+    this.#key = key;
+    this.#expiryMs = expiryMs;
+  }
+
+  get isConnected(): boolean {
+    return this.#attachment !== undefined && this.#peer.endedBecause === undefined;
+  }
+
+  /** Connects and subscribes; goes on after `ms` if that takes longer. */
+  async attach(
+    cluster: TestCluster,
+    at: number,
+    { ms, countPublished }: { readonly ms: number; readonly countPublished: () => number },
+  ): Promise<void> {
+    this.#lose();
+    const peer = this.#peer;
+    const connecting = (async () => {
+      await this.#connect(cluster.node(at).broker, peer);
+      if (this.#peer === peer && this.isConnected) this.#since ??= countPublished();
+    })();
+    await Promise.race([connecting.catch(() => undefined), cluster.clock.advance(ms)]);
+  }
+
+  detach(): void {
+    this.collect();
+    if (this.isConnected) this.#attachment?.detach({ expiryMs: this.#expiryMs, isRegular: true });
+    this.#lose();
+  }
+
+  collect(): void {
+    const news = this.#peer.deliveries.slice(this.#seen);
+    this.#seen = this.#peer.deliveries.length;
+    for (const { event, ticket = 0 } of news) {
+      this.#got.add(new TextDecoder().decode(event.content));
+      if (this.isConnected) this.#attachment?.session.acknowledge(ticket);
+    }
+    if (this.#expiryMs === 0 && this.#peer.endedBecause !== undefined) this.#since = undefined;
+  }
+
+  /** The events that were published after the session's first SUBACK and that the client has not got. */
+  missing(onChain: readonly string[]): readonly string[] {
+    const { isConnected } = this;
+    const since = isConnected ? (this.#since ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+    return onChain
+      .filter((text) => Number(text) > since && !this.#got.has(text))
+      .map((text) => `${this.#key}: ${text}`);
+  }
+
+  async #connect(broker: TestCluster["nodes"][number]["broker"], peer: RecordingPeer): Promise<void> {
+    const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: this.#expiryMs === 0 } as const;
+    const rest = { will: undefined, windowMax: 4, expiryMs: this.#expiryMs, onConnected: () => {} };
+    const attachment = await broker.attach({ ...order, ...rest }, peer);
+    if (this.#peer !== peer) return attachment.detach({ expiryMs: this.#expiryMs, isRegular: true });
+    this.#attachment = attachment;
+    if (!attachment.isPresent) this.#since = undefined;
+    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await attachment.subscribe([{ ...options, filter: parseTopicFilter("#") }]);
+  }
+
+  /** Forgets the connection. */
+  #lose(): void {
+    this.collect();
+    if (this.#expiryMs === 0) this.#since = undefined;
+    this.#attachment = undefined;
+    this.#peer = new RecordingPeer();
+    this.#seen = 0;
+  }
+}
+
+/** A cluster, its clients, and what was published. The text of each event is its number. */
+class World {
+  readonly cluster: TestCluster;
+  readonly clients = [new Client("a", 1e9), new Client("b", 1e9), new Client("clean a", 0), new Client("clean b", 0)];
+  #published = 0;
+
+  constructor(cluster: TestCluster) {
+    this.cluster = cluster;
+  }
+
+  submit(): void {
+    const { broker } = this.cluster.node(this.#published % nodesMax);
+    this.#published += 1;
+    const content = new TextEncoder().encode(String(this.#published));
+    try {
+      broker.submit({ topic: "a", groupId: undefined, content, extensions: [] }, () => undefined);
+    } catch (error) {
+      if (!isBrokerError(error, "chainUnreachable")) throw error;
+    }
+  }
+
+  async advance(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 20) {
+      await this.cluster.clock.advance(Math.min(20, left));
+      for (const client of this.clients) client.collect();
+    }
+  }
+
+  async attach(client: Client, at: number, ms: number): Promise<void> {
+    await client.attach(this.cluster, at, { ms, countPublished: () => this.#published });
+  }
+
+  async take(one: History["steps"][number]): Promise<void> {
+    const { chain } = this.cluster;
+    const client = "who" in one ? this.clients[one.who] : undefined;
+    if (one.kind === "publish") {
+      for (let times = 0; times < one.count; times += 1) {
+        this.submit();
+        await this.advance(40);
+      }
+    } else if (one.kind === "attach") {
+      if (client !== undefined) await this.attach(client, one.node, one.ms);
+    } else if (one.kind === "detach") client?.detach();
+    else if (one.kind === "wait") await this.advance(one.ms);
+    else if (one.kind === "reorganise") {
+      chain.cutBack(Math.max(2, chain.head - one.depth));
+      for (let times = 0; times < one.refill; times += 1) this.submit();
+    } else {
+      const { gate } = this.cluster.node(one.node);
+      if (one.kind === "cut") gate.cut("refused");
+      else if (one.kind === "heal") gate.heal();
+      else if (one.kind === "halt") gate.halt();
+      else gate.resume();
+    }
+    await this.advance(20);
+  }
+
+  /** Lets everything work again, and connects the clients whose sessions last. */
+  async recover(): Promise<void> {
+    for (const { gate } of this.cluster.nodes) {
+      gate.resume();
+      gate.heal();
+    }
+    await this.advance(3_000);
+    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // A chain that is shorter than the index is waited for.
+    await this.advance(20_000);
+    for (const client of this.clients.slice(0, 2)) if (!client.isConnected) await this.attach(client, 0, 3_000);
+    await this.advance(30_000);
+  }
+
+  /** Texts of the events on the chain. */
+  async onChain(): Promise<readonly string[]> {
+    const range = { after: positionZero, upTo: endOfBlock(1_000_000), topic: undefined };
+    const limits = { batchesMax: 10_000, bytesMax: 1 << 30 };
+    const batches = await this.cluster.shared.store.readBatches(defaultGroupId, { ...range, ...limits });
+    return batches.flatMap((batch) => eventsOf(batch)).map(({ content }) => new TextDecoder().decode(content));
+  }
+}
+
+/** Runs a history. Returns the events that a client missed. */
+async function run({ steps, delaysMs }: History): Promise<readonly string[]> {
+  let isSlow = false;
+  let messages = 0;
+  const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
+  const cluster = await TestCluster.start(nodesMax, { delayMs });
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  await cluster.clock.advance(1_000);
+  const world = new World(cluster);
+  isSlow = true;
+  for (const one of steps) await world.take(one);
+  isSlow = false;
+  await world.recover();
+  const onChain = await world.onChain();
+  const missing = world.clients.flatMap((client) => client.missing(onChain));
+  await cluster.stopAll();
+  return missing;
+}
+
+it(
+  "a client misses no event that stays on the chain, however often the chain is reorganised and whichever node it connects to",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (one) => {
+        expect(await run(one)).toEqual([]);
+      }),
+      { numRuns: runs },
+    );
+  },
+  60_000 * runs,
+);
