@@ -143,14 +143,14 @@ const refusalRows: readonly Row[] = [
     name: "nonce too low: signs with another nonce",
     state: sending,
     event: sent("nonce-too-low"),
-    next: { ...withoutNonce, isRecorded: false },
+    next: { ...withoutNonce, isRecorded: false, refusal: undefined },
     effects: [left, { kind: "nonce-used", nonce: 7, isFinal: false }, { kind: "enqueue" }],
   },
   {
     name: "another transaction with the nonce is pending: signs with another nonce",
     state: sending,
     event: sent("replacement-underpriced"),
-    next: { ...withoutNonce, isRecorded: false },
+    next: { ...withoutNonce, isRecorded: false, refusal: undefined },
     effects: [left, { kind: "nonce-used", nonce: 7, isFinal: false }, { kind: "enqueue" }],
   },
   {

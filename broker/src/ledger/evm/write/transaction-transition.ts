@@ -281,6 +281,7 @@ function unsigned(state: TransactionState): TransactionState {
     takenHash: undefined,
     seenIn: undefined,
     logs: [],
+    refusal: undefined,
   };
 }
 

@@ -3,6 +3,7 @@ import { parseTransaction } from "viem";
 import { expect, test } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { JournalEntry } from "../../../ports/journal.ts";
+import { connectionRefused } from "../testing/intercepted-provider.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
 import { TestJournal } from "../testing/writer-world.ts";
 
@@ -107,3 +108,20 @@ test.each(["Internal error", "502 Bad Gateway", "an error without a message"])(
     expect(node.pool.size).toBe(1);
   },
 );
+
+test("answers that the chain is unreachable if it was lost after another sender used the transaction's nonce", async () => {
+  const { node, clock, sender, signer } = new SenderWorld();
+  let isLost = false;
+  node.before = async (method) => {
+    if (isLost || method !== "eth_sendRawTransaction") return;
+    isLost = true;
+    throw Object.assign(new Error("nonce too low"), { code: -32_000 });
+  };
+  node.onSend = () => {
+    throw connectionRefused();
+  };
+  const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1 };
+  const answer = sender.send(request, new AbortController().signal).catch((error: unknown) => error);
+  await clock.advance(8_000);
+  expect(await Promise.race([answer, clock.settle()])).toMatchObject({ code: 200205 });
+});
