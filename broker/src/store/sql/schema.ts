@@ -19,10 +19,7 @@ export interface GroupTable {
   readonly checksum: number;
 }
 
-/**
- * One row for each topic. The database assigns `topic_id`, `ordinal` counts a group's topics from 1 in the order of opening, and `event_count`
- * counts stored events, not skipped ones.
- */
+/** One row for each topic. `ordinal` counts a group's topics from 1 in the order of opening, `event_count` counts stored events, not skipped ones. */
 export interface TopicTable {
   readonly topic_id: Generated<number>;
   readonly group_id: string;
@@ -341,6 +338,8 @@ export interface HeldFile {
 export interface SqlDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<Schema>;
+  /** Durable, for the writes before a transaction of publishes: few run at once, and they pass other durable ones, of which thousands may wait. */
+  readonly urgent: Kysely<Schema>;
   /** A commit survives a kill; after a power cut it is whole or absent. */
   readonly relaxed: Kysely<Schema>;
   /** Durable, with longer time limits for changes of whole tables or of a group's whole index. */

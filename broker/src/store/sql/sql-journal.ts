@@ -17,12 +17,12 @@ export class SqlJournal implements Journal {
 
   constructor(database: SqlDatabase) {
     this.#database = database;
-    this.#queries = createQueries(database.durable);
+    this.#queries = createQueries(database.urgent);
   }
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {
     if (entries.length === 0) return;
-    await this.#database.durable.transaction().execute(async (transaction) => {
+    await this.#database.urgent.transaction().execute(async (transaction) => {
       for (const entry of entries) await transaction.executeQuery(this.#queries.record.bind(toRow(entry)));
     });
   }
@@ -40,7 +40,7 @@ export class SqlJournal implements Journal {
 
   async removeTransactions(groupId: GroupId, sender: Address, nonces: readonly number[]): Promise<void> {
     if (nonces.length === 0) return;
-    await this.#database.durable.transaction().execute(async (transaction) => {
+    await this.#database.urgent.transaction().execute(async (transaction) => {
       for (const nonce of nonces) {
         await transaction.executeQuery(this.#queries.remove.bind({ group_id: groupId, sender, nonce }));
       }

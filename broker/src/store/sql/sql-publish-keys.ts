@@ -31,7 +31,7 @@ export class SqlPublishKeys implements PublishKeys {
   /** Inserts in the order of the keys, so that two nodes that record the same keys cannot deadlock. */
   async recordPublishKeys(claims: readonly KeyClaim[]): Promise<readonly TakenKey[]> {
     if (claims.length === 0) return [];
-    const { fenced, held } = await this.#database.durable.transaction().execute(async (transaction) => {
+    const { fenced, held } = await this.#database.urgent.transaction().execute(async (transaction) => {
       const { own, fenced } = await this.#fence(transaction, claims);
       const sorted = own.map(toRow).toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
       const held: PublishKeyTable[] = [];

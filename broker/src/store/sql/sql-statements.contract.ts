@@ -26,6 +26,7 @@ function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
   const counted = (database: SqlDatabase): SqlDatabase => ({
     ...database,
     durable: database.durable.withPlugin(plugin),
+    urgent: database.urgent.withPlugin(plugin),
     relaxed: database.relaxed.withPlugin(plugin),
     migrating: database.migrating.withPlugin(plugin),
   });

@@ -57,6 +57,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   });
   return {
     durable,
+    urgent: durable,
     relaxed,
     migrating,
     isShared: true,

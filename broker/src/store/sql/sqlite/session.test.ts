@@ -22,7 +22,7 @@ describe("the SQLite session", () => {
     expect(await inTransaction(database.relaxed)).toBe(1);
     expect(await synchronousOf(database.durable)).toBe(2);
     expect(await synchronousOf(database.relaxed)).toBe(1);
-    const turns = [database.relaxed, database.durable, database.durable, database.relaxed, database.durable];
+    const turns = [database.relaxed, database.durable, database.urgent, database.relaxed, database.durable];
     expect(await Promise.all(turns.map(inTransaction))).toEqual([1, 2, 2, 1, 2]);
   });
 
@@ -44,17 +44,17 @@ describe("the SQLite session", () => {
     expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
-  it("runs a relaxed transaction before the second of the durable ones that came earlier", async () => {
+  it("runs relaxed and urgent transactions before the second of the durable ones that came earlier", async () => {
     const seen: string[] = [];
     const turn = async (on: Kysely<Schema>, name: string): Promise<void> => {
       await sql`select 1`.execute(on);
       seen.push(name);
     };
-    const { durable, relaxed } = database;
+    const { durable, relaxed, urgent } = database;
     const turns = [turn(durable, "durable 1"), turn(durable, "durable 2"), turn(durable, "durable 3")];
-    turns.push(turn(relaxed, "relaxed 1"), turn(relaxed, "relaxed 2"));
+    turns.push(turn(relaxed, "relaxed"), turn(urgent, "urgent"));
     await Promise.all(turns);
-    expect(seen).toEqual(["durable 1", "relaxed 1", "relaxed 2", "durable 2", "durable 3"]);
+    expect(seen).toEqual(["durable 1", "relaxed", "urgent", "durable 2", "durable 3"]);
   });
 
   it("a failed transaction leaves no row, and the next statement works", async () => {
@@ -83,12 +83,12 @@ describe("the SQLite session", () => {
   it("closes after all callers that came before", async () => {
     const native = await openNative(temporaryFile());
     const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
-    const run = async (synchronous: "FULL" | "NORMAL"): Promise<void> => {
-      await session.acquire(synchronous);
+    const run = async (speed: "quick" | "slow"): Promise<void> => {
+      await session.acquire("FULL", speed);
       await session.executeQuery({ sql: "select 1", parameters: [] });
       session.release();
     };
-    const all = [run("NORMAL"), run("NORMAL"), run("FULL"), run("NORMAL"), session.close()];
+    const all = [run("quick"), run("quick"), run("slow"), run("quick"), session.close()];
     await Promise.all(all);
   });
 

@@ -2,7 +2,7 @@ import type { DatabaseConnection, QueryResult } from "kysely";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import { toStoreError } from "./errors.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
-import { TwoSpeedMutex } from "../mutex.ts";
+import { type Speed, TwoSpeedMutex } from "../mutex.ts";
 import type { Prepared } from "../prepared.ts";
 import { StoreError, type StoreFault } from "../store-error.ts";
 import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
@@ -58,11 +58,11 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can ask for thousands of them:
-   * they must not hold up the index, and with it every publish.
+   * Waits for its turn, then sets the durability of the caller's commits. Each FULL commit waits for the disk, and clients can ask for thousands of them.
+   * These are `slow`: they must not hold up the index, and with it every publish.
    */
-  async acquire(synchronous: Synchronous): Promise<this> {
-    await this.#mutex.acquire(synchronous === "FULL" ? "slow" : "quick");
+  async acquire(synchronous: Synchronous, speed: Speed): Promise<this> {
+    await this.#mutex.acquire(speed);
     try {
       this.#setSynchronous(synchronous);
     } catch (error) {
@@ -119,7 +119,7 @@ export class SqliteSession implements DatabaseConnection {
 
   /** See HeldFile. */
   async hold(meanwhile: () => Promise<boolean>): Promise<boolean> {
-    await this.acquire("FULL");
+    await this.acquire("FULL", "slow");
     let isHeld = false;
     try {
       if (!this.#copyLog()) return false;

@@ -74,7 +74,7 @@ async function open(
     throw error;
   }
   const session = new SqliteSession(native, { description, onFault: () => {}, keepsLog: () => false });
-  const durable = new Kysely<ApiKeySchema>({ dialect: new SqliteDialect(session, "FULL") });
+  const durable = new Kysely<ApiKeySchema>({ dialect: new SqliteDialect(session, "FULL", "slow") });
   const checkShared = (): Promise<void> => checkSame(file, opened);
   const hasRoles = async (): Promise<boolean> => {
     const found = await sql`select name from sqlite_master where name = 'access_roles'`.execute(durable);

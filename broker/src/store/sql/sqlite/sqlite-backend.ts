@@ -31,11 +31,13 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   createPrivately(file, description);
   const native = await openConfigured(file, options);
   const session = new SqliteSession(native, options);
-  const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") });
-  const relaxed = new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") });
+  const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "slow") });
+  const urgent = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL", "quick") });
+  const relaxed = new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL", "quick") });
   const progress = new ProgressWriter(relaxed);
   return {
     durable,
+    urgent,
     relaxed,
     migrating: durable,
     isShared: false,

@@ -11,20 +11,23 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import type { Speed } from "../mutex.ts";
 import type { SqliteSession, Synchronous } from "./session.ts";
 
-/** SQLite for the query builder, over a session that others may share; `synchronous` applies to every commit made through it. */
+/** SQLite for the query builder, over a session that others may share; `synchronous` applies to every commit made through it, `speed` to its turns. */
 export class SqliteDialect implements Dialect {
   readonly #session: SqliteSession;
   readonly #synchronous: Synchronous;
+  readonly #speed: Speed;
 
-  constructor(session: SqliteSession, synchronous: Synchronous) {
+  constructor(session: SqliteSession, synchronous: Synchronous, speed: Speed) {
     this.#session = session;
     this.#synchronous = synchronous;
+    this.#speed = speed;
   }
 
   createDriver(): Driver {
-    return new SqliteDriver(this.#session, this.#synchronous);
+    return new SqliteDriver(this.#session, this.#synchronous, this.#speed);
   }
 
   createQueryCompiler(): QueryCompiler {
@@ -43,16 +46,18 @@ export class SqliteDialect implements Dialect {
 class SqliteDriver implements Driver {
   readonly #session: SqliteSession;
   readonly #synchronous: Synchronous;
+  readonly #speed: Speed;
 
-  constructor(session: SqliteSession, synchronous: Synchronous) {
+  constructor(session: SqliteSession, synchronous: Synchronous, speed: Speed) {
     this.#session = session;
     this.#synchronous = synchronous;
+    this.#speed = speed;
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#session.acquire(this.#synchronous);
+    return this.#session.acquire(this.#synchronous, this.#speed);
   }
 
   async releaseConnection(): Promise<void> {
