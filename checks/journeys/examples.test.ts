@@ -214,7 +214,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     const eventIds: string[] = [];
     for (const content of ["one", "two"]) eventIds.push((await client.publish(batched, content)).eventId);
     const url = `http://127.0.0.1:${own}/events`;
-    await client.subscribe({ topic: batched, url, secret: `whsec_${secret}`, offset: "OFFSET_FIRST", batch: "2" });
+    await client.subscribe({ topic: batched, url, secret: `whsec_${secret}`, offset: "OFFSET_FIRST", batch: 2 });
     expect(idsOf(await receiver.lines(3)).slice(1)).toEqual(eventIds);
   });
 });
