@@ -61,9 +61,10 @@ it("fails within six seconds if the broker removed the request without an answer
   expect(await asked).toMatch(/^the broker could not read the request.*Run this command as its user, or as root\.$/);
 });
 
+const makeBackup = () => Promise.reject(new Error("nobody asked"));
+
 /** Starts the broker's part, which forgets what an earlier run left. */
 async function startAgain(): Promise<void> {
-  const makeBackup = () => Promise.reject(new Error("nobody asked"));
   const service = new BackupService({ folder, clock: new VirtualClock(), logger: silentLogger, makeBackup });
   service.start();
   await service.stop();

@@ -133,7 +133,10 @@ describe("publish", () => {
 
   it("refuses publishes beyond the queue limit, and those that wait too long in the queue", async () => {
     const { broker, clock } = await start({
-      append: untilAborted,
+      append: (batches, signal, options) => {
+        options?.onAccepted?.();
+        return untilAborted(batches, signal);
+      },
       limits: { publishesWaitingMax: 2, transactionTimeoutMs: 1_000, pipelineAfterMs: 0 },
     });
     await broker.open(topic("a"));

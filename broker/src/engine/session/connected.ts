@@ -58,7 +58,13 @@ export function toConnectedSession({
   const { id, cursor, epoch } = session.state;
   const fields = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
   const { filters, isStored, isSuspended } = session;
-  return { session: fields, filters, isStored, isSuspended, notifiedAt: (filter) => session.notifiedAt(filter) };
+  return {
+    session: fields,
+    filters,
+    isStored,
+    isSuspended,
+    notifiedAt: (filter) => session.filterSet.notifiedAt(filter),
+  };
 }
 
 /** Checks the rights of a new connection. {@link checkRightsOf} checks them again later. @throws BrokerError 100701, 100702, 200207. */
@@ -110,7 +116,7 @@ function noRightsWarning(all: readonly Session[]): string | undefined {
   for (const session of all) {
     for (const text of session.memberships.withoutRights) {
       count += 1;
-      first ??= session.findFilter(text)?.id;
+      first ??= session.filterSet.find(text)?.id;
     }
   }
   if (first === undefined) return undefined;

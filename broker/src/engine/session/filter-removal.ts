@@ -49,7 +49,7 @@ export class FilterRemoval {
 
   #findConnected(id: SubscriptionId): Found | undefined {
     for (const [name, { session, ownedBy: owner, group, protocol }] of this.#parts.connected) {
-      if (!session.hasFilterId(id)) continue;
+      if (!session.filterSet.hasId(id)) continue;
       const ending = endingWith(id, protocol, session.filters);
       return { name, removables: ending.map(({ filter }) => ({ owner, groupId: group.id, filter })) };
     }

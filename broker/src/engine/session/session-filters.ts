@@ -115,7 +115,7 @@ export class SessionFilters {
   }
 
   #toStored(order: SessionFilter, session: Session, group: Group): StoredFilter {
-    const known = session.findFilter(order.filter);
+    const known = session.filterSet.find(order.filter);
     const id = known?.id ?? parseSubscriptionId(this.#parts.randomness.uuid());
     return { ...order, id, startsAfter: known?.startsAfter ?? indexedUpTo(group) };
   }

@@ -4,7 +4,6 @@ import type { Interest } from "../../domain/interest.ts";
 import { before, maxOf, minOf, type Position } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
-import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
@@ -234,27 +233,21 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     }
   }
 
-  findFilter(filter: TopicFilter): StoredFilter | undefined {
-    return this.#filters.find(filter);
+  /** The filters, to read. */
+  get filterSet(): Pick<FilterSet, "find" | "hasId" | "notifiedAt" | "version"> {
+    return this.#filters;
   }
+
   hasFilter(filter: TopicFilter): boolean {
     return this.#filters.find(filter) !== undefined;
   }
-  hasFilterId(id: SubscriptionId): boolean {
-    return this.#filters.hasId(id);
-  }
+
   get filters(): readonly StoredFilter[] {
     return this.#filters.all;
   }
-  notifiedAt(filter: TopicFilter): number | undefined {
-    return this.#filters.notifiedAt(filter);
-  }
+
   get filterCount(): number {
     return this.#filters.size;
-  }
-  /** See {@link FilterSet.version}. */
-  get filterVersion(): number {
-    return this.#filters.version;
   }
 
   /** See {@link FilterSet.originFor}. */

@@ -367,11 +367,11 @@ export class Sessions implements Readers {
   async #readAgain(session: Session): Promise<void> {
     const group = this.#byId.get(session.id)?.group;
     const generation = group?.progress.generation;
-    const { filterVersion } = session;
+    const { version } = session.filterSet;
     const row = await this.#parts.store.sessions.findSession(session.id);
     const hasRolledBack = this.#parts.isShared && (await group?.findGeneration()) !== generation;
     const known = this.#byId.get(session.id);
-    if (session.filterVersion !== filterVersion) return this.#readAgain(session); // The row may be older.
+    if (session.filterSet.version !== version) return this.#readAgain(session); // The row may be older.
     if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
     const isOwn =
       row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
