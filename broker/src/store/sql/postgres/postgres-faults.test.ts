@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { endOfBlock } from "../../../domain/position.ts";
-import { nothingFailed, type SubscriptionId } from "../../../domain/subscription.ts";
+import { isCallback, nothingFailed, type SubscriptionId } from "../../../domain/subscription.ts";
 import {
   alpha,
   batchOf,
@@ -247,18 +247,20 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   it("retries a transaction that the server undid because of a deadlock", async () => {
     await server.query(`alter database ${new URL(url).pathname.slice(1)} set deadlock_timeout = '1s'`);
     const [store, other] = [await started(), await session()];
+    const [ids, from = ""] = [[1, 2].map((number) => subscriptionOf(number).id), subscriptionOf(1).delivery.secret];
     for (const number of [1, 2]) await store.insertSubscription(subscriptionOf(number), 0);
     const before = await countDeadlocks();
     await other.query("set deadlock_timeout = '1h'"); // So that the server undoes the store's transaction.
     await other.query("begin");
     const touch = "update subscriptions set notified_at = notified_at where id = $1";
-    await other.query(touch, [subscriptionOf(2).id]);
-    const saving = store.saveProgress([1, 2].map((number) => ({ ...progressOf(number), cursor: endOfBlock(9) })));
+    await other.query(touch, [ids[1]]);
+    const replacing = store.replaceSecrets(ids.map((id) => ({ id, from, to: "next" })));
     await waitUntilBlocked(server);
-    await other.query(touch, [subscriptionOf(1).id]);
+    await other.query(touch, [ids[0]]);
     await other.query("commit");
-    expect(await saving).toEqual([]);
-    expect((await store.listSubscriptions()).map(({ cursor }) => cursor)).toEqual([endOfBlock(9), endOfBlock(9)]);
+    expect(await replacing).toBe(2);
+    const rows = (await store.listSubscriptions()).filter(isCallback);
+    expect(rows.map(({ delivery }) => delivery.secret)).toEqual(["next", "next"]);
     expect(await countDeadlocks()).toBe(before + 1);
     await other.end();
   });
