@@ -3,7 +3,6 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
-import { pause } from "../../lib/pause.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
 import type { Removable } from "../access/access.ts";
 import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
@@ -15,7 +14,7 @@ import type { ConnectedSession } from "../connected-session.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
-import { checkAdmission, checkMembership, isKept, ownerNow, toConnectedSession, warningOf } from "./connected.ts";
+import { checkAdmission, checkMembership, isKept, toConnectedSession, warningOf } from "./connected.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./stored/left-connections.ts";
@@ -28,6 +27,7 @@ import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-
 import { ClaimSkipped, SessionClaims } from "./stored/session-claims.ts";
 import { beginningOf, decodeProgress, noProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
+import { LaterReads } from "./stored/later-reads.ts";
 import { SessionRoom } from "./stored/session-room.ts";
 import { SessionSweeper } from "./stored/session-sweeper.ts";
 import { Shares } from "./shares/shares.ts";
@@ -52,6 +52,7 @@ export class Sessions implements Readers {
   readonly #room: SessionRoom;
   readonly #claims: SessionClaims;
   readonly #lost: LostAttaches;
+  readonly #laterReads: LaterReads;
   readonly #sweeper: SessionSweeper;
   readonly writer: SessionWriter;
   readonly #shares: ReadonlyMap<GroupId, Shares>;
@@ -66,7 +67,7 @@ export class Sessions implements Readers {
     this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
     this.#filters = new SessionFilters({
       ...parts,
-      onRefused: (session) => this.#readAgain(session),
+      onRefused: (session) => this.#laterReads.read(session),
       keep: (session) => this.#keep(session),
     });
     this.#room = new SessionRoom(parts);
@@ -75,7 +76,15 @@ export class Sessions implements Readers {
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
     const { signal } = this.#stopping;
     this.#lost = new LostAttaches({ ...own, signal });
-    const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
+    this.#laterReads = new LaterReads({
+      ...own,
+      signal,
+      find: (session) => this.#findConnected(session),
+      isStopped: ({ group }) => this.#stopped.has(group.id),
+      end: (known) => this.#end(known, "removed"),
+      yield: (known) => this.#yield(known),
+    });
+    const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
     const checkReturned = (groupId: GroupId): void => this.#sharesOf(groupId).checkReturned();
@@ -138,7 +147,7 @@ export class Sessions implements Readers {
       if (!this.#parts.isShared) session.restart();
       else {
         session.cutBack(keptUpTo);
-        void this.#readUntilDone(session);
+        void this.#laterReads.readUntilDone(session);
       }
     }
     this.#sharesOf(groupId).restart();
@@ -147,7 +156,7 @@ export class Sessions implements Readers {
   /** Reads a session again. Call it when another node may have changed the session. */
   onHint(id: SessionId): void {
     const known = this.#byId.get(id);
-    if (known !== undefined) void this.#readUntilDone(known.session);
+    if (known !== undefined) void this.#laterReads.readUntilDone(known.session);
   }
 
   /** Ends all connections of this node. Other nodes may have the sessions by now. */
@@ -224,7 +233,7 @@ export class Sessions implements Readers {
     order.onConnected({ session, isPresent });
     session.connect(peer, order.windowMax);
     // Another node may have claimed the session since, and its hint came before the registration above.
-    if (this.#parts.isShared) void this.#readUntilDone(session);
+    if (this.#parts.isShared) void this.#laterReads.readUntilDone(session);
     return {
       session,
       isPresent,
@@ -308,6 +317,11 @@ export class Sessions implements Readers {
     if (known.session.isStored) this.#unreleased.keep(known.session);
   }
 
+  #yield(known: Connected): void {
+    known.peer.ended("taken-over");
+    this.#release(known);
+  }
+
   #leave(known: Connected, leave: Leave): void {
     this.#release(known);
     const { session, ownedBy } = known;
@@ -332,10 +346,15 @@ export class Sessions implements Readers {
   }
 
   async #keep(session: Session): Promise<void> {
-    const known = this.#byId.get(session.id);
-    if (known?.session !== session) return; // Its connection has ended.
+    const known = this.#findConnected(session);
+    if (known === undefined) return; // Its connection has ended.
     if (!this.#parts.isShared) await this.#claims.begin(known);
     session.keepIn(this.writer);
+  }
+
+  #findConnected(session: Session): Connected | undefined {
+    const known = this.#byId.get(session.id);
+    return known?.session === session ? known : undefined;
   }
 
   #sharesOf(groupId: GroupId): Shares {
@@ -346,44 +365,8 @@ export class Sessions implements Readers {
 
   #onRefused(refused: readonly WritableSession[]): void {
     const all = new Set(refused);
-    for (const { session } of this.#connected.values()) if (all.has(session)) void this.#readUntilDone(session);
-  }
-
-  async #readUntilDone(session: Session): Promise<void> {
-    const { clock, limits, logger } = this.#parts;
-    const { signal } = this.#stopping;
-    while (!signal.aborted && this.#byId.get(session.id)?.session === session) {
-      try {
-        await this.#readAgain(session);
-        return;
-      } catch (error) {
-        logger.warn("session not read again", { sessionId: session.id, error });
-        await pause(clock, limits.retryDelayMsMin, signal);
-      }
-    }
-  }
-
-  /** Continues a session from its row after a rollback or a change by another node; ends the connection if another node has taken the session. */
-  async #readAgain(session: Session): Promise<void> {
-    const group = this.#byId.get(session.id)?.group;
-    const generation = group?.progress.generation;
-    const { version } = session.filterSet;
-    const row = await this.#parts.store.sessions.findSession(session.id);
-    const hasRolledBack = this.#parts.isShared && (await group?.findGeneration()) !== generation;
-    const known = this.#byId.get(session.id);
-    if (session.filterSet.version !== version) return this.#readAgain(session); // The row may be older.
-    if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
-    const isOwn =
-      row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
-    if (isOwn) {
-      if (known.protocol === "STOMP" && row.filters.length === 0)
-        await this.#end(known, "removed"); // Another node has carried out unSubscribe.
-      else if (!session.isStopped && !hasRolledBack) session.adopt(row);
-      else if (!this.#stopped.has(known.group.id)) session.restart(row);
-      return;
-    }
-    known.peer.ended("taken-over");
-    this.#release(known);
+    for (const { session } of this.#connected.values())
+      if (all.has(session)) void this.#laterReads.readUntilDone(session);
   }
 
   /** The sessions of a group, also those of leaving connections: their last state must not be ahead of an index that rolled back. */

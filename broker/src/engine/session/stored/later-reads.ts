@@ -1,0 +1,61 @@
+import { pause } from "../../../lib/pause.ts";
+import type { Connected } from "../connected.ts";
+import { ownerNow } from "../connected.ts";
+import type { Session } from "../session.ts";
+import type { SessionsParts } from "../session-parts.ts";
+
+export interface LaterReadsParts
+  extends Pick<SessionsParts, "clock" | "limits" | "logger" | "store" | "isShared" | "nodeId"> {
+  readonly signal: AbortSignal;
+  /** The connection of a session at this node. */
+  readonly find: (session: Session) => Connected | undefined;
+  /** Whether the index of the connection's group rolls back. */
+  readonly isStopped: (known: Connected) => boolean;
+  /** Ends a session whose filters have all been removed. */
+  readonly end: (known: Connected) => Promise<void>;
+  /** Ends a connection whose session another node has taken. */
+  readonly yield: (known: Connected) => void;
+}
+
+/** Reads the rows of connected sessions again, after a rollback or a change by another node. */
+export class LaterReads {
+  readonly #parts: LaterReadsParts;
+
+  constructor(parts: LaterReadsParts) {
+    this.#parts = parts;
+  }
+
+  /** Retries until the row is read, the connection has ended or the broker stops. Never rejects. */
+  async readUntilDone(session: Session): Promise<void> {
+    const { clock, limits, logger, signal, find } = this.#parts;
+    while (!signal.aborted && find(session) !== undefined) {
+      try {
+        await this.read(session);
+        return;
+      } catch (error) {
+        logger.warn("session not read again", { sessionId: session.id, error });
+        await pause(clock, limits.retryDelayMsMin, signal);
+      }
+    }
+  }
+
+  /** Continues a session from its row; ends the connection if another node has taken the session. @throws what the store throws. */
+  async read(session: Session): Promise<void> {
+    const { store, isShared, find, isStopped } = this.#parts;
+    const group = find(session)?.group;
+    const generation = group?.progress.generation;
+    const { version } = session.filterSet;
+    const row = await store.sessions.findSession(session.id);
+    const hasRolledBack = isShared && (await group?.findGeneration()) !== generation;
+    const known = find(session);
+    if (session.filterSet.version !== version) return this.read(session); // The row may be older.
+    if (known === undefined || (row?.session.epoch === session.epoch && !session.isStopped)) return;
+    const isOwn =
+      row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
+    if (!isOwn) this.#parts.yield(known);
+    else if (known.protocol === "STOMP" && row.filters.length === 0)
+      await this.#parts.end(known); // Another node has carried out unSubscribe.
+    else if (!session.isStopped && !hasRolledBack) session.adopt(row);
+    else if (!isStopped(known)) session.restart(row);
+  }
+}
