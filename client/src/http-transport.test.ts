@@ -132,11 +132,11 @@ describe("a client", () => {
 });
 
 /** Publishes `content`, and returns the content and the extensions in the request. */
-async function sent(content: object | string): Promise<readonly [string, unknown]> {
+async function sent(content: object | string, extensionPrefix?: string): Promise<readonly [string, unknown]> {
   const { requests, fetch } = answering(() =>
     Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),
   );
-  await new Stele({ url, fetch }).publish("t", content);
+  await new Stele({ url, fetch, extensionPrefix }).publish("t", content);
   const body = (await requests[0]?.json()) as { params: { content: string; extensions?: unknown } }; // As it was sent.
   return [Buffer.from(body.params.content, "base64").toString(), body.params.extensions];
 }
@@ -151,6 +151,10 @@ describe("publish", () => {
     ["an array", [1], "[1]", { "svc-format": "json" }],
   ])("sends the bytes of %s, with svc-format only for JSON", async (...[, content, text, extensions]) => {
     expect(await sent(content)).toEqual([text, extensions]);
+  });
+
+  it("marks JSON with the broker's prefix of extensions", async () => {
+    expect(await sent([1], "acme.")).toEqual(["[1]", { "acme.format": "json" }]);
   });
 
   it("throws TypeError for content that JSON cannot express", async () => {

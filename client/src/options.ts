@@ -8,6 +8,8 @@ export interface SteleOptions {
   readonly key?: string | (() => string | Promise<string>) | undefined;
   /** Group of every call that names none. The broker's default group if left out. */
   readonly groupId?: string | undefined;
+  /** Prefix of the broker's extensions. `svc-` if left out. */
+  readonly extensionPrefix?: string | undefined;
   /** How often the client repeats a failed call where that is safe. 4 if left out. */
   readonly retries?: number | undefined;
   /** Time limit of each try, in milliseconds. 60,000 if left out; Infinity for none. */

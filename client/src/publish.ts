@@ -42,8 +42,9 @@ export type PublishOutcome =
 const batchEventsMax = 1_000;
 /** Maximum number of bytes of a request with several events. A broker accepts 1 MiB by default. */
 const batchBytesMax = 786_432;
-/** Extension that names the format of the content. */
-const formatKey = "svc-format";
+const extensionPrefixDefault = "svc-";
+/** Extension that names the format of the content, without the prefix. */
+const formatName = "format";
 /** The broker's code for a request that it cannot take, such as one that is too long. */
 const parameterInvalid = 200001;
 const encoder = new TextEncoder();
@@ -52,15 +53,16 @@ interface Publisher {
   readonly transport: HttpTransport;
   readonly retries: number;
   readonly groupId: string | undefined;
+  readonly extensionPrefix: string | undefined;
 }
 
 /** Publishes one event. @throws SteleError, also if the broker does not know in time whether the event is on the chain (200201). */
 export async function publishOne(
-  { transport, retries, groupId }: Publisher,
+  { transport, retries, ...rest }: Publisher,
   publication: Publication,
   options: CallOptions,
 ): Promise<Published> {
-  const call = toCall(publication, groupId);
+  const call = toCall(publication, rest);
   return withRetries(async () => toPublished(await callRpc(transport, call, options)), {
     retries,
     isRepeatable: hasPublishKey(call),
@@ -78,7 +80,7 @@ export async function publishMany(
   publications: readonly Publication[],
   options: CallOptions,
 ): Promise<readonly PublishOutcome[]> {
-  const calls = publications.map((publication) => toCall(publication, publisher.groupId));
+  const calls = publications.map((publication) => toCall(publication, publisher));
   const outcomes: PublishOutcome[] = [];
   for (const batch of toBatches(calls)) outcomes.push(...(await publishBatch(publisher, batch, options)));
   return outcomes;
@@ -152,10 +154,14 @@ function toPublished(result: unknown): Published {
   throw new SteleError("transaction timed out, its fate is not known yet", { code: transactionTimeout, retry: true });
 }
 
-function toCall({ topic, content, extensions, once }: Publication, groupId: string | undefined): RpcCall {
+function toCall(
+  { topic, content, extensions, once }: Publication,
+  { groupId, extensionPrefix = extensionPrefixDefault }: Pick<Publisher, "groupId" | "extensionPrefix">,
+): RpcCall {
   const plain = findBytes(content);
   const bytes = plain ?? encoder.encode(toJson(content));
-  const allExtensions = plain === undefined ? { [formatKey]: "json", ...extensions } : extensions;
+  const allExtensions =
+    plain === undefined ? { [`${extensionPrefix}${formatName}`]: "json", ...extensions } : extensions;
   return {
     method: "publish",
     params: {

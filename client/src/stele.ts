@@ -139,7 +139,8 @@ export class Stele {
   }
 
   #publisher({ groupId = this.#options.groupId }: CallOptions) {
-    return { transport: this.#transport, retries: this.#retries, groupId };
+    const { extensionPrefix } = this.#options;
+    return { transport: this.#transport, retries: this.#retries, groupId, extensionPrefix };
   }
 
   /** Calls any method except publish. A repeat is safe, because a second call changes nothing. */
