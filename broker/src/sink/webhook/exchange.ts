@@ -31,11 +31,13 @@ export interface ExchangeOptions {
 /** Maximum number of informational answers and body pieces to read per answer. */
 const partsMax = 1024;
 
+const noBytes = Buffer.alloc(0);
+
 /** One request and its result. It ends once: with the answer, at a read limit, by an error, by `cancel`, or unsent because `mayStart` withholds it. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
   readonly #options: ExchangeOptions;
-  #body = Buffer.alloc(0);
+  #body = noBytes;
   #bodyBytes = 0;
   #parts = 0;
   #status: number | undefined;
@@ -126,7 +128,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     const { status, headers } = { status: this.#status, headers: this.#headers };
-    const body = this.#body.subarray(0, this.#bodyBytes);
+    const body = this.#bodyBytes === 0 ? noBytes : this.#body.subarray(0, this.#bodyBytes);
     this.#settle({ kind: "answered", answer: { status, headers, body, isCut, brokenBy } });
   }
 }

@@ -1,5 +1,5 @@
 import { validSecrets } from "../../domain/signing-secret.ts";
-import { findTraceParent, traceParentKey } from "../../domain/trace-parent.ts";
+import { findTraceParent } from "../../domain/trace-parent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import { signMessage } from "../../lib/webhook-signature.ts";
@@ -7,7 +7,7 @@ import { signMessage } from "../../lib/webhook-signature.ts";
 /** Headers of requests to receivers (Standard Webhooks 1.0). */
 export class MessageHeaders {
   /** Headers of every request; a message also has its content type. */
-  readonly common: Readonly<Record<string, string>>;
+  readonly common: Readonly<Record<"accept" | "user-agent", string>>;
   readonly #clock: Pick<Clock, "now">;
 
   constructor({ clock, version }: { readonly clock: Pick<Clock, "now">; readonly version: string }) {
@@ -19,20 +19,21 @@ export class MessageHeaders {
   sign({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
     const now = this.#clock.now();
     const timestampSeconds = Math.floor(now / 1000);
-    const headers = {
-      ...this.common,
+    // Not by spreading `common`, which takes 2 µs.
+    const headers: Record<string, string> = {
+      accept: this.common.accept,
+      "user-agent": this.common["user-agent"],
       "webhook-id": message.id,
       "webhook-timestamp": String(timestampSeconds),
     };
     if (secret === undefined) return headers;
     const signatures = validSecrets(secret, now).map((one) => signMessage(one, { ...message, timestampSeconds }));
-    return { ...headers, "webhook-signature": signatures.join(" ") };
+    headers["webhook-signature"] = signatures.join(" ");
+    return headers;
   }
 }
 
 /** The W3C trace of the attempt, or of the event. The events of a batch have traces of their own, which are in the body. */
-export function toTraceHeader(notification: Notification, prefix: string): Readonly<Record<string, string>> {
-  const { event, batch, traceParent } = notification;
-  const trace = traceParent ?? (batch === undefined ? findTraceParent(event.extensions, prefix) : undefined);
-  return trace === undefined ? {} : { [traceParentKey]: trace };
+export function findTrace({ event, batch, traceParent }: Notification, prefix: string): string | undefined {
+  return traceParent ?? (batch === undefined ? findTraceParent(event.extensions, prefix) : undefined);
 }

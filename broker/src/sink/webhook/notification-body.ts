@@ -6,6 +6,9 @@ import type { EventPlaces } from "../event-places.ts";
 /** Approximate size of a request around its event: head and envelope. */
 const envelopeBytes = 512;
 
+/** Text, or bytes of text in UTF-8. */
+type Part = string | Buffer;
+
 /** Encodes notifications in the interface's form, each event once: all subscriptions of a topic share the event object. */
 export class NotificationEncoder {
   readonly #places: EventPlaces | undefined;
@@ -19,14 +22,14 @@ export class NotificationEncoder {
 
   /** The body of a RESTful callback: `{subscriptionId, event}`, or `{subscriptionId, events}` of a batch. */
   encode(notification: Notification): Buffer {
-    return Buffer.concat([...this.#partsOf(notification)]);
+    return join(this.#partsOf(notification));
   }
 
   /** The body of a JsonRPC callback: a request with those fields as parameters, and the method `onEvent`, or `onEvents` of a batch. */
   encodeCall(notification: Notification, id: string): Buffer {
     const method = notification.batch === undefined ? "onEvent" : "onEvents";
     const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":`;
-    return Buffer.concat([Buffer.from(head), ...this.#partsOf(notification), Buffer.from("}")]);
+    return join([head, ...this.#partsOf(notification), "}"]);
   }
 
   /** Approximate size of a request with that body, one event. Encodes the event, which the body then contains, but not the body. */
@@ -34,21 +37,12 @@ export class NotificationEncoder {
     return this.#encodeEvent(notification).length + envelopeBytes;
   }
 
-  *#partsOf(notification: Notification): Iterable<Buffer> {
+  #partsOf(notification: Notification): readonly Part[] {
     const { subscription, batch } = notification;
     const head = `{"subscriptionId":${JSON.stringify(toClientsId(subscription.id))}`;
-    if (batch === undefined) {
-      yield Buffer.from(`${head},"event":`);
-      yield this.#encodeEvent(notification);
-      yield Buffer.from("}");
-      return;
-    }
-    yield Buffer.from(`${head},"events":[`);
-    for (const [index, notified] of batch.entries()) {
-      if (index > 0) yield Buffer.from(",");
-      yield this.#encodeEvent(notified);
-    }
-    yield Buffer.from("]}");
+    if (batch === undefined) return [`${head},"event":`, this.#encodeEvent(notification), "}"];
+    const events = batch.flatMap((notified) => [",", this.#encodeEvent(notified)]);
+    return [`${head},"events":[`, ...events.slice(1), "]}"];
   }
 
   #encodeEvent({ event, eventId }: NotifiedEvent): Buffer {
@@ -61,4 +55,14 @@ export class NotificationEncoder {
     this.#encoded.set(event, encoded);
     return encoded;
   }
+}
+
+/** The parts as one piece of memory. */
+function join(parts: readonly Part[]): Buffer {
+  let length = 0;
+  for (const part of parts) length += Buffer.byteLength(part);
+  const joined = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const part of parts) at += typeof part === "string" ? joined.write(part, at) : part.copy(joined, at);
+  return joined;
 }

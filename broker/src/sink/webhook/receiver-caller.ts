@@ -120,7 +120,7 @@ export class ReceiverCaller {
     await closed;
   }
 
-  #exchange(call: Call, lease: Lease, { signal, mayStart }: CallSignals): Promise<ExchangeEnd> {
+  async #exchange(call: Call, lease: Lease, { signal, mayStart }: CallSignals): Promise<ExchangeEnd> {
     const request = toRequest(call); // First, because it may throw.
     const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
     const cancelTimer = this.#clock.after(call.timeoutMs, () => {
@@ -130,12 +130,14 @@ export class ReceiverCaller {
     allowManyListeners(signal); // One signal may be shared by all attempts of the node.
     signal.addEventListener("abort", onAbort, { once: true });
     this.#underWay.add(exchange);
-    lease.connection.dispatch(request, exchange);
-    return exchange.end.finally(() => {
+    try {
+      lease.connection.dispatch(request, exchange);
+      return await exchange.end;
+    } finally {
       this.#underWay.delete(exchange);
       signal.removeEventListener("abort", onAbort);
       cancelTimer();
-    });
+    }
   }
 }
 
@@ -156,5 +158,6 @@ function usageOf(end: ExchangeEnd, { aborted }: CancelSignal): Usage {
 }
 
 function toRequest({ origin, path, method, message }: Call) {
-  return { origin, path, method, ...message() };
+  const { headers, body } = message();
+  return { origin, path, method, headers, body };
 }

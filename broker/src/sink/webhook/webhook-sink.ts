@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { BrokerError } from "@stele/wire";
 import { findReceiverRule, type ReceiverRule } from "../../domain/receiver-pattern.ts";
+import { traceParentKey } from "../../domain/trace-parent.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import { KeyedSlots } from "../../lib/keyed-slots.ts";
 import { unlessAborted } from "../../lib/unless-aborted.ts";
@@ -28,7 +29,7 @@ import { describeFailure } from "./describe-failure.ts";
 import type { ExchangeEnd } from "./exchange.ts";
 import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
 import { judgeAnswer, judgeStatus } from "./judge-answer.ts";
-import { MessageHeaders, toTraceHeader } from "./message-headers.ts";
+import { findTrace, MessageHeaders } from "./message-headers.ts";
 import { type Call, type CallSignals, type Message, ReceiverCaller } from "./receiver-caller.ts";
 
 export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
@@ -219,10 +220,12 @@ class WebhookSink implements Sink {
   }
 
   #toMessage(notification: Notification): Message {
-    const { headers, body } = this.#bodies.encode(notification);
-    const id = webhookIdOf(notification);
-    const trace = toTraceHeader(notification, this.#extensionPrefix);
-    return { headers: { ...this.#headers.sign(notification.subscription, { id, body }), ...headers, ...trace }, body };
+    const { headers: ofBody, body } = this.#bodies.encode(notification);
+    const headers = this.#headers.sign(notification.subscription, { id: webhookIdOf(notification), body });
+    Object.assign(headers, ofBody);
+    const trace = findTrace(notification, this.#extensionPrefix);
+    if (trace !== undefined) headers[traceParentKey] = trace;
+    return { headers, body };
   }
 
   #judge(end: ExchangeEnd, notification: Notification): AttemptOutcome {
