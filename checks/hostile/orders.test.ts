@@ -70,8 +70,11 @@ it("while a redelivery of a subscription runs, further ones of that subscription
   await using receiver = await startReceiver();
   await using broker = await startBroker({ dataDir: folder.path, env });
   const id = await subscribeHanging(broker, receiver);
-  const answered = askAll(broker, `/${id}/redeliver`, '{"all":true}');
+  const early: Answer[] = [];
+  const order = { path: `/${id}/redeliver`, body: '{"all":true}' };
+  const answered = askAll(broker, order, (answer) => void early.push(answer));
   await receiver.waitFor("the receiver is called", () => receiver.attempts.length === 1);
+  await until("all but one are answered", () => early.length === ordersAtOnce - 1);
   await expectServed(broker, id);
   expect(await broker.stop()).toMatchObject({ code: 0 });
   const statuses = (await answered).map(({ status }) => status).toSorted((a, b) => a - b);
@@ -83,7 +86,7 @@ it("eight test orders whose receiver hangs leave room for other operators", asyn
   await using receiver = await startReceiver();
   await using broker = await startBroker({ dataDir: folder.path, env });
   const id = await subscribeHanging(broker, receiver);
-  const answered = askAll(broker, `/${id}/test`, "{}");
+  const answered = askAll(broker, { path: `/${id}/test`, body: "{}" });
   await receiver.waitFor("the receiver is called", () => receiver.attempts.length === ordersAtOnce);
   await expectServed(broker, id);
   expect(await broker.stop()).toMatchObject({ code: 0 });
@@ -91,8 +94,17 @@ it("eight test orders whose receiver hangs leave room for other operators", asyn
 });
 
 /** Sends the order eight times at once. The test awaits the answers later, so an early rejection must not count as unhandled. */
-function askAll(broker: BrokerProcess, path: string, body: string): Promise<readonly Answer[]> {
-  const answered = Promise.all(Array.from({ length: ordersAtOnce }, () => ask(broker, path, body)));
+function askAll(
+  broker: BrokerProcess,
+  { path, body }: { readonly path: string; readonly body: string },
+  onAnswer: (answer: Answer) => void = () => {},
+): Promise<readonly Answer[]> {
+  const one = async (): Promise<Answer> => {
+    const answer = await ask(broker, path, body);
+    onAnswer(answer);
+    return answer;
+  };
+  const answered = Promise.all(Array.from({ length: ordersAtOnce }, one));
   answered.catch(() => undefined);
   return answered;
 }

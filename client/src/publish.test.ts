@@ -114,11 +114,16 @@ describe("publishMany", () => {
 
   it("gives each event the error of a broker that takes no request at all", async () => {
     const data = { code: 200001, message: "no" };
-    const fetch = async () => Response.json({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "", data } });
+    let requests = 0;
+    const fetch = async () => {
+      requests += 1;
+      return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32600, message: "", data } });
+    };
     const outcomes = await new Stele({ url, fetch }).publishMany([1, 2, 3].map(() => ({ topic: "t", content: "x" })));
     expect(outcomes).toMatchObject(
       [1, 2, 3].map(() => ({ status: "failed", error: { code: 200001, wasRefused: true } })),
     );
+    expect(requests).toBe(1);
   });
 });
 

@@ -45,8 +45,9 @@ const batchBytesMax = 786_432;
 const extensionPrefixDefault = "svc-";
 /** Extension that names the format of the content, without the prefix. */
 const formatName = "format";
-/** The broker's code for a request that it cannot take, such as one that is too long. */
+/** The broker's code for a request that it cannot take, and its reason if the request is too long. */
 const parameterInvalid = 200001;
+const tooLong = /body is over \d+ bytes/;
 const encoder = new TextEncoder();
 
 interface Publisher {
@@ -113,8 +114,7 @@ async function publishBatch(
 }
 
 /**
- * Sends the calls in one request. If the whole request fails, each call gets its error. If the broker does not take the request, sends each half by itself:
- * this broker may accept only shorter ones.
+ * Sends the calls in one request. If the whole request fails, each call gets its error. If it is too long for this broker, sends each half by itself.
  */
 async function ask(
   transport: HttpTransport,
@@ -125,7 +125,8 @@ async function ask(
     return await callRpcBatch(transport, calls, options);
   } catch (error) {
     if (!(error instanceof SteleError)) throw error;
-    if (error.code !== parameterInvalid || calls.length === 1) return calls.map(() => ({ error }));
+    const isTooLong = error.code === parameterInvalid && tooLong.test(error.message);
+    if (!isTooLong || calls.length === 1) return calls.map(() => ({ error }));
     const middle = Math.ceil(calls.length / 2);
     const first = await ask(transport, calls.slice(0, middle), options);
     return [...first, ...(await ask(transport, calls.slice(middle), options))];

@@ -66,7 +66,7 @@ export interface AppendOptions {
    * version, or in an append that opens topics: in both cases the registry decides about each batch by itself.
    */
   readonly isWhole?: boolean | undefined;
-  /** Called once the chain accepted the transaction, so that it can no longer turn out too large. Not called for every transaction. */
+  /** Called once the chain took the transaction or refused it for another reason than its size. Not called for every transaction, and perhaps repeatedly. */
   readonly onAccepted?: (() => void) | undefined;
 }
 

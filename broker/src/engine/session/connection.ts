@@ -112,11 +112,15 @@ export function takeBackUnsent(
   }
 }
 
-/** Rolls the connection back with the index. The window must have been rolled back before. */
-export function rollBackConnection(connection: Connection, to: Position, window: DeliveryWindow): void {
+/** Rolls the connection back with the index, which then has the generation. The window must have been rolled back before. */
+export function rollBackConnection(
+  connection: Connection,
+  { to, generation }: { readonly to: Position; readonly generation: number },
+  window: DeliveryWindow,
+): void {
   connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
   connection.readUpTo = minOf(connection.readUpTo, to);
-  connection.peer.rolledBack?.(to);
+  connection.peer.rolledBack?.(to, generation);
   for (const ticket of connection.held) if (window.find(ticket) === undefined) connection.held.delete(ticket);
 }
 

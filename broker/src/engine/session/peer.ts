@@ -37,8 +37,11 @@ export interface Peer {
   /** Whether the peer accepts another event now. When it has room again, it calls {@link Session.wake}. */
   readonly hasRoom: boolean;
   ended(reason: EndReason): void;
-  /** A reorg removed the events after this position. The events of the new branch follow; the peer may have some already. Optional. */
-  rolledBack?(to: Position): void;
+  /**
+   * A reorg removed the events after this position; the index now has the generation. The events of the new branch follow; the peer may have some already.
+   * Optional.
+   */
+  rolledBack?(to: Position, generation: number): void;
   /** The session is suspended: its client rejected the event too often, and gets nothing until it attaches again. Only peers that reject events need this. */
   suspended?(ticket: Ticket): void;
 }

@@ -308,13 +308,14 @@ export class Session implements ConnectedSession, Interest, WritableSession {
 
   #rollBack(to: Position): void {
     const outsideTo = indexedUpTo(this.#parts);
+    const { generation } = this.#parts.progress;
     if (this.#connection !== undefined) takeBackUnsent(this.#connection, this.#window, { to, outsideTo });
     this.#window.rollBack(to, outsideTo);
     this.#retained.rollBack(to);
     this.#shared.rollBack(outsideTo);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);
-    if (this.#connection !== undefined) rollBackConnection(this.#connection, to, this.#window);
+    if (this.#connection !== undefined) rollBackConnection(this.#connection, { to, generation }, this.#window);
   }
 
   #read(connection: Connection): void {

@@ -196,7 +196,8 @@ export class Sessions implements Readers {
     await this.#streams.startOf(group, stream); // Refuses a wrong offset before the earlier connection ends.
     await this.#endLocal(name);
     try {
-      return await group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
+      const attach = () => group.changes.shared(() => this.#attach({ ...attaching, stream }, order, peer));
+      return await this.#claims.inTurn(attaching, attach);
     } catch (error) {
       if (!(error instanceof ClaimSkipped)) this.#lost.begin();
       throw error;

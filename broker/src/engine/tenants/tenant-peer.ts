@@ -40,8 +40,8 @@ export class TenantPeer implements Peer {
     if (this.#names.isOwn(delivery.event.topic)) this.#peer.pass?.(this.#toViewOf(delivery));
   }
 
-  rolledBack(to: Position): void {
-    this.#peer.rolledBack?.(to);
+  rolledBack(to: Position, generation: number): void {
+    this.#peer.rolledBack?.(to, generation);
   }
 
   release(ticket: Ticket): void {

@@ -128,7 +128,7 @@ test("writes JSON lines if the client accepts them, and passes Last-Event-ID to 
   await client.has("\r\n\r\n");
   expect(client.text.toLowerCase()).toContain("content-type: application/x-ndjson");
   tailed.peer.deliver(toDelivery("x"));
-  tailed.peer.rolledBack?.(endOfBlock(2));
+  tailed.peer.rolledBack?.(endOfBlock(2), 0);
   await client.has("resync");
   const [line, ...rest] = client.body.split("\n");
   expect(JSON.parse(line ?? "")).toMatchObject({ eventId, content: "eA==" });
@@ -142,14 +142,14 @@ test("sends resync only if the client had the events that the chain removed", as
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=a");
   await client.has("resync");
-  tailed.peer.rolledBack?.(endOfBlock(2));
+  tailed.peer.rolledBack?.(endOfBlock(2), 0);
   tailed.peer.deliver(toDelivery("x", 5));
-  tailed.peer.rolledBack?.(toPosition(4, 7));
+  tailed.peer.rolledBack?.(toPosition(4, 7), 3);
   await client.has("@3");
   const frames = client.body.split("\n\n").filter((frame) => frame.includes("resync"));
   expect(frames).toEqual([
     'id: @2\nevent: resync\ndata: {"after":"@2"}',
-    'id: @3\nevent: resync\ndata: {"after":"@3"}',
+    'id: @3.3\nevent: resync\ndata: {"after":"@3"}',
   ]);
 });
 
@@ -389,7 +389,7 @@ test("does not send an event that the chain removes while its origin is being lo
   const client = new Client(server.url).ask("/tail?topic=a&format=cloudevents");
   await client.has(sseHead);
   tailed.peer.deliver(toDelivery("gone", 5));
-  tailed.peer.rolledBack?.(endOfBlock(2));
+  tailed.peer.rolledBack?.(endOfBlock(2), 0);
   origin.resolve({ source: "eip155:7:0xabc", time: 0 });
   tailed.peer.deliver(toDelivery("other", 6));
   await client.has("2cf24dba-1-6");

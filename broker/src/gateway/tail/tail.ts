@@ -91,8 +91,8 @@ export class Tail implements Peer {
   /** Only events of QoS 2 are released; a tail asks for none. */
   release(): void {}
 
-  rolledBack(to: Position): void {
-    if (this.#given !== undefined && this.#given > to) this.#resync(to);
+  rolledBack(to: Position, generation: number): void {
+    if (this.#given !== undefined && this.#given > to) this.#resync(to, placeIdOf(to, generation));
   }
 
   ended(why: EndReason): void {
@@ -148,7 +148,7 @@ export class Tail implements Peer {
     if (text !== "") this.#outbox.write(Buffer.from(text));
   }
 
-  #resync(to: Position, id = placeIdOf(to)): void {
+  #resync(to: Position, id: string): void {
     this.#given = to;
     this.#leftOut = undefined;
     this.#awaited = undefined;

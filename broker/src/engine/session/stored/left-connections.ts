@@ -92,6 +92,7 @@ export class LeftConnections {
   /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */
   async writeLast(left: Connected): Promise<void> {
     const { group, session, lingering } = left;
+    const isNew = !this.#all.has(left); // Otherwise its end is pending, and keeps it.
     this.#all.add(left);
     try {
       await lingering.ended();
@@ -99,7 +100,7 @@ export class LeftConnections {
         if (session.isStored && !session.isStopped) await this.#parts.writer.writeLast(session);
       });
     } finally {
-      this.#all.delete(left);
+      if (isNew) this.#all.delete(left);
     }
   }
 

@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
@@ -18,7 +19,7 @@ import type { Streams } from "../streams.ts";
 /** Maximum number of tries of a claim while the index rolls back. */
 const claimsMax = 10;
 
-/** Claims of new connections that run at once: thousands of clients that connect must not hold up the index, which uses the same store. */
+/** Connections of a group that attach at once: thousands of clients that connect must not hold up the index, which uses the same store. */
 const claimsRunningMax = 5;
 
 /** Bound of the random first epochs, so that a stale node cannot match a recreated session. */
@@ -55,23 +56,24 @@ export class ClaimSkipped extends BrokerError {
 /** Claims sessions in the store for connections. */
 export class SessionClaims {
   readonly #parts: SessionClaimsParts;
-  readonly #running = new Semaphore(claimsRunningMax);
+  readonly #running = new Map<GroupId, Semaphore>();
 
   constructor(parts: SessionClaimsParts) {
     this.#parts = parts;
   }
 
-  /**
-   * Waits for its turn. @throws ClaimSkipped; BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the
-   * store throws.
-   */
-  async claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
-    const claimed = await this.#running.run(() => this.#claim(attaching, order), attaching.caller.signal);
-    if (claimed === undefined) throw new ClaimSkipped();
-    return claimed;
+  /** Waits until `attach`, which claims a session, may run. A rollback need not wait for those that wait here. @throws ClaimSkipped; what `attach` throws. */
+  async inTurn<T>({ group, caller }: Pick<Attaching, "group" | "caller">, attach: () => Promise<T>): Promise<T> {
+    const running = this.#running.get(group.id) ?? new Semaphore(claimsRunningMax);
+    this.#running.set(group.id, running);
+    let attached: { readonly result: T } | undefined;
+    await running.run(async () => void (attached = { result: await attach() }), caller.signal);
+    if (attached === undefined) throw new ClaimSkipped();
+    return attached.result;
   }
 
-  async #claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
+  /** @throws BrokerError 200301 over a quota; 200300 if there are too many sessions or the index rolls back; and what the store throws. */
+  async claim(attaching: Attaching, order: AttachOrder): Promise<Claimed> {
     await this.#parts.times.advance(attaching.group.id);
     for (let tries = 0; tries < claimsMax; tries += 1) {
       const claim = await this.#toClaim(attaching, order);

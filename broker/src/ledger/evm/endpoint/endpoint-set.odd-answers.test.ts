@@ -98,6 +98,8 @@ it("offers a transaction to the next endpoint if the first one fails with an int
   expect(await send()).toBe("eth_sendRawTransaction");
   breakSends(second, { code: -32000, message: "nonce too low" });
   await expect(send()).rejects.toMatchObject({ reach: "unknown" });
+  breakSends(second, { code: -32000, message: "already known" }); // By the first one.
+  await expect(send()).rejects.toThrow(/^already known$/);
   expect(set.failure()).toBeUndefined();
   await set.close();
 });

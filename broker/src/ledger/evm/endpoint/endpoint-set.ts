@@ -131,8 +131,9 @@ export class EndpointSet implements EvmProvider {
         return await ask(member);
       } catch (thrown) {
         const error = method === sendMethod ? toSendError(thrown, member) : thrown;
-        // This endpoint may refuse the transaction only because an earlier endpoint already accepted it.
-        const isDoubtful = method === sendMethod && isMaybeDone(failures);
+        // This endpoint may refuse the transaction only because an earlier endpoint already accepted it; but it may know it from that endpoint.
+        const isDoubtful =
+          method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(member, error);
         else if (error instanceof RpcAnswerError && readMethods.has(method)) refusal ??= error;
         else throw isDoubtful ? this.#summarise(failures) : error;

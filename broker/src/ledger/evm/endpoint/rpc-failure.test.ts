@@ -13,6 +13,7 @@ test.each([
   ["nethermind", rpcError(-32010, "AlreadyKnown"), "already-known"],
   ["besu", rpcError(-32000, "Known transaction"), "already-known"],
   ["anvil", rpcError(-32003, "transaction already imported"), "already-known"],
+  ["anyone", rpcError(-32000, "unknown transaction type"), "refused"],
   ["erigon", rpcError(-32000, "INTERNAL_ERROR: existing tx with same hash"), "already-known"],
   ["erigon", rpcError(-32000, "INTERNAL_ERROR: could not replace existing tx"), "replacement-underpriced"],
   ["erigon", rpcError(-32000, "INTERNAL_ERROR: fee too low"), "underpriced"],

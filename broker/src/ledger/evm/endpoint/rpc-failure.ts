@@ -45,7 +45,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ["nonce-too-high", /nonce (is )?too high|nonce gap|futurenonce/i],
   [
     "already-known",
-    /already (known|imported|mined|exists|in mempool)|known transaction|existing tx with same hash|already(known|intxpool|inchain)/i,
+    /already (known|imported|mined|exists|in mempool)|(?<!un)known transaction|existing tx with same hash|already(known|intxpool|inchain)/i,
   ],
   ["nonce-too-low", /nonce too low|nonce is too low|oldnonce|invalid nonce; got|nonce.*already been used/i],
   [

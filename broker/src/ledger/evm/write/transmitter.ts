@@ -23,6 +23,9 @@ export interface TransmitterOptions {
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
 }
 
+/** Refusals that name the size or the gas. Nodes check both before anything else. */
+const sizeRefusals: ReadonlySet<RpcFailure["kind"]> = new Set(["too-large", "gas-too-low"]);
+
 /** Signs transactions and sends each to the endpoint once the journal has it. */
 export class Transmitter {
   readonly #options: TransmitterOptions;
@@ -64,6 +67,7 @@ export class Transmitter {
     const failure = await this.#try(newest.raw);
     const isRefused = failure !== undefined && failure.kind !== "already-known" && !isUnanswered(failure);
     if (isRefused && !pending.state.isDone) logger.warn("transaction refused", { nonce, error: failure });
+    if (isRefused && !sizeRefusals.has(failure.kind)) pending.state.request.onAccepted?.();
     dispatch(pending, { kind: "sent", hash: newest.hash, failure });
   }
 
