@@ -1,4 +1,5 @@
 import { BrokerError, toBrokerError } from "@stele/wire";
+import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { eventFilterOf, isShared } from "../../domain/shared-filter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
@@ -48,10 +49,7 @@ export class SessionFilters {
       seen.add(filter);
       return !isShared(filter) && (retained === "always" || (retained === "if-new" && isNew));
     });
-    await this.#save(session, group, () => ({
-      put: [...byText.values()].map((order) => this.#toStored(order, session, group)),
-      removed: [],
-    }));
+    await this.#save(session, group, { orders: [...byText.values()], removed: [] });
     for (const { filter } of withRetained) session.giveRetained(filter);
     return answers;
   }
@@ -63,36 +61,38 @@ export class SessionFilters {
     // One packet may name a filter twice: then the second removal finds none.
     const found = new Set(filters.filter((filter) => session.hasFilter(filter)));
     const answers = filters.map((filter) => found.delete(filter));
-    await this.#save(session, group, () => ({ put: [], removed: filters }));
+    await this.#save(session, group, { orders: [], removed: filters });
     return answers;
   }
 
-  /** Computes the change again for each try, because its positions depend on the index at that moment. */
   async #save(
     session: Session,
     group: Group,
-    toChange: () => { readonly put: readonly StoredFilter[]; readonly removed: readonly TopicFilter[] },
+    { orders, removed }: { readonly orders: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
   ): Promise<void> {
+    const isMember = orders.some(({ filter }) => isShared(filter));
     let isNew = false;
     for (let tries = 0; tries < triesMax; tries += 1) {
       const isDone = await group.changes.shared(async () => {
-        const change = toChange();
-        const isMember = change.put.some(({ filter }) => isShared(filter));
         if (isMember && !session.isStored) {
           await this.#parts.keep(session); // The store must know the members of a share.
           isNew = true;
         }
+        // New filters begin at the end of the stored index, with its generation: this node may not know yet that another one has rolled it back.
+        const head = session.isStored ? await group.findHead() : undefined;
+        const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
+        const put = orders.map((order) => this.#toStored(order, session, end));
         const outcome = session.isStored
           ? await this.#parts.store.sessions.saveSessionFilters(session, {
-              ...change,
-              put: isNew ? [...othersOf(session, change.put), ...change.put] : change.put,
-              generation: await group.findGeneration(),
+              put: isNew ? [...othersOf(session, put), ...put] : put,
+              removed,
+              generation: head?.generation ?? 0,
             })
           : "saved";
         if (outcome === "refused") await this.#parts.onRefused(session);
         if (outcome !== "saved") return false;
-        session.unsubscribe(change.removed);
-        session.put(change.put);
+        session.unsubscribe(removed);
+        session.put(put);
         return true;
       });
       if (isDone) return;
@@ -114,10 +114,10 @@ export class SessionFilters {
     }
   }
 
-  #toStored(order: SessionFilter, session: Session, group: Group): StoredFilter {
+  #toStored(order: SessionFilter, session: Session, end: Position): StoredFilter {
     const known = session.filterSet.find(order.filter);
     const id = known?.id ?? parseSubscriptionId(this.#parts.randomness.uuid());
-    return { ...order, id, startsAfter: known?.startsAfter ?? indexedUpTo(group) };
+    return { ...order, id, startsAfter: known?.startsAfter ?? end };
   }
 }
 

@@ -95,7 +95,7 @@ export type ReaderParts = Omit<SessionParts, keyof MembershipsParts>;
 export type FindStart = (
   group: Group,
   offset: string,
-  mayFind: (topic: TopicName) => boolean,
+  mayFind?: (topic: TopicName) => boolean,
 ) => Promise<StartPosition>;
 
 /** Dependencies of the sessions of a node. */

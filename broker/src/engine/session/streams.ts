@@ -11,7 +11,6 @@ import type { Access } from "../access/access.ts";
 import { type Caller, nobody } from "../access/caller.ts";
 import type { AttachOrder, StreamOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
-import { indexedUpTo } from "../index-progress.ts";
 import type { Session } from "./session.ts";
 import type { FindStart } from "./session-parts.ts";
 
@@ -89,11 +88,7 @@ export class Streams {
 
   /** Finds the position after which a new session begins. @throws BrokerError 100300 to 100304 for an eventId. */
   async startOf(group: Group, stream: Stream | undefined): ReturnType<FindStart> {
-    if (stream?.findStart !== undefined) return stream.findStart();
-    const generation = await group.findGeneration();
-    if (stream?.offset !== undefined && stream.offset !== "OFFSET_LAST")
-      return this.#parts.findStart(group, stream.offset, stream.mayFind);
-    return { position: indexedUpTo(group), generation };
+    return stream?.findStart?.() ?? this.#parts.findStart(group, stream?.offset ?? "OFFSET_LAST", stream?.mayFind);
   }
 
   /**

@@ -43,12 +43,13 @@ export class LaterReads {
   async read(session: Session): Promise<void> {
     const { store, isShared, find, isStopped } = this.#parts;
     const group = find(session)?.group;
-    const generation = group?.progress.generation;
+    const { generation, version: indexVersion } = group?.progress ?? {};
     const { version } = session.filterSet;
     const row = await store.sessions.findSession(session.id);
     const hasRolledBack = isShared && (await group?.findGeneration()) !== generation;
     const known = find(session);
-    if (session.filterSet.version !== version) return this.read(session); // The row may be older.
+    // The row may be older than a change of the filters, or a rollback, meanwhile.
+    if (session.filterSet.version !== version || group?.progress.version !== indexVersion) return this.read(session);
     if (known === undefined || (row?.session.epoch === session.epoch && !session.isStopped)) return;
     const isOwn =
       row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
