@@ -1,15 +1,16 @@
+import { BrokerError } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment } from "../broker.ts";
+import type { EndReason } from "./peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 async function connect(
   cluster: TestCluster,
   node: number,
-  expiryMs: number,
+  { expiryMs = 600_000, peer = new RecordingPeer() } = {},
 ): Promise<{ readonly attachment: Attachment; readonly peer: RecordingPeer }> {
-  const peer = new RecordingPeer();
   const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
   const rest = { windowMax: 10, expiryMs, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
@@ -46,7 +47,7 @@ describe.each(places)("after a reorg, a client of %s", (place) => {
     const follower = await cluster.findFollower();
     const isLate = place.includes("late");
     const node = isLate ? 1 - follower : follower;
-    const { attachment, peer } = await connect(cluster, node, expiryMs);
+    const { attachment, peer } = await connect(cluster, node, { expiryMs });
     for (const text of ["1", "old", "older"]) await cluster.run(cluster.publish(follower, "a", text));
     await cluster.clock.advance(500);
     for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
@@ -67,7 +68,7 @@ it("a client that reconnects while its node rolls back the index gets the events
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();
-  const first = await connect(cluster, follower, 600_000);
+  const first = await connect(cluster, follower);
   for (const text of ["1", "old"]) await cluster.run(cluster.publish(follower, "a", text));
   await cluster.clock.advance(500);
   for (const { ticket } of first.peer.deliveries) first.attachment.session.acknowledge(ticket ?? 0);
@@ -78,7 +79,7 @@ it("a client that reconnects while its node rolls back the index gets the events
     await new Promise<void>((resolve) => void cluster.clock.after(1_000, resolve)); // The pool has no free connection.
     return saveSessions(...call);
   };
-  const again = connect(cluster, follower, 600_000);
+  const again = connect(cluster, follower);
   cluster.chain.cutBack(cluster.chain.head - 1);
   const second = await again;
   for (const text of ["new", "newer"]) await cluster.run(cluster.publish(1 - follower, "a", text));
@@ -100,7 +101,7 @@ it("a client that subscribes while its node reads its session again after a roll
     await new Promise<void>((resolve) => void cluster.clock.after(500, resolve));
     return head;
   };
-  const connecting = connect(cluster, 1 - follower, 600_000);
+  const connecting = connect(cluster, 1 - follower);
   await cluster.clock.advance(10);
   cluster.chain.cutBack(cluster.chain.head - 2);
   const { peer } = await connecting;
@@ -115,7 +116,7 @@ it("a client that repeats its SUBSCRIBE after a rollback gets the events in the 
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();
   for (const text of ["1", "2"]) await cluster.run(cluster.publish(follower, "a", text));
-  const { attachment, peer } = await connect(cluster, follower, 600_000);
+  const { attachment, peer } = await connect(cluster, follower);
   delayReads(cluster);
   const { sessions } = cluster.shared.store;
   const saveSessionFilters = sessions.saveSessionFilters.bind(sessions);
@@ -129,5 +130,44 @@ it("a client that repeats its SUBSCRIBE after a rollback gets the events in the 
   for (const text of ["3", "4"]) await cluster.run(cluster.publish(follower, "a", text));
   await cluster.clock.advance(3_000);
   expect(textsOf(peer)).toEqual(["3", "4"]);
+  await cluster.stopAll();
+});
+
+/** Detaches at once when another connection takes the session over, as MQTT and STOMP do. */
+class LeavingPeer extends RecordingPeer {
+  attachment: Attachment | undefined;
+
+  override ended(reason: EndReason): void {
+    super.ended(reason);
+    this.attachment?.detach({ expiryMs: 600_000, isRegular: true });
+  }
+}
+
+it("a client whose reconnection fails during a rollback gets the events in the places of removed ones", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  const leaving = new LeavingPeer();
+  const first = await connect(cluster, follower, { peer: leaving });
+  leaving.attachment = first.attachment;
+  for (const text of ["1", "old"]) await cluster.run(cluster.publish(follower, "a", text));
+  await cluster.clock.advance(500);
+  for (const { ticket } of leaving.deliveries) first.attachment.session.acknowledge(ticket ?? 0);
+  await cluster.clock.advance(500);
+  const { sessions } = cluster.shared.store;
+  const claimSession = sessions.claimSession.bind(sessions);
+  sessions.claimSession = async () => {
+    sessions.claimSession = claimSession;
+    await new Promise<void>((resolve) => void cluster.clock.after(1_000, resolve)); // The rollback waits for the claim.
+    throw new BrokerError("storeUnreachable");
+  };
+  const failed = expect(connect(cluster, follower)).rejects.toMatchObject({ code: 200207 });
+  cluster.chain.cutBack(cluster.chain.head - 1);
+  await failed;
+  for (const text of ["new", "newer"]) await cluster.run(cluster.publish(1 - follower, "a", text));
+  await cluster.clock.advance(3_000);
+  const { peer } = await connect(cluster, follower);
+  await cluster.clock.advance(1_000);
+  expect(textsOf(peer)).toEqual(["new", "newer"]);
   await cluster.stopAll();
 });
