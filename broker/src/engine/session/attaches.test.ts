@@ -5,6 +5,7 @@ import type { Attachment, WillOrder } from "../broker.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
+import type { Store } from "../../ports/store.ts";
 import { withCalls, withSessions } from "../testing/with-sessions.ts";
 
 const will: WillOrder = {
@@ -39,7 +40,11 @@ async function start(): Promise<void> {
     calls.push("stop");
     await memory.stop();
   };
-  engine = await TestEngine.start({ store: withCalls(store, { stop }) });
+  const rollBack: Store["rollBack"] = async (...call) => {
+    calls.push("rollback");
+    return memory.rollBack(...call);
+  };
+  engine = await TestEngine.start({ store: withCalls(store, { stop, rollBack }), confirmations: 0 });
   await engine.clock.advance(1_500);
 }
 
@@ -75,19 +80,34 @@ it("refuses an attach once the broker stops", async () => {
   expect(calls).toEqual(["stop"]);
 });
 
+it("lets a rollback of the index wait for a few claims, and none of those that wait for their turn", async () => {
+  await start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  for (const text of ["1", "2"]) await engine.publish("a", text);
+  const all = Array.from({ length: 9 }, (_, index) => attach(new RecordingPeer(), `c-${index}`));
+  await engine.clock.settle();
+  engine.chain.cutBack(engine.chain.head - 1);
+  await engine.clock.settle();
+  expect(calls).toEqual([]);
+  claims.resolve();
+  await Promise.all(all);
+  expect(calls.indexOf("rollback")).toBe(5);
+  expect(calls).toHaveLength(10);
+});
+
 it("claims a few sessions at once, and none for a connection that has ended", async () => {
   await start();
-  const claimsRunningMax = 5;
+  const attachesRunningMax = 5;
   const leaving = new AbortController();
-  const first = Array.from({ length: claimsRunningMax }, (_, index) => attach(new RecordingPeer(), `first-${index}`));
+  const first = Array.from({ length: attachesRunningMax }, (_, index) => attach(new RecordingPeer(), `first-${index}`));
   await engine.clock.settle();
   const left = attach(new RecordingPeer(), "left", leaving.signal);
   const last = attach(new RecordingPeer(), "last");
   await engine.clock.settle();
-  expect(begun).toHaveLength(claimsRunningMax);
+  expect(begun).toHaveLength(attachesRunningMax);
   leaving.abort();
   await expect(left).rejects.toMatchObject({ code: 200300 });
   claims.resolve();
   await Promise.all([...first, last]);
-  expect(begun.slice(claimsRunningMax)).toEqual(["last"]);
+  expect(begun.slice(attachesRunningMax)).toEqual(["last"]);
 });

@@ -20,7 +20,7 @@ import type { Streams } from "../streams.ts";
 const claimsMax = 10;
 
 /** Connections of a group that attach at once: thousands of clients that connect must not hold up the index, which uses the same store. */
-const claimsRunningMax = 5;
+const attachesRunningMax = 5;
 
 /** Bound of the random first epochs, so that a stale node cannot match a recreated session. */
 const firstEpochMax = 2 ** 40;
@@ -64,7 +64,7 @@ export class SessionClaims {
 
   /** Waits until `attach`, which claims a session, may run. A rollback need not wait for those that wait here. @throws ClaimSkipped; what `attach` throws. */
   async inTurn<T>({ group, caller }: Pick<Attaching, "group" | "caller">, attach: () => Promise<T>): Promise<T> {
-    const running = this.#running.get(group.id) ?? new Semaphore(claimsRunningMax);
+    const running = this.#running.get(group.id) ?? new Semaphore(attachesRunningMax);
     this.#running.set(group.id, running);
     let attached: { readonly result: T } | undefined;
     await running.run(async () => void (attached = { result: await attach() }), caller.signal);
