@@ -37,8 +37,20 @@ export const rpcBatchMax = 1000;
 /** CloudEvents of one request. Any chain takes that many in one transaction, and parsing them takes 15 ms. */
 export const cloudEventBatchMax = 1000;
 
-/** Members of one JSON-RPC batch that run at once. */
+/**
+ * Members of one JSON-RPC batch that run at once. Publishes of a batch of up to {@link rpcWholeBytesMax} may be more, while fewer than {@link rpcRunningMax}
+ * members run.
+ */
 export const rpcBatchRunningMax = 256;
+
+/** Longest JSON-RPC batch whose publishes run all at once, in bytes: longer ones would fill the queue of publishes (64 MiB). */
+export const rpcWholeBytesMax = 2 ** 20;
+
+/**
+ * Members of all JSON-RPC batches of an endpoint from which each batch runs at most {@link rpcBatchRunningMax} at once. Up to there a batch runs all its
+ * publishes at once, since one large transaction costs less than several. 4096 would take another 20 MiB with 20,000 topics, and save 3 % of processor time.
+ */
+export const rpcRunningMax = 2048;
 
 /** Answer to one JSON-RPC batch of operations, in bytes; members beyond it are answered 200300. */
 export const rpcAnswerBytesMax = 8 * 2 ** 20;

@@ -6,11 +6,14 @@ import { AnswerBudget } from "./answer-budget.ts";
 import { BatchRun } from "./batch-run.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { parseMessage, type RpcCall, type RpcError, toResponse } from "./message.ts";
+import type { RunningMembers } from "./running-members.ts";
 import type { Slices } from "./slices.ts";
 
 export interface AnswerOptions {
   readonly endpoint: RpcEndpoint;
   readonly slices: Slices;
+  readonly runningMembers: RunningMembers;
+  readonly bodyBytes: number;
   readonly caller: Caller;
   /** `traceparent` header of the request. */
   readonly traceParent: string | undefined;

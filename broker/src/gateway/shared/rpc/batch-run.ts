@@ -1,18 +1,22 @@
 import type { Caller } from "../../../engine/access/caller.ts";
-import { rpcBatchRunningMax } from "../../limits.ts";
+import { rpcBatchRunningMax, rpcWholeBytesMax } from "../../limits.ts";
+import type { RunningMembers } from "./running-members.ts";
 import { Slice, type Slices } from "./slices.ts";
 
 export interface BatchRunOptions<Response> {
   readonly members: readonly unknown[];
+  /** Length of the batch, in bytes. */
+  readonly bodyBytes: number;
   /** Calls `onAnswered` once with the response, now or later, unless the returned promise rejects. */
   readonly answer: (member: unknown, onAnswered: (response: Response) => void) => Promise<void> | undefined;
   readonly slices: Slices;
+  readonly runningMembers: RunningMembers;
   /** Once the caller is gone, no further member is started. */
   readonly caller: Caller;
 }
 
 /**
- * Starts the members of a batch in order, a bounded number at once, so that publishes of one batch reach the broker in that order. Responses are in
+ * Starts the members of a batch in order, so that publishes of one batch reach the broker in that order, and a bounded number at once. Responses are in
  * the order of the members.
  */
 export class BatchRun<Response> {
@@ -20,6 +24,8 @@ export class BatchRun<Response> {
   readonly #responses: Response[] = [];
   readonly #failures: unknown[] = [];
   #running = 0;
+  /** The running members that have a promise. */
+  #promised = 0;
   /** Called when a member has ended. */
   #onEnded = (): void => {};
 
@@ -32,7 +38,7 @@ export class BatchRun<Response> {
     const slice = new Slice(slices);
     for (const [index, member] of members.entries()) {
       if (slice.isOver) await slice.next();
-      if (this.#running >= rpcBatchRunningMax) await this.#untilEnded();
+      while (!this.#hasRoom) await this.#untilEnded();
       if (caller.signal.aborted) break;
       this.#start(index, member);
     }
@@ -41,20 +47,39 @@ export class BatchRun<Response> {
     return this.#responses;
   }
 
+  get #hasRoom(): boolean {
+    if (this.#promised >= rpcBatchRunningMax) return false;
+    const { bodyBytes, runningMembers } = this.#options;
+    return this.#running < rpcBatchRunningMax || (bodyBytes <= rpcWholeBytesMax && runningMembers.hasRoom);
+  }
+
   #start(index: number, member: unknown): void {
     this.#running += 1;
+    this.#options.runningMembers.started();
     const onAnswered = (response: Response): void => {
       this.#responses[index] = response;
       this.#end();
     };
-    this.#options.answer(member, onAnswered)?.catch((error: unknown) => {
+    const promise = this.#options.answer(member, onAnswered);
+    if (promise !== undefined) void this.#follow(promise);
+  }
+
+  async #follow(promise: Promise<void>): Promise<void> {
+    this.#promised += 1;
+    try {
+      await promise;
+      this.#promised -= 1;
+      this.#onEnded();
+    } catch (error) {
       this.#failures.push(error);
+      this.#promised -= 1;
       this.#end();
-    });
+    }
   }
 
   #end(): void {
     this.#running -= 1;
+    this.#options.runningMembers.ended();
     this.#onEnded();
   }
 

@@ -15,6 +15,7 @@ import { answerBody } from "./answer-body.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { type RpcError, type RpcOutcome, toResponse } from "./message.ts";
 import { findTraceParentHeader } from "../trace-parent-header.ts";
+import { RunningMembers } from "./running-members.ts";
 import { Slices } from "./slices.ts";
 
 const mediaTypes = new Set(["application/json", "application/json-rpc", "application/jsonrequest"]);
@@ -23,13 +24,20 @@ interface Context {
   readonly callers: ConnectionCallers;
   readonly endpoint: RpcEndpoint;
   readonly slices: Slices;
+  readonly runningMembers: RunningMembers;
   readonly findHolding: FindHolding;
 }
 
 /** JSON-RPC 2.0 by POST at the endpoint's path. */
 export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint, findHolding: FindHolding): void {
   const { path, protocol } = endpoint;
-  const context = { endpoint, callers: new ConnectionCallers(protocol), slices: new Slices(), findHolding };
+  const context = {
+    endpoint,
+    callers: new ConnectionCallers(protocol),
+    slices: new Slices(),
+    runningMembers: new RunningMembers(),
+    findHolding,
+  };
   app.post(path, { errorHandler: createErrorHandler(endpoint) }, (request, reply) =>
     answerPost(request, reply, context),
   );
@@ -43,10 +51,12 @@ export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint, findHol
 }
 
 async function answerPost(request: FastifyRequest, reply: FastifyReply, context: Context): Promise<FastifyReply> {
+  const bodyBytes = request.body instanceof Buffer ? request.body.length : 0;
   const parsed = parseRequest(request, context);
   if ("error" in parsed) return sendError(reply, parsed.error);
   const answer = await answerBody(parsed.result, {
     ...context,
+    bodyBytes,
     caller: context.callers.ofRequest(request),
     traceParent: findTraceParentHeader(request.headers),
     findHolding: () => context.findHolding(request),

@@ -1,0 +1,97 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { anonymous } from "../../../engine/access/caller.ts";
+import { rpcBatchRunningMax, rpcRunningMax, rpcWholeBytesMax } from "../../limits.ts";
+import { BatchRun } from "./batch-run.ts";
+import { RunningMembers } from "./running-members.ts";
+import { Slices } from "./slices.ts";
+
+const caller = {
+  principal: anonymous,
+  address: undefined,
+  protocol: "JSON-RPC",
+  signal: new AbortController().signal,
+} as const;
+
+/** Batches of one endpoint whose members run until the test ends them. */
+class World {
+  readonly shared = { slices: new Slices(), runningMembers: new RunningMembers(), caller, bodyBytes: rpcWholeBytesMax };
+
+  start(size: number, bodyBytes = rpcWholeBytesMax) {
+    const ends: (() => void)[] = [];
+    const answer = (member: unknown, onAnswered: (response: unknown) => void) => {
+      ends.push(() => onAnswered(member));
+      return undefined;
+    };
+    const members = Array.from({ length: size }, (_, index) => index);
+    const answered = new BatchRun({ ...this.shared, bodyBytes, members, answer }).run();
+    return { ends, answered };
+  }
+}
+
+/** Waits until the batches have started all the members that they may start now. */
+async function settled(batches: readonly { readonly ends: readonly unknown[] }[]): Promise<readonly number[]> {
+  const count = (): readonly number[] => batches.map(({ ends }) => ends.length);
+  for (let before = ""; ; before = String(count())) {
+    for (let turn = 0; turn < 2 * batches.length; turn += 1) await nextTurn();
+    if (before === String(count())) return count();
+  }
+}
+
+it("starts all members that need no promise at once, and returns the responses in the order of the members", async () => {
+  const batch = new World().start(1000);
+  expect(await settled([batch])).toEqual([1000]);
+  for (const end of batch.ends.toReversed()) end();
+  expect(await batch.answered).toEqual(Array.from({ length: 1000 }, (_, index) => index));
+});
+
+it("starts a bounded number of members of a long batch", async () => {
+  const batch = new World().start(1000, rpcWholeBytesMax + 1);
+  expect(await settled([batch])).toEqual([rpcBatchRunningMax]);
+});
+
+it("gives each batch its share while too many members run", async () => {
+  const world = new World();
+  const first = world.start(1000);
+  await settled([first]);
+  const others = [];
+  for (let count = 0; count < 3; count += 1) {
+    others.push(world.start(1000));
+    await settled(others);
+  }
+  const last = others.at(-1);
+  expect(await settled(others)).toEqual([1000, rpcBatchRunningMax, rpcBatchRunningMax]);
+  expect(2 * 1000 + rpcBatchRunningMax).toBeGreaterThan(rpcRunningMax);
+
+  for (const end of first.ends) end();
+  await first.answered;
+  last?.ends.shift()?.();
+  expect(await settled(others)).toEqual([1000, rpcBatchRunningMax, rpcRunningMax - 1000 - rpcBatchRunningMax]);
+});
+
+const numbers = Array.from({ length: 600 }, (_, index) => index);
+
+it("runs a bounded number of members with promises at once", async () => {
+  let running = 0;
+  let runningMost = 0;
+  const answer = async (member: unknown, onAnswered: (response: unknown) => void) => {
+    runningMost = Math.max(runningMost, (running += 1));
+    await nextTurn();
+    running -= 1;
+    onAnswered(member);
+  };
+  expect(await new BatchRun({ ...new World().shared, members: numbers, answer }).run()).toEqual(numbers);
+  expect(runningMost).toBe(rpcBatchRunningMax);
+});
+
+it("throws the error of a member once all have ended", async () => {
+  let ended = 0;
+  const answer = async (member: unknown) => {
+    await nextTurn();
+    ended += 1;
+    throw new Error(`member ${String(member)}`);
+  };
+  const run = new BatchRun({ ...new World().shared, members: numbers, answer }).run();
+  await expect(run).rejects.toThrow("member 0");
+  expect(ended).toBe(600);
+});

@@ -1,0 +1,19 @@
+import { rpcRunningMax } from "../../limits.ts";
+
+/** Counts the running members of all batches of an endpoint. */
+export class RunningMembers {
+  #count = 0;
+
+  /** Whether a batch may run more members than its share. */
+  get hasRoom(): boolean {
+    return this.#count < rpcRunningMax;
+  }
+
+  started(): void {
+    this.#count += 1;
+  }
+
+  ended(): void {
+    this.#count -= 1;
+  }
+}
