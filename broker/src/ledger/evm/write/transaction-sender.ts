@@ -192,7 +192,6 @@ export class TransactionSender {
     },
     send: (pending) => void this.#transmitter.send(pending),
     taken: (pending, { isForgotten }) => {
-      pending.state.request.onAccepted?.();
       this.#options.onSent();
       if (isForgotten) this.#overseer.onForgotten();
       this.#transmitter.sendNext(pending);

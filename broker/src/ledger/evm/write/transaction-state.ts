@@ -17,7 +17,7 @@ export interface TransactionRequest {
   readonly mayRevert?: boolean | undefined;
   /** Called after the journal has the transaction, in the turn of each send while no endpoint can have it; false withdraws it. */
   readonly mayStart?: (() => boolean) | undefined;
-  /** Called when an endpoint has it. */
+  /** Called once an endpoint took it or refused it for another reason than its size; perhaps repeatedly. */
   readonly onAccepted?: (() => void) | undefined;
 }
 

@@ -1,16 +1,47 @@
+import { Signer } from "@stele/eth/node";
 import { expect, test } from "vitest";
-import { SenderWorld } from "../testing/sender-world.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { Rpc } from "../endpoint/rpc.ts";
+import { testKey } from "../testing/evm-harness.ts";
+import { connectionLost } from "../testing/intercepted-provider.ts";
+import { InFlight } from "./in-flight.ts";
+import { PendingTransaction } from "./pending-transaction.ts";
+import { newTransaction } from "./transaction-state.ts";
+import { Transmitter } from "./transmitter.ts";
+
+const refusal = (message: string): Error => Object.assign(new Error(message), { code: -32_000 });
 
 test.each([
-  ["transaction underpriced", true],
-  ["oversized data", false],
-])("a refusal for %s tells the caller that the transaction is not too large: %s", async (refusal, isKnown) => {
-  const { node, clock, sender, signer } = new SenderWorld({});
-  node.refusal = new Error(refusal);
+  ["an acceptance", true, undefined],
+  ["a known transaction", true, refusal("already known")],
+  ["another refusal", true, refusal("transaction underpriced")],
+  ["a refusal for its size", false, refusal("oversized data")],
+  ["a refusal for its gas", false, refusal("intrinsic gas too low")],
+  ["no answer", false, connectionLost()],
+])("%s tells the caller that the transaction is not too large: %s", async (_, isKnown, answer) => {
+  const signer = new Signer(testKey("transmitter"));
+  const clock = new VirtualClock();
+  const request = async (): Promise<void> => {
+    if (answer !== undefined) throw answer;
+  };
+  const transmitter = new Transmitter({
+    rpc: new Rpc({ request }),
+    clock,
+    logger: silentLogger,
+    signer,
+    chainId: 1,
+    inFlight: new InFlight(),
+    journal: undefined,
+    head: () => 0,
+    dispatch: (transaction, event) => void transaction.apply(event),
+  });
   let isAccepted = false;
   const onAccepted = (): void => void (isAccepted = true);
-  const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1, onAccepted };
-  void sender.send(request, new AbortController().signal).catch(() => {});
+  const call = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1, onAccepted };
+  const pending = new PendingTransaction(newTransaction(signer.address, call), { at: 0, order: 1, lookUpAt: 0 });
+  pending.apply({ kind: "numbered", nonce: 0 });
+  void transmitter.sign(pending, { kind: "legacy", gasPrice: 0n });
   await clock.settle();
   expect(isAccepted).toBe(isKnown);
 });

@@ -67,7 +67,7 @@ export class Transmitter {
     const failure = await this.#try(newest.raw);
     const isRefused = failure !== undefined && failure.kind !== "already-known" && !isUnanswered(failure);
     if (isRefused && !pending.state.isDone) logger.warn("transaction refused", { nonce, error: failure });
-    if (isRefused && !sizeRefusals.has(failure.kind)) pending.state.request.onAccepted?.();
+    if (isSizeAccepted(failure)) pending.state.request.onAccepted?.();
     dispatch(pending, { kind: "sent", hash: newest.hash, failure });
   }
 
@@ -102,6 +102,11 @@ export class Transmitter {
       return toRpcFailure(error);
     }
   }
+}
+
+/** Whether the endpoint answered, and its answer shows that the size is not the obstacle. */
+function isSizeAccepted(failure: RpcFailure | undefined): boolean {
+  return failure === undefined || !(isUnanswered(failure) || sizeRefusals.has(failure.kind));
 }
 
 function mayNotStart(): BrokerError {
