@@ -18,3 +18,31 @@ test.each(["0x", "", null, {}, "0xzz"])(
     expect([...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0)).toEqual([0, 1, 2]);
   },
 );
+
+test.each(["nonce too low", "replacement transaction underpriced"])(
+  "sends at most five times a second while the node answers each nonce with: %s",
+  async (message) => {
+    const { node, clock, sender, signer } = new SenderWorld();
+    node.refusal = new Error(message);
+    const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1 };
+    const answer = sender.send(request, new AbortController().signal).catch((error: unknown) => error);
+    await clock.advance(10_000);
+    expect(node.sends).toBeGreaterThan(10);
+    expect(node.sends).toBeLessThanOrEqual(51);
+    await sender.stop(AbortSignal.abort());
+    expect(await answer).toMatchObject({ code: 200205 });
+  },
+);
+
+test("sends again at once after another sender used the nonce", async () => {
+  const world = new SenderWorld();
+  const { node, clock } = world;
+  await world.send(1);
+  await clock.advance(1000);
+  node.onSend = () => {
+    node.onSend = () => {};
+    throw Object.assign(new Error("nonce too low"), { code: -32_000 });
+  };
+  await world.send(1);
+  expect([...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0)).toEqual([0, 2]);
+});

@@ -95,6 +95,8 @@ export class TransactionSender {
   readonly #retrying = new Set<PendingTransaction>();
   #calls = 0;
   #isAsking = false;
+  /** When the chain last answered which nonce is next, or failed to, on the monotonic clock. */
+  #askedAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   #isEnded = false;
 
@@ -230,7 +232,7 @@ export class TransactionSender {
   #pump(): void {
     while (!this.#queue.isEmpty && this.#inFlight.unseen < inFlightMax) {
       if (!this.#nonces.isKnown) {
-        void this.#askNonce();
+        this.#askNonce();
         return;
       }
       const pending = this.#queue.shift();
@@ -344,23 +346,32 @@ export class TransactionSender {
     this.#overseer.watch();
   }
 
-  async #askNonce(): Promise<void> {
+  /** Asks the chain for the next nonce, with a pause between two requests: a node may be away, or count fewer nonces than it refuses as used. */
+  #askNonce(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;
+    const { clock } = this.#options;
+    const waitMs = this.#askedAt + retryMs - clock.monotonic();
+    if (waitMs <= 0) void this.#readNonce();
+    else clock.after(waitMs, () => this.#onAsked());
+  }
+
+  async #readNonce(): Promise<void> {
     const { rpc, signer, clock } = this.#options;
     try {
       this.#nonces.onCount(await rpc.transactionCount(signer.address, "pending"));
       this.#nonceTrouble.done();
-      this.#isAsking = false;
-      this.#pump();
     } catch (error) {
       this.#nonceTrouble.failed(error);
-      clock.after(retryMs, () => {
-        this.#isAsking = false;
-        this.#pump();
-      });
       this.#expireQueue();
     }
+    this.#askedAt = clock.monotonic();
+    this.#onAsked();
+  }
+
+  #onAsked(): void {
+    this.#isAsking = false;
+    this.#pump();
   }
 
   /** Answers the calls that waited long enough for the endpoint; their transactions have no nonce. */
