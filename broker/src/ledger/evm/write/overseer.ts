@@ -241,11 +241,17 @@ export class Overseer {
   }
 
   #toEvent(fate: Fate, { state }: PendingTransaction): TransactionEvent {
+    if (fate.kind === "absent") return { kind: "absent", isNext: this.#isNext(state.nonce, fate.count) };
     if (fate.kind !== "included") return fate;
     const { blockNumber, succeeded, gasUsed } = fate.receipt;
     return succeeded
       ? { kind: "included", inclusion: { blockNumber, logs: this.#parse(fate.receipt) } }
       : { kind: "reverted", blockNumber, isOutOfGas: gasUsed >= state.request.gas * usedUp };
+  }
+
+  /** Whether the chain waits for this nonce, as far as known: `count` is the account's number of final transactions. */
+  #isNext(nonce: number | undefined, count: number | undefined): boolean {
+    return nonce !== undefined && nonce === this.#options.inFlight.lowestUnseenNonce() && (count ?? 0) <= nonce;
   }
 
   #parse(receipt: Receipt): readonly ContractLog[] {

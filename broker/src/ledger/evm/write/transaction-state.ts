@@ -87,6 +87,8 @@ export interface TransactionState {
   readonly refusal: RpcFailure | undefined;
   /** How many versions were refused since one was signed or accepted, or since the last check. */
   readonly refusedInRow: number;
+  /** How many sends in a row ended without an answer, or were refused for no reason that has a remedy, since an endpoint accepted one. */
+  readonly failedSends: number;
   /** Whether it is a no-op, which only fills its nonce. */
   readonly isNoOp: boolean;
   /** Whether it was read from the journal, after a restart or a reorg; nobody waits for it. */
@@ -113,6 +115,7 @@ export function newTransaction(account: Address, request: TransactionRequest): T
     logs: [],
     refusal: undefined,
     refusedInRow: 0,
+    failedSends: 0,
     isNoOp: false,
     isRecovered: false,
     isEstimated: false,

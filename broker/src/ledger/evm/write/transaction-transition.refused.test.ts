@@ -62,3 +62,39 @@ test("has a version once that is signed again with the fees of an older one", ()
   expect(order(again)).toEqual([newest.hash, old.hash, oldest.hash]);
   expect(again.refusedInRow).toBe(1); // Otherwise raises and refusals would follow one another without end.
 });
+
+const failing = { nonce: 7, variants: [newest], reach: "unknown", failedSends: 48, isAnswered: true } as const;
+const gaveUp = { kind: "sign", gaveUp: "no endpoint took it" };
+
+test.each([
+  ["next in line, and nobody waits", {}, [gaveUp]],
+  ["not next in line", { isNext: false }, []],
+  ["its caller waits", { isAnswered: false }, []],
+  ["fewer failures", { failedSends: 47 }, []],
+  ["a send in progress", { isBusy: true }, []],
+  ["a no-op", { isNoOp: true }, []],
+])(
+  "after 48 failed sends, a no-op takes the nonce of a transaction for which nobody waits: %s",
+  (_, { isNext = true, ...state }, effects) => {
+    const before = { ...newTransaction(account, { ...noOp(account), data: new Uint8Array(1) }), ...failing, ...state };
+    const after = transition(before, { kind: "absent", isNext });
+    expect(after.effects).toEqual(effects);
+    expect(after.state.isNoOp).toBe(before.isNoOp || effects.length > 0);
+  },
+);
+
+test.each([
+  ["connection", {}, 6],
+  ["refused", {}, 6],
+  ["unreached", {}, 5],
+  ["insufficient-funds", {}, 5],
+  ["nonce-too-high", {}, 5],
+  ["refused", { takenHash: newest.hash, reach: "taken" }, 5],
+] as const)("counts failed sends at which a no-op may help: %s %j", (kind, state, failedSends) => {
+  expect(refuse(kind, { reach: "unknown", failedSends: 5, ...state }).state.failedSends).toBe(failedSends);
+});
+
+test("forgets the failed sends once an endpoint takes a version", () => {
+  const sending = { ...newTransaction(account, noOp(account)), ...failing, isBusy: true };
+  expect(transition(sending, { kind: "sent", hash: newest.hash, failure: undefined }).state.failedSends).toBe(0);
+});

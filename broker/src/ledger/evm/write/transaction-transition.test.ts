@@ -111,7 +111,7 @@ const sends: readonly Row[] = [
     name: "no answer: an endpoint may have it",
     state: sending,
     event: sent("connection"),
-    next: { isBusy: false, reach: "unknown" },
+    next: { isBusy: false, reach: "unknown", failedSends: 1 },
     effects: [{ kind: "unanswered" }],
   },
   {

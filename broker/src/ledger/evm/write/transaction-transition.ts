@@ -27,8 +27,8 @@ export type TransactionEvent =
   | { readonly kind: "logged"; readonly logs: readonly ContractLog[] }
   /** A block that is not final, or not read yet, contains it. */
   | { readonly kind: "seen"; readonly blockNumber: number }
-  /** No receipt shows a block that contains it. */
-  | { readonly kind: "absent" }
+  /** No receipt shows a block that contains it. `isNext`: the chain includes no later nonce before it, and has not used its nonce. */
+  | { readonly kind: "absent"; readonly isNext?: boolean }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
   /** A final block contains another transaction with its nonce. */
@@ -106,7 +106,7 @@ const handlers: Handlers = {
   sent: onSent,
   logged: onLogged,
   seen: (state, { blockNumber }) => step({ ...state, seenIn: blockNumber }),
-  absent: (state) => step({ ...state, seenIn: undefined, refusedInRow: 0 }),
+  absent: onAbsent,
   included: (state, { inclusion }) =>
     step({ ...state, seenIn: undefined, isDone: true }, { kind: "resolve", inclusion }),
   reverted: onReverted,
@@ -121,6 +121,12 @@ const handlers: Handlers = {
       : step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason }),
   answered: (state) => step({ ...state, isAnswered: true }),
 };
+
+/**
+ * Failed sends in a row after which a no-op takes the nonce of the next transaction in line if nobody waits for it. A new transaction reaches that after
+ * two to three minutes, one from the journal after six.
+ */
+const failedSendsMax = 48;
 
 /** The next state of a transaction, and what the sender has to do. Pure. */
 export function transition(state: TransactionState, event: TransactionEvent): Step {
@@ -138,12 +144,20 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   if (failure === undefined || failure.kind === "already-known") {
     const hadIt = sent.takenHash === hash || sent.reach === "unknown";
     const isForgotten = failure === undefined && hadIt;
-    const taken = { ...sent, takenHash: hash, reach: "taken", refusal: undefined, refusedInRow: 0 } as const;
+    const taken = {
+      ...sent,
+      takenHash: hash,
+      reach: "taken",
+      refusal: undefined,
+      refusedInRow: 0,
+      failedSends: 0,
+    } as const;
     return step(taken, { kind: "taken", isForgotten });
   }
   if (!isUnanswered(failure)) return onRefused({ ...sent, refusal: failure }, failure);
-  const isMaybeTaken = failure.kind === "connection" && sent.reach === "nowhere";
-  return step(isMaybeTaken ? { ...sent, reach: "unknown" } : sent, { kind: "unanswered" });
+  if (failure.kind === "unreached") return step(sent, { kind: "unanswered" });
+  const reach = sent.reach === "nowhere" ? "unknown" : sent.reach;
+  return step({ ...sent, reach, failedSends: sent.failedSends + 1 }, { kind: "unanswered" });
 }
 
 function onRefused(state: TransactionState, failure: RpcFailure): Step {
@@ -170,16 +184,34 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
  * outcome; the chain includes at most one of the two.
  */
 function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
-  const { variants, takenHash, isAnswered, isNoOp, account } = state;
+  const { variants, takenHash, isAnswered, isNoOp } = state;
   // A node that has the newest version may refuse it as known, in words of its own.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
-  if (mayPassByPrice(kind)) return isKnown ? step(state) : fallBack(state);
+  if (mayPassByPrice(kind)) {
+    const failedSends = state.failedSends + (kind === "refused" ? 1 : 0);
+    return isKnown ? step(state) : fallBack({ ...state, failedSends });
+  }
   if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
     return step({ ...state, variants: [taken, ...variants.filter((variant) => variant !== taken)] });
-  if (!isAnswered || isNoOp) return step(state);
-  return step({ ...state, request: noOp(account), isNoOp: true }, { kind: "sign", gaveUp: kind });
+  return isAnswered && !isNoOp ? giveUp(state, kind) : step(state);
+}
+
+/** Signs a no-op with the same nonce: the chain includes at most one of the versions. */
+function giveUp(state: TransactionState, gaveUp: string): Step {
+  return step({ ...state, request: noOp(state.account), isNoOp: true }, { kind: "sign", gaveUp });
+}
+
+/**
+ * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op takes the nonce. Only of the next transaction in line: if
+ * the endpoint fails at all of them, the no-op fails too, and no others are given up.
+ */
+function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext?: boolean }): Step {
+  const { isBusy, isAnswered, isNoOp, failedSends } = state;
+  const looked = { ...state, seenIn: undefined, refusedInRow: 0 };
+  const isHopeless = isNext && !isBusy && isAnswered && !isNoOp && failedSends >= failedSendsMax;
+  return isHopeless ? giveUp(looked, "no endpoint took it") : step(looked);
 }
 
 /** Sends an older version, the one that an endpoint has first: the account may be unable to pay the newest, or the endpoint have a cap below its fee. */
@@ -282,6 +314,7 @@ function unsigned(state: TransactionState): TransactionState {
     seenIn: undefined,
     logs: [],
     refusal: undefined,
+    failedSends: 0,
   };
 }
 

@@ -1,0 +1,80 @@
+import { toHex } from "@stele/eth/node";
+import { parseTransaction } from "viem";
+import { expect, test } from "vitest";
+import { SenderWorld } from "../testing/sender-world.ts";
+import { TestJournal } from "../testing/writer-world.ts";
+
+const minute = 60_000;
+const data = (mark: number): Uint8Array => new Uint8Array(40).fill(mark);
+const bad = data(1);
+
+/** The node fails at one transaction, whatever its price, and takes others. */
+function startFailing({ deadlineMs = 30_000, code = -32_603, message = "Internal error" } = {}): SenderWorld {
+  const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
+  world.node.onSend = (raw) => {
+    if (parseTransaction(raw).data === toHex(bad)) throw Object.assign(new Error(message), { code });
+  };
+  return world;
+}
+
+/** The nonces and data in the node's pool. */
+const pooled = ({ node }: SenderWorld): readonly (readonly [number, string | undefined])[] =>
+  [...node.pool].map((raw) => parseTransaction(raw)).map(({ nonce = 0, data }) => [nonce, data] as const);
+
+test.each([
+  { isStrict: false, code: -32_603, message: "Internal error" },
+  { isStrict: true, code: -32_000, message: "internal error" },
+])("a no-op takes the nonce of a transaction at which the node fails for ever: %j", async ({ isStrict, ...error }) => {
+  const world = startFailing(error);
+  const { clock, node, sender, signer } = world;
+  node.isStrict = isStrict;
+  const request = { to: signer.address, data: bad, gas: 50_000, logsExpected: 1 };
+  const answer = sender.send(request, new AbortController().signal).catch((error: unknown) => error);
+  await clock.settle();
+  await world.send(1, { data: data(2) });
+  await clock.advance(2 * minute);
+  expect(await answer).toMatchObject({ code: 200201 });
+  expect(pooled(world).filter(([nonce]) => nonce === 0)).toEqual([]); // The node may have it: not given up at once.
+  await clock.advance(9 * minute);
+  await world.send(1, { data: data(3) });
+  const contents = pooled(world).toSorted(([left], [right]) => left - right);
+  expect([contents[0], contents.at(-1)?.[1]]).toEqual([[0, undefined], toHex(data(3))]);
+});
+
+test("gives up no transaction that a caller waits for", async () => {
+  const world = startFailing({ deadlineMs: 20 * minute });
+  await world.send(1, { data: bad });
+  await world.clock.advance(10 * minute);
+  expect(pooled(world)).toEqual([]);
+});
+
+test("gives up at most one transaction if the node fails at all of them", async () => {
+  const world = startFailing();
+  const { clock, node } = world;
+  let isFailing = true;
+  node.onSend = () => {
+    if (isFailing) throw Object.assign(new Error("Internal error"), { code: -32_603 });
+  };
+  for (let mark = 1; mark <= 5; mark += 1) await world.send(1, { data: data(mark) });
+  await clock.advance(60 * minute);
+  isFailing = false;
+  await clock.advance(minute);
+  expect(pooled(world).filter(([, data]) => data === undefined)).toHaveLength(1);
+  expect(pooled(world)).toHaveLength(5);
+});
+
+test("gives up no transaction while no endpoint answers", async () => {
+  const world = new SenderWorld({ deadlineMs: 30_000, journal: new TestJournal() });
+  const { clock, node } = world;
+  let isLost = false;
+  node.before = async (method) => {
+    if (method === "eth_sendRawTransaction") isLost = true;
+    node.isAway = isLost;
+  };
+  await world.send(1, { data: data(1) });
+  await clock.advance(60 * minute);
+  node.before = async () => {};
+  node.isAway = false;
+  await clock.advance(minute);
+  expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
+});
