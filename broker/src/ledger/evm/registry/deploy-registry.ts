@@ -107,16 +107,27 @@ async function findReceipt(rpc: Rpc, { variants }: Deployment): Promise<Receipt 
 }
 
 /**
- * An earlier start may have sent the same deployment, so a known transaction is no failure. The next check shows whether its nonce is used. An older version
- * may be included although the newest is refused.
+ * Sends the newest version; if the endpoint refuses it, the older ones, which it may accept or have. An earlier start may have sent the same deployment, so a
+ * known transaction is no failure. The next check shows whether its nonce is used. @throws BrokerError 200202 if the endpoint refuses all of them.
  */
 async function sendOnce(rpc: Rpc, { variants }: Deployment): Promise<void> {
-  const [newest, ...older] = variants;
+  let refusal: RpcFailure | undefined;
+  for (const { raw } of variants) {
+    const failure = await findRefusal(rpc, raw);
+    if (failure === undefined) return;
+    refusal ??= failure;
+  }
+  if (refusal !== undefined) throw refused(refusal);
+}
+
+/** Sends a version; returns why the endpoint refuses it, undefined if it has it or another transaction with its nonce. */
+async function findRefusal(rpc: Rpc, raw: Uint8Array): Promise<RpcFailure | undefined> {
   try {
-    await rpc.sendRaw(newest.raw);
+    await rpc.sendRaw(raw);
+    return undefined;
   } catch (error) {
     if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
-    if (older.length === 0 && !["already-known", "nonce-too-low"].includes(error.kind)) throw refused(error);
+    return ["already-known", "nonce-too-low"].includes(error.kind) ? undefined : error;
   }
 }
 

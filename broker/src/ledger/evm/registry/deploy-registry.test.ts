@@ -1,0 +1,78 @@
+import { type Hex, Signer, toHex } from "@stele/eth/node";
+import { expect, test } from "vitest";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { Rpc } from "../endpoint/rpc.ts";
+import { FinalityPolicy } from "../read/finality.ts";
+import { testKey } from "../testing/evm-harness.ts";
+import { hashOf } from "../testing/writer-world.ts";
+import { FeePolicy } from "../write/fee-policy.ts";
+import { completeDeployment } from "./deploy-registry.ts";
+import { createdAddress } from "./find-registry.ts";
+
+const version = (mark: number): { readonly hash: Hex; readonly raw: Uint8Array } => {
+  const raw = new Uint8Array(8).fill(mark);
+  return { hash: hashOf(toHex(raw)), raw };
+};
+const [newest, older, oldest] = [version(3), version(2), version(1)];
+
+/** Completes a deployment of three versions on a node that refuses some of them; returns its outcome and the versions that the node accepted. */
+async function complete(refusals: ReadonlyMap<string, string>) {
+  const clock = new VirtualClock();
+  const accepted: string[] = [];
+  const request = async ({ method, params = [] }: { method: string; params?: readonly unknown[] }) => {
+    const raw = String(params[0]);
+    if (method === "eth_getTransactionCount") return "0x0";
+    if (method !== "eth_sendRawTransaction") return null;
+    const message = refusals.get(raw);
+    if (message !== undefined) throw Object.assign(new Error(message), { code: -32_000 });
+    accepted.push(raw);
+    return hashOf(toHex(newest.raw));
+  };
+  const rpc = new Rpc({ request });
+  const signer = new Signer(testKey("deployer"));
+  const options = {
+    signer,
+    fees: new FeePolicy(rpc, { mode: "zero", max: undefined, clock }),
+    finality: new FinalityPolicy(rpc, "latest"),
+    chainId: 1,
+    clock,
+    deadlineMs: 1000,
+    journal: undefined,
+  };
+  const variants = [newest, older, oldest] as const;
+  const deployment = { nonce: 0, address: createdAddress(signer.address, 0), variants };
+  const outcome = completeDeployment(rpc, options, deployment).catch((error: unknown) => error);
+  await clock.advance(2000);
+  return { outcome: await outcome, accepted };
+}
+
+test("reports why the newest version of a deployment is refused, with the remedy, if the older ones are refused too", async () => {
+  const { outcome } = await complete(
+    new Map([
+      [toHex(newest.raw), "insufficient funds for gas * price + value"],
+      [toHex(older.raw), "max fee per gas less than block base fee"],
+      [toHex(oldest.raw), "max fee per gas less than block base fee"],
+    ]),
+  );
+  expect(outcome).toMatchObject({
+    code: 200202,
+    message: expect.stringContaining("insufficient funds"),
+    hints: [expect.stringContaining("balance")],
+  });
+});
+
+test("sends an older version of a deployment if the newest is refused", async () => {
+  const { outcome, accepted } = await complete(new Map([[toHex(newest.raw), "insufficient funds for gas"]]));
+  expect(outcome).toMatchObject({ code: 200205 }); // No block includes it in time.
+  expect(accepted).toEqual([toHex(older.raw)]);
+});
+
+test("waits for an older version of a deployment that the node has though it refuses the newest", async () => {
+  const { outcome } = await complete(
+    new Map([
+      [toHex(newest.raw), "replacement transaction underpriced"],
+      [toHex(older.raw), "already known"],
+    ]),
+  );
+  expect(outcome).toMatchObject({ code: 200205 });
+});
