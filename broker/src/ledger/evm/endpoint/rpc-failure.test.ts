@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { HttpRequestError, RpcRequestError, TimeoutError, TransactionRejectedRpcError } from "viem";
 import { expect, test } from "vitest";
 import { EndpointError } from "./endpoint-error.ts";
-import { toBrokerError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isRevert, toBrokerError, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
 
 const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
 const body = { method: "eth_sendRawTransaction", params: ["0x"] };
@@ -86,4 +86,19 @@ test.each([
   [-32000, "invalid sender", "refused"],
 ])("classifies the error %i of a sent transaction: %s", (code, message, kind) => {
   expect(toSendFailure(rpcError(code, message)).kind).toBe(kind);
+});
+
+test.each([
+  ["execution reverted", true],
+  ["invalid opcode: INVALID", true],
+  ["EVM error: OutOfGas(Basic)", true],
+  ["EVM error StackUnderflow", true],
+  ["EVM error: StackOverflow", true],
+  ["EVM error OpcodeNotFound", true],
+  ["EVM error InvalidFEOpcode", true],
+  ["EVM error: InvalidJump", true],
+  ["missing trie node", false],
+  ["header not found", false],
+])("tells whether the contract ended a call: %s", (message, isByContract) => {
+  expect(isRevert(toRpcFailure(rpcError(-32000, message)))).toBe(isByContract);
 });

@@ -73,9 +73,9 @@ const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 /** Messages of nodes and load balancers that failed themselves, and say nothing of the request. */
 const internal =
   /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
-/** Messages of nodes about a call that the contract ended. */
+/** Messages of nodes about a call that the contract ended. Nodes in Rust use the names of revm's halts, such as "EVM error: OutOfGas(Basic)". */
 const reverts =
-  /revert|invalid (opcode|jump)|bad (instruction|jump)|out of gas|stack (und|ov)erflow|vm (execution|exception)/i;
+  /revert|invalid ?(fe ?)?(opcode|jump)|opcode ?not ?found|bad (instruction|jump)|out ?of ?gas|stack ?(und|ov)erflow|vm (execution|exception)/i;
 const revertCode = 3;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
