@@ -66,7 +66,7 @@ test("has a version once that is signed again with the fees of an older one", ()
 const failing = { nonce: 7, variants: [newest], reach: "unknown", failedSends: 48, isAnswered: true } as const;
 const gaveUp = { kind: "sign", gaveUp: "no endpoint took it" };
 
-test.each([
+test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, readonly unknown[]]>([
   ["next in line, and nobody waits", {}, [gaveUp]],
   ["not next in line", { isNext: false }, []],
   ["its caller waits", { isAnswered: false }, []],
