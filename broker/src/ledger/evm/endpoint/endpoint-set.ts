@@ -285,7 +285,7 @@ export class EndpointSet implements EvmProvider {
   #schedulePatrol(): void {
     this.#cancelPatrol?.();
     if (this.#isClosed) return;
-    const isUrgent = this.#members.some(({ reason }) => reason !== undefined) || this.#subscriptions.isDetached;
+    const isUrgent = this.#members.some(({ reason }) => reason !== undefined) || this.#subscriptions.isRenewable;
     const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }

@@ -1,10 +1,15 @@
 import type { Logger } from "../../../lib/logger.ts";
 import { readHeader } from "./rpc.ts";
 import type { Notification, RpcCall } from "./connection.ts";
-import { EndpointError } from "./endpoint-error.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import type { Member } from "./member.ts";
 
+/** For how long an endpoint that refused a subscription is not asked for it again unless its connection is lost, in milliseconds. */
+const refusedMs = 60_000;
+
 export interface HeadSubscriptionsOptions {
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly ask: (member: Member, call: RpcCall) => Promise<unknown>;
   readonly askAny: (call: RpcCall) => Promise<unknown>;
@@ -15,6 +20,8 @@ interface Subscription {
   readonly params: readonly unknown[];
   /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while it is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
+  /** The endpoint that refused the subscription last, and until when it is not asked again. */
+  refusal: { readonly member: Member; readonly until: number } | undefined;
   /** The newest block that was reported for the subscription; -1 before the first. */
   head: number;
   isMoving: boolean;
@@ -40,13 +47,26 @@ export class HeadSubscriptions {
     return [...this.#subscriptions.values()].some(({ place }) => place === undefined);
   }
 
+  /** Whether a subscription is detached, and no endpoint has refused it lately. */
+  get isRenewable(): boolean {
+    return [...this.#subscriptions.values()].some(({ place, refusal }) => place === undefined && refusal === undefined);
+  }
+
+  /** Subscribes at this endpoint. If it fails, the subscription is detached and attached later. */
   async subscribe(params: readonly unknown[], member: Member): Promise<string> {
     this.#count += 1;
     const id = `0x${this.#count.toString(16)}`;
-    const subscription: Subscription = { id, params, place: undefined, head: -1, isMoving: false };
-    await this.#attach(subscription, member);
-    this.#subscriptions.set(subscription.id, subscription);
-    return subscription.id;
+    const subscription: Subscription = {
+      id,
+      params,
+      place: undefined,
+      refusal: undefined,
+      head: -1,
+      isMoving: true,
+    };
+    this.#subscriptions.set(id, subscription);
+    await this.#tryAttach(subscription, member);
+    return id;
   }
 
   async unsubscribe(id: unknown): Promise<boolean> {
@@ -66,6 +86,7 @@ export class HeadSubscriptions {
   onLost(member: Member): void {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.place?.member === member) subscription.place = undefined;
+      if (subscription.refusal?.member === member) subscription.refusal = undefined;
     }
   }
 
@@ -87,24 +108,43 @@ export class HeadSubscriptions {
     this.#subscriptions.clear();
   }
 
+  async #reattach(subscription: Subscription, member: Member): Promise<void> {
+    if (subscription.isMoving) return;
+    subscription.isMoving = true;
+    await this.#release(subscription);
+    await this.#tryAttach(subscription, member);
+    if (subscription.place !== undefined) await this.#notifyNewest(subscription);
+  }
+
+  /** Attaches a subscription unless the endpoint cannot notify or refused it lately. Never rejects. */
+  async #tryAttach(subscription: Subscription, member: Member): Promise<void> {
+    const { logger } = this.#options;
+    try {
+      await this.#attach(subscription, member);
+    } catch (error) {
+      if (error instanceof RpcAnswerError) this.#onRefusal(subscription, { member, error });
+      else logger.debug("chain subscription not renewed", { endpoint: member.name, error });
+    } finally {
+      subscription.isMoving = false;
+    }
+  }
+
   async #attach(subscription: Subscription, member: Member): Promise<void> {
+    const { refusal } = subscription;
+    if (refusal?.member === member && this.#options.clock.monotonic() < refusal.until) return;
+    subscription.refusal = undefined;
     if (!member.connection.canNotify) return;
     const id = await this.#options.ask(member, { method: "eth_subscribe", params: subscription.params });
     subscription.place = { member, id };
   }
 
-  async #reattach(subscription: Subscription, member: Member): Promise<void> {
-    if (subscription.isMoving) return;
-    subscription.isMoving = true;
-    await this.#release(subscription);
-    try {
-      await this.#attach(subscription, member);
-    } catch (error) {
-      this.#options.logger.debug("chain subscription not renewed", { endpoint: member.name, error });
-    } finally {
-      subscription.isMoving = false;
-    }
-    if (subscription.place !== undefined) await this.#notifyNewest(subscription);
+  #onRefusal(
+    subscription: Subscription,
+    { member, error }: { readonly member: Member; readonly error: RpcAnswerError },
+  ): void {
+    const { clock, logger } = this.#options;
+    subscription.refusal = { member, until: clock.monotonic() + refusedMs };
+    logger.info("chain endpoint refused the subscription, polling it", { endpoint: member.name, error });
   }
 
   async #release(subscription: Subscription): Promise<void> {

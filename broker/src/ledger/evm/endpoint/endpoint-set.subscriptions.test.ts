@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
+import { EndpointSet, type EndpointSetOptions } from "./endpoint-set.ts";
+import { FakeNode } from "./testing/fake-node.ts";
+import { FastClock } from "./testing/fast-clock.ts";
+
+let sets: EndpointSet[] = [];
+let nodes: FakeNode[] = [];
+
+afterEach(async () => {
+  await Promise.all(sets.map((set) => set.close()));
+  await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+  sets = [];
+  nodes = [];
+});
+
+async function startNodes<const Count extends 1 | 2>(count: Count) {
+  const started = await Promise.all(Array.from({ length: count }, () => FakeNode.start()));
+  nodes.push(...started);
+  return started as unknown as Count extends 1 ? [FakeNode] : [FakeNode, FakeNode]; // As many as asked for.
+}
+
+function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
+  // A faster clock would leave too little time to connect on a busy machine.
+  const clock = new FastClock(25);
+  const set = new EndpointSet({ addresses, clock, logger: silentLogger, timeoutMs: 20_000, ...options });
+  sets.push(set);
+  return set;
+}
+
+const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 10 });
+
+function watch(set: EndpointSet): { subscription: unknown; number: unknown }[] {
+  const heads: { subscription: unknown; number: unknown }[] = [];
+  set.on?.("message", (message) => {
+    const { data } = message as { data: { subscription: unknown; result: { number: unknown } } }; // EIP-1193.
+    heads.push({ subscription: data.subscription, number: data.result.number });
+  });
+  return heads;
+}
+
+const subscribe = async (set: EndpointSet): Promise<unknown> =>
+  set.request({ method: "eth_subscribe", params: ["newHeads"] });
+
+const refusal = { code: -32_000, message: "too many subscriptions" };
+
+/** Answers like the node, but refuses subscriptions. */
+const refuseSubscription =
+  (node: FakeNode) =>
+  ({ id, method }: { readonly id: number; readonly method: string }) =>
+    method === "eth_subscribe" ? { id, error: refusal } : { id, result: node.chain.answer(method) };
+
+/** Answers like the node, but closes the connection instead of an answer to a subscription. */
+const loseSubscription =
+  (node: FakeNode) =>
+  ({ id, method }: { readonly id: number; readonly method: string }) => {
+    if (method === "eth_subscribe") node.drop();
+    return { id, result: node.chain.answer(method) };
+  };
+
+describe("subscriptions", () => {
+  it("are refused if no endpoint can notify", async () => {
+    const [node] = await startNodes(1);
+    await expect(subscribe(createSet([node.url()]))).rejects.toMatchObject({ code: -32601 });
+  });
+
+  it("keep their identifier across a reconnect", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    const subscription = await subscribe(set);
+    node.chain.head = 101;
+    node.notifyHead();
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x65" }));
+    node.chain.head = 102;
+    node.drop();
+    await until(() => expect(node.count("eth_subscribe")).toBe(2));
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x66" }));
+    node.chain.head = 103;
+    node.notifyHead();
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x67" }));
+  });
+
+  it("detach while the endpoint in use cannot notify, and attach again to one that can", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url("ws"), second.url()]);
+    const heads = watch(set);
+    const subscription = await subscribe(set);
+    expect(set.isNotifying()).toBe(true);
+    first.acceptsWebSockets = false;
+    first.drop();
+    await until(() => expect(set.isNotifying()).toBe(false));
+    first.chain.head = 101;
+    second.chain.head = 101;
+    first.acceptsWebSockets = true;
+    await until(() => expect(first.count("eth_subscribe")).toBe(2));
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x65" }));
+    expect(set.isNotifying()).toBe(true);
+  });
+
+  it.each([
+    ["a refusal", (node: FakeNode) => void (node.answer = refuseSubscription(node))],
+    ["a lost connection", (node: FakeNode) => void (node.answer = loseSubscription(node))],
+  ])("attach later if the first attempt ends with %s", async (_, breakNode) => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    breakNode(node);
+    const subscription = await subscribe(set);
+    expect(set.isNotifying()).toBe(false);
+    node.answer = undefined;
+    await until(() => expect(set.isNotifying()).toBe(true));
+    node.chain.head = 101;
+    node.notifyHead();
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x65" }));
+  });
+
+  it("ask an endpoint that refused them once a minute, or when it reconnects", async () => {
+    const [node] = await startNodes(1);
+    node.answer = refuseSubscription(node);
+    const set = createSet([node.url("ws")], { clock: new FastClock(10) });
+    await subscribe(set);
+    await until(() => expect(node.count("eth_blockNumber")).toBe(2));
+    expect(node.count("eth_subscribe")).toBe(1);
+    node.answer = undefined;
+    node.drop();
+    await until(() => expect(set.isNotifying()).toBe(true));
+    expect(node.count("eth_subscribe")).toBe(2);
+  });
+
+  it("report the newest block if the endpoint stops notifying", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    await subscribe(set);
+    node.chain.head = 150;
+    await until(() => expect(heads.at(-1)).toMatchObject({ number: "0x96" }));
+  });
+
+  it("end when cancelled", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    const subscription = await subscribe(set);
+    expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(true);
+    expect(node.count("eth_unsubscribe")).toBe(1);
+    const before = heads.length; // 0, unless a health check reported a head meanwhile.
+    node.notifyHead();
+    await set.request({ method: "eth_any" });
+    expect(heads).toHaveLength(before);
+    expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(false);
+  });
+});
