@@ -3,7 +3,7 @@ import { toQuantity } from "@stele/eth/node";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address, Hash } from "../domain/topic.ts";
 import { EndpointAddress } from "../ledger/evm/endpoint/address.ts";
-import type { RpcLog } from "../ledger/evm/endpoint/rpc.ts";
+import type { RpcLog } from "../ledger/evm/endpoint/rpc-log.ts";
 import { RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
 import { askJson, type HttpRequest } from "./http.ts";

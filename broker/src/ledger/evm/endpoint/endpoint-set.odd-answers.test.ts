@@ -60,7 +60,7 @@ it("asks another endpoint for the logs if the first one answers everything but t
     method === "eth_getLogs" ? undefined : { id, result: first.chain.answer(method) };
   const set = createSet([first, second]);
   for (let count = 0; count < 10; count += 1) {
-    expect(await set.request({ method: "eth_getLogs" })).toBe("eth_getLogs");
+    expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
     await untilAnsweredBy(first, set); // Once a check of the endpoint found that it answers.
   }
   expect(first.count("eth_getLogs")).toBeLessThanOrEqual(3);
@@ -87,6 +87,31 @@ it.each(["eth_getLogs", "eth_getBlockByNumber", "eth_getTransactionReceipt"])(
     await set.close();
   },
 );
+
+const log = { address: "0x", topics: [], data: "0x", blockNumber: "0x1", blockHash: "0x", transactionHash: "0x" };
+
+it.each([
+  ["null", null],
+  ["an object", {}],
+  ["a list of null", [null]],
+  ["a log without an index", [log]],
+  ["a log without a block", [{ ...log, logIndex: "0x0", blockNumber: null }]],
+])("asks another endpoint for the logs if the first one returns %s", async (_, result) => {
+  await using first = await FakeNode.start();
+  await using second = await FakeNode.start();
+  const set = createSet([first, second]);
+  await untilAnsweredBy(first, set);
+  const breakLogs = (node: FakeNode): void => {
+    node.answer = ({ id, method }) => ({ id, result: method === "eth_getLogs" ? result : node.chain.answer(method) });
+  };
+  breakLogs(first);
+  expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
+  const calls = [{ method: "eth_getBlockByNumber" }, { method: "eth_getLogs" }];
+  expect(await set.requestAll(calls, 100)).toEqual([second.chain.block(), []]);
+  breakLogs(second);
+  await expect(set.request({ method: "eth_getLogs" })).rejects.toThrow(/returned no list of logs/);
+  await set.close();
+});
 
 it("offers a transaction to the next endpoint if the first one fails with an internal error", async () => {
   await using first = await FakeNode.start();

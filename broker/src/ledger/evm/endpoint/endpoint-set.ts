@@ -4,6 +4,7 @@ import type { Outage } from "../../../ports/ledger.ts";
 import { findCount } from "./answer.ts";
 import type { ChainIdentity, EvmProvider } from "./rpc.ts";
 import { isFullPool, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isLogList } from "./rpc-log.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
@@ -80,7 +81,9 @@ export class EndpointSet implements EvmProvider {
     const method = calls.at(-1)?.method ?? "";
     const ask = async (member: Member): Promise<readonly unknown[]> => {
       await this.#expectHeight(member, height);
-      return this.#attempt(member, method, async () => member.connection.requestAll(calls));
+      const answers = await this.#attempt(member, method, async () => member.connection.requestAll(calls));
+      checkLogs(answers.at(-1), { member, method });
+      return answers;
     };
     return this.#askInTurn(ask, method);
   }
@@ -143,7 +146,10 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #askMember(member: Member, call: RpcCall): Promise<unknown> {
-    return this.#attempt(member, call.method, async () => member.connection.request(call));
+    const { method } = call;
+    const answer = await this.#attempt(member, method, async () => member.connection.request(call));
+    checkLogs(answer, { member, method });
+    return answer;
   }
 
   /** @throws EndpointError if the endpoint lacks block `height`, so that the caller asks the next one. The endpoint does not count as down for that. */
@@ -330,6 +336,12 @@ function isMaybeDone(failures: ReadonlyMap<Member, EndpointError>): boolean {
 
 function isForNext(error: unknown): error is EndpointError {
   return error instanceof EndpointError && (error.reach === "unreached" || error.reach === "unknown");
+}
+
+/** @throws RpcAnswerError if the answer to a request for logs is no list of logs, so that the next endpoint is asked. */
+function checkLogs(answer: unknown, { member, method }: { readonly member: Member; readonly method: string }): void {
+  if (method !== "eth_getLogs" || isLogList(answer)) return;
+  throw new RpcAnswerError(`${member.name}: returned no list of logs`, { code: 0 });
 }
 
 /** The node may have the transaction although it failed. This does not count against the endpoint, which answers. */

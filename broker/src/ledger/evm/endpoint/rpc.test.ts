@@ -46,3 +46,14 @@ test.each(["status", "blockNumber", "blockHash", "logs"])(
     await expect(receiptOf({ ...receipt, [field]: undefined })).rejects.toThrow(RpcFailure);
   },
 );
+
+const filter = { address, signatures: [] };
+
+test.each([null, {}, "0x", [null], [{ address, topics: [], data: "0x" }]])(
+  "takes %j for no answer to a request for logs",
+  async (answer) => {
+    const rpc = new Rpc({ request: async () => answer });
+    await expect(rpc.logsOf(hash, filter)).rejects.toThrow(RpcFailure);
+    await expect(rpc.logs({ from: 1, to: 1 }, filter)).rejects.toThrow(RpcFailure);
+  },
+);

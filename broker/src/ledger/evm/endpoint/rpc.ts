@@ -5,6 +5,7 @@ import type { Outage } from "../../../ports/ledger.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
 import { findCount } from "./answer.ts";
 import { isUnanswered, RpcFailure, toRpcFailure, toSendFailure } from "./rpc-failure.ts";
+import { isHex, isLogList, type RpcLog } from "./rpc-log.ts";
 
 export interface RpcRequest {
   readonly method: string;
@@ -93,17 +94,6 @@ export interface LogFilter {
   readonly sender?: Address;
 }
 
-/** A log as the endpoint returns it. */
-export interface RpcLog {
-  readonly address: Address;
-  readonly topics: readonly Hex[];
-  readonly data: Hex;
-  readonly blockNumber: Hex;
-  readonly blockHash: Hash;
-  readonly transactionHash: Hash;
-  readonly logIndex: Hex;
-}
-
 export interface Receipt {
   readonly blockHash: Hash;
   readonly blockNumber: number;
@@ -145,7 +135,7 @@ export class Rpc {
 
   /** Logs of one block. @throws RpcFailure if the endpoint lacks the block. */
   async logsOf(blockHash: Hash, filter: LogFilter): Promise<readonly RpcLog[]> {
-    return this.#ask<readonly RpcLog[]>("eth_getLogs", { blockHash, ...toParameters(filter) });
+    return readLogs(await this.#ask<unknown>("eth_getLogs", { blockHash, ...toParameters(filter) }));
   }
 
   /**
@@ -158,7 +148,7 @@ export class Rpc {
   ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
     const params = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), ...toParameters(filter) };
     if (this.provider.requestAll === undefined) {
-      return { logs: await this.#ask<readonly RpcLog[]>("eth_getLogs", params), end: undefined };
+      return { logs: readLogs(await this.#ask<unknown>("eth_getLogs", params)), end: undefined };
     }
     // The header comes first: otherwise a node could return too few logs, then receive the last block, then return its header.
     const calls = [
@@ -167,7 +157,7 @@ export class Rpc {
     ];
     const [block, logs] = await this.#askAll(calls, range.to);
     const end = readHeader(block);
-    if (end.number === range.to) return { logs: logs as readonly RpcLog[], end }; // What the method answers by its specification.
+    if (end.number === range.to) return { logs: readLogs(logs), end };
     throw new RpcFailure("refused", "the endpoint returned another block", { cause: block });
   }
 
@@ -331,6 +321,12 @@ export function readHeader(value: unknown): Header {
   };
 }
 
+/** @throws RpcFailure if `value` is no list of logs. */
+function readLogs(value: unknown): readonly RpcLog[] {
+  if (isLogList(value)) return value;
+  throw new RpcFailure("refused", "the endpoint returned no list of logs", { cause: value });
+}
+
 /** @throws RpcFailure if `quantity` is not one. */
 function toCount(quantity: unknown): number {
   const count = findCount(quantity);
@@ -354,10 +350,6 @@ function toParameters({ address, signatures, sender }: LogFilter): {
 
 function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {
   return typeof tag === "number" ? toQuantity(tag) : tag;
-}
-
-function isHex(value: unknown): value is Hex {
-  return typeof value === "string" && value.startsWith("0x");
 }
 
 function isQuantity(value: unknown): value is Hex {

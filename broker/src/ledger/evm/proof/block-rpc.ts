@@ -2,7 +2,8 @@ import { toQuantity } from "@stele/eth/node";
 import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
-import type { EvmProvider, RpcLog } from "../endpoint/rpc.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
+import type { RpcLog } from "../endpoint/rpc-log.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcObject } from "./header-rlp.ts";
 

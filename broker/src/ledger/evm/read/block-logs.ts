@@ -1,8 +1,9 @@
 import type { Hex } from "@stele/eth/node";
 import type { Address } from "../../../domain/topic.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
-import type { LogFilter, Rpc, RpcLog } from "../endpoint/rpc.ts";
+import type { LogFilter, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import type { RpcLog } from "../endpoint/rpc-log.ts";
 import { changeSignatures, logSignatures, refusalSignatures } from "./parse-log.ts";
 
 export interface BlockLogsOptions {

@@ -6,8 +6,9 @@ import { CommittedReader } from "./committed-reader.ts";
 import { LogBloom } from "../log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
 import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
-import type { Header, Rpc, RpcLog } from "../endpoint/rpc.ts";
+import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import type { RpcLog } from "../endpoint/rpc-log.ts";
 
 /** Blocks below the head that are read one by one, each checked against its parent. */
 export const nearBlocks = 64;

@@ -3,7 +3,7 @@ import { fromHex, type Hex, toHex } from "@stele/eth/node";
 import { toEventSelector } from "viem/utils";
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { BatchOutcome } from "../../../ports/ledger.ts";
-import type { RpcLog } from "../endpoint/rpc.ts";
+import type { RpcLog } from "../endpoint/rpc-log.ts";
 import type { RawLog } from "./pushed-block.ts";
 
 type Rejection = Extract<BatchOutcome, { status: "rejected" }>["reason"];

@@ -8,7 +8,7 @@ import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { Journal, JournalEntry } from "../../../ports/journal.ts";
 import type { BatchOutcome } from "../../../ports/ledger.ts";
 import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
-import type { RpcLog } from "../endpoint/rpc.ts";
+import type { RpcLog } from "../endpoint/rpc-log.ts";
 import { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
 import { logSignatures, parseLog } from "../read/parse-log.ts";

@@ -21,6 +21,7 @@ export class FakeChain {
     if (method === "eth_chainId") return `0x${this.chainId.toString(16)}`;
     if (method === "eth_getBlockByNumber") return this.block();
     if (method === "eth_subscribe") return "0xabc";
+    if (method === "eth_getLogs") return [];
     return method === "eth_blockNumber" ? `0x${this.head.toString(16)}` : method;
   }
 
