@@ -21,7 +21,7 @@ import type {
   TopicOpening,
 } from "../../ports/ledger.ts";
 import { Rpc } from "./endpoint/rpc.ts";
-import { RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
+import { isFeeCapped, RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import {
   createComponents,
@@ -42,6 +42,7 @@ import { createChainCheck } from "./read/own-chain-check.ts";
 import { closeCalldata } from "./registry/registry.ts";
 import { RegistryDeployer } from "./registry/registry-deployer.ts";
 import { toOutcome } from "./write/batch-outcome.ts";
+import { priceOf } from "./write/fee-policy.ts";
 import { GasPolicy } from "./write/gas.ts";
 import { type ConfiguredLimits, TransactionRoom } from "./write/transaction-room.ts";
 import type { Inclusion } from "./write/transaction-state.ts";
@@ -175,11 +176,16 @@ export class EvmLedger implements Ledger {
     { mayStart, isWhole, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
-    const { transactions, orders } = this.#writable();
+    const { transactions, orders, fees } = this.#writable();
     const { request, encoded } = orders.make(batches, { isWhole });
-    const included = await transactions.publish({ ...request, mayStart, onAccepted }, signal);
-    if (included !== undefined) return this.#outcomesOf(included, batches.length);
     const { room } = this.#base;
+    const included = await transactions
+      .publish({ ...request, mayStart, onAccepted }, signal)
+      .catch((error: unknown) => {
+        if (isFeeCapped(error)) room.onFeeCapped(request.gas, priceOf(fees.current()));
+        throw error;
+      });
+    if (included !== undefined) return this.#outcomesOf(included, batches.length);
     if (request.gas <= room.blockGas) room.onTooLarge(encoded);
     return batches.map(() => ({ status: "too-large" }));
   }

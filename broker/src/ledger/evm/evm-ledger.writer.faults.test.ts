@@ -1,4 +1,5 @@
 import { Signer, toHex } from "@stele/eth/node";
+import { parseTransaction } from "viem/utils";
 import { afterEach, expect, test } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
@@ -196,6 +197,29 @@ test("refuses a publish with 200202 and publishes nothing while the fee cap is b
   expect(await free.append("b")).toMatchObject({ firstSequence: 1 });
   expect(await world.published()).toEqual(["b"]);
   await free.ledger.stop();
+});
+
+test("offers smaller transactions after an endpoint refused one for its fee", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  const { bytesPerTransactionMax } = ledger.limits;
+  let feeMax = 0n;
+  world.provider.current = async (request, pass) => {
+    if (request.method !== "eth_sendRawTransaction") return pass();
+    const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(request.params?.[0] as `0x${string}`); // As the ledger asks.
+    const fee = gas * maxFeePerGas;
+    if (feeMax === 0n) feeMax = (fee * 3n) / 4n; // Of the first, which is as large as it may be.
+    if (fee <= feeMax) return pass();
+    throw Object.assign(new Error("tx fee (1.33 ether) exceeds the configured cap (1.00 ether)"), { code: -32_000 });
+  };
+  const largest = (): string => "x".repeat(ledger.limits.bytesPerTransactionMax - 100);
+  await expect(append(largest())).rejects.toMatchObject({
+    code: 200202,
+    hints: [expect.stringContaining("transactionBytesMax")],
+  });
+  expect(ledger.limits.bytesPerTransactionMax).toBeLessThan(bytesPerTransactionMax);
+  expect(await append(largest())).toMatchObject({ status: "committed", firstSequence: 1 });
+  await ledger.stop();
 });
 
 test("refuses waiting publishes with 200205 while the endpoint is unreachable, and never sends them", async () => {

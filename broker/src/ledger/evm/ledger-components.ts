@@ -21,7 +21,7 @@ import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deploye
 import { RegistryGuard } from "./registry/registry-guard.ts";
 import { noMemory, settleRegistry } from "./registry/settle-registry.ts";
 import { TopicOpener } from "./registry/topic-opener.ts";
-import { FeePolicy } from "./write/fee-policy.ts";
+import { FeePolicy, priceOf } from "./write/fee-policy.ts";
 import type { GasPolicy } from "./write/gas.ts";
 import { JournalWriter } from "./write/journal-writer.ts";
 import { PublishOrders } from "./write/publish-orders.ts";
@@ -206,7 +206,7 @@ function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadCom
   const { heads, feed, height, guard, sender } = components;
   heads.listen((head) => {
     fees.onHead(head);
-    room.onHead(head.gasLimit, gas.factor);
+    room.onHead(head.gasLimit, { gasFactor: gas.factor, price: priceOf(fees.current()) });
     feed.onHead(head);
     height.look();
   });

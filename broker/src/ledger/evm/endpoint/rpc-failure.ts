@@ -19,6 +19,8 @@ export type RpcFailureKind =
   | "gas-too-low"
   /** The transaction's size or gas exceeds a limit. */
   | "too-large"
+  /** The transaction's gas times its price exceeds a limit of the endpoint. */
+  | "fee-capped"
   | "insufficient-funds"
   /** Too many blocks or logs at once. */
   | "range-refused"
@@ -52,6 +54,7 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
     "replacement-underpriced",
     /replacement transaction underpriced|replacement.*(underpriced|too low)|could not replace/i,
   ],
+  ["fee-capped", /exceeds the configured cap|fee ?cap ?exceeded/i],
   [
     "underpriced",
     /underpriced|max fee per gas less than block base fee|fee cap|gas price.*(too low|below)|fee ?too ?low/i,
@@ -90,6 +93,8 @@ const kindByReach = {
 /** What an operator can do about a refusal. */
 const remedies: Readonly<Partial<Record<RpcFailureKind, string>>> = {
   "insufficient-funds": "Give the signer's account a balance on this chain.",
+  "fee-capped":
+    "The node caps the fee of a transaction: raise its cap (geth: --rpc.txfeecap), or lower the group's transactionBytesMax or feeMaxGwei.",
   underpriced: "The chain asks for a higher price of gas: check the group's fees and feeMaxGwei.",
 };
 /** How many errors of a chain of causes are read, the outermost included. */
@@ -123,6 +128,11 @@ export function isFullPool(error: unknown): boolean {
 /** Whether the endpoint did not answer, so that another attempt may succeed. */
 export function isUnanswered({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
+}
+
+/** Whether a caller's error says that the endpoint caps the fee of a transaction. */
+export function isFeeCapped(error: unknown): boolean {
+  return error instanceof BrokerError && error.cause instanceof RpcFailure && error.cause.kind === "fee-capped";
 }
 
 /** Whether a call failed in the contract, and not because a node lacks a block or its state, which another attempt may find. */

@@ -103,7 +103,8 @@ export class FeePolicy {
   }
 }
 
-function priceOf(fees: Fees): bigint {
+/** The highest price of a unit of gas, in wei. */
+export function priceOf(fees: Fees): bigint {
   return fees.kind === "legacy" ? fees.gasPrice : fees.maxFeePerGas;
 }
 

@@ -42,15 +42,32 @@ describe("the room for events in a transaction", () => {
     const gas = new GasPolicy();
     const { formulaGas } = gas.forPublish(1000, 1);
     const room = new TransactionRoom(configured);
-    room.onHead(10_000_000, gas.factor);
+    room.onHead(10_000_000, { gasFactor: gas.factor });
     expect(room.limits.bytesPerTransactionMax).toBe(configured.bytesPerTransactionMax);
     gas.onShort(formulaGas * 4, formulaGas);
-    room.onHead(10_000_000, gas.factor);
+    room.onHead(10_000_000, { gasFactor: gas.factor });
     const { bytesPerTransactionMax, bytesPerTopic } = room.limits;
     expect(gas.forPublish(320 + bytesPerTransactionMax, 1).gas).toBeLessThanOrEqual(10_000_000);
     expect(gas.forPublish(320 + bytesPerTransactionMax, 1).gas).toBeGreaterThan(9_900_000);
     const topics = 1 + Math.floor(bytesPerTransactionMax / bytesPerTopic);
     expect(gas.forPublish(320 + 224 * (topics - 1), topics).gas).toBeLessThanOrEqual(10_000_000);
+  });
+
+  test("keeps half of the fee that an endpoint refused, at each price", () => {
+    const room = new TransactionRoom(configured);
+    const price = 1_000_000_000_000n;
+    room.onHead(30_000_000, { price });
+    room.onFeeCapped(4_000_000, price);
+    const gasOf = () => publishGas(room.limits.bytesPerTransactionMax + 320, 1);
+    expect(gasOf()).toBeLessThanOrEqual(2_000_000);
+    expect(gasOf()).toBeGreaterThan(1_980_000);
+    expect(room.blockGas).toBe(30_000_000); // A single event may still be larger.
+    room.onHead(30_000_000, { price: 2n * price });
+    expect(gasOf()).toBeLessThanOrEqual(1_000_000);
+    room.onFeeCapped(30_000_000, price); // A transaction of before.
+    expect(gasOf()).toBeGreaterThan(1_980_000);
+    room.onHead(30_000_000, { price: price / 100n });
+    expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
 
   test("halves if several events are refused, shrinks below a single refused event, and stays at least 1,024 bytes", () => {

@@ -12,12 +12,24 @@ const bytesMin = 1024;
 /** The operator's limits. */
 export type ConfiguredLimits = Omit<LedgerLimits, "bytesPerTopic">;
 
-/** How much fits into one transaction: the smallest of the configured limits, what the endpoint accepts, and the gas of a block. */
+/** How the chain charges. */
+export interface GasCharge {
+  /** The factor by which the chain charges more gas than the formula. */
+  readonly gasFactor?: number;
+  /** The highest price of a unit of gas that the ledger offers, in wei. */
+  readonly price?: bigint;
+}
+
+/** How much fits into one transaction: the smallest of the configured limits, what the endpoint accepts, the gas of a block and the endpoint's cap on fees. */
 export class TransactionRoom {
   readonly #configured: ConfiguredLimits;
   #limits: LedgerLimits;
   #bytesTaken: number;
   #blockGas = Number.POSITIVE_INFINITY;
+  /** Upper bound on the fee of a transaction of several events, in wei; undefined until an endpoint refuses a fee. */
+  #feeMax: bigint | undefined;
+  /** Upper bound on the gas of a transaction of several events. */
+  #gasMax = Number.POSITIVE_INFINITY;
   #gasFactor = 1;
   #bytesByGas = Number.POSITIVE_INFINITY;
   #topicsByGas = Number.POSITIVE_INFINITY;
@@ -37,14 +49,17 @@ export class TransactionRoom {
     return this.#blockGas;
   }
 
-  /** Call it with each new block, and the factor by which the chain charges more gas than the formula; both rarely change. */
-  onHead(gasLimit: number, gasFactor = 1): void {
-    if (gasLimit === this.#blockGas && gasFactor === this.#gasFactor) return;
-    const { bytesPerTransactionMax, eventsPerTransactionMax } = this.#configured;
+  /** Call it with each new block. */
+  onHead(gasLimit: number, { gasFactor = 1, price = 0n }: GasCharge = {}): void {
     this.#blockGas = gasLimit;
+    const byFee = this.#feeMax === undefined || price === 0n ? gasLimit : Number(this.#feeMax / price);
+    const gasMax = Math.min(gasLimit, byFee);
+    if (gasMax === this.#gasMax && gasFactor === this.#gasFactor) return;
+    const { bytesPerTransactionMax, eventsPerTransactionMax } = this.#configured;
+    this.#gasMax = gasMax;
     this.#gasFactor = gasFactor;
     const fits = (bytes: number, count: number): boolean =>
-      Math.ceil(publishGas(calldataOf(bytes, count), count) * gasFactor) <= gasLimit;
+      Math.ceil(publishGas(calldataOf(bytes, count), count) * gasFactor) <= gasMax;
     this.#bytesByGas = mostOf(bytesPerTransactionMax, (bytes) => fits(bytes, 1));
     const topics = mostOf(eventsPerTransactionMax, (count) => fits(0, count));
     this.#topicsByGas = topics === eventsPerTransactionMax ? Number.POSITIVE_INFINITY : topics;
@@ -59,6 +74,16 @@ export class TransactionRoom {
     const half = Math.floor((bytes + batchOverheadBytes * (batches.length - 1)) / 2);
     this.#bytesTaken = Math.min(this.#bytesTaken, count > 1 ? half : bytes - 1);
     this.#update();
+  }
+
+  /**
+   * Call it when an endpoint refused a transaction of that gas and price for its fee. Later transactions of several events offer at most half the fee; a
+   * transaction of one event may offer more, since half may be far below the cap.
+   */
+  onFeeCapped(gas: number, price: bigint): void {
+    const half = (BigInt(gas) * price) / 2n;
+    this.#feeMax = this.#feeMax === undefined || half < this.#feeMax ? half : this.#feeMax;
+    this.onHead(this.#blockGas, { gasFactor: this.#gasFactor, price });
   }
 
   #update(): void {

@@ -26,7 +26,7 @@ function refuse(kind: RpcFailureKind, state: Partial<TransactionState>): Step {
 
 const order = ({ variants }: TransactionState) => variants.map(({ hash }) => hash);
 
-const kinds = ["refused", "insufficient-funds"] as const;
+const kinds = ["refused", "fee-capped", "insufficient-funds"] as const;
 const send = { kind: "send" };
 
 test.each(kinds)("%s: sends the version that an endpoint has", (kind) => {
@@ -86,6 +86,7 @@ test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, re
 test.each([
   ["connection", {}, 6],
   ["refused", {}, 6],
+  ["fee-capped", {}, 6],
   ["unreached", {}, 5],
   ["insufficient-funds", {}, 5],
   ["nonce-too-high", {}, 5],

@@ -175,7 +175,7 @@ function onRefused(state: TransactionState, failure: RpcFailure): Step {
 
 /** Whether a version with a lower fee may be accepted. */
 function mayPassByPrice(kind: RpcFailureKind): boolean {
-  return kind === "refused" || kind === "insufficient-funds";
+  return kind === "refused" || kind === "fee-capped" || kind === "insufficient-funds";
 }
 
 /**
@@ -188,7 +188,7 @@ function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   // A node that has the newest version may refuse it as known, in words of its own.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
   if (mayPassByPrice(kind)) {
-    const failedSends = state.failedSends + (kind === "refused" ? 1 : 0);
+    const failedSends = state.failedSends + (kind === "insufficient-funds" ? 0 : 1);
     return isKnown ? step(state) : fallBack({ ...state, failedSends });
   }
   if (kind !== "too-large" && kind !== "gas-too-low") return step(state);

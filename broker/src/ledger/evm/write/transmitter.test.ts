@@ -18,6 +18,7 @@ test.each([
   ["another refusal", true, refusal("transaction underpriced")],
   ["a refusal for its size", false, refusal("oversized data")],
   ["a refusal for its gas", false, refusal("intrinsic gas too low")],
+  ["a refusal for its fee", false, refusal("tx fee (2.00 ether) exceeds the configured cap (1.00 ether)")],
   ["no answer", false, connectionLost()],
 ])("%s tells the caller that the transaction is not too large: %s", async (_, isKnown, answer) => {
   const signer = new Signer(testKey("transmitter"));

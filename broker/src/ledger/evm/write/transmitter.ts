@@ -23,8 +23,8 @@ export interface TransmitterOptions {
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
 }
 
-/** Refusals that name the size or the gas. Nodes check both before anything else. */
-const sizeRefusals: ReadonlySet<RpcFailure["kind"]> = new Set(["too-large", "gas-too-low"]);
+/** Refusals that name the size, the gas or the fee for the gas. Nodes check them before anything else. */
+const sizeRefusals: ReadonlySet<RpcFailure["kind"]> = new Set(["too-large", "gas-too-low", "fee-capped"]);
 
 /** Signs transactions and sends each to the endpoint once the journal has it. */
 export class Transmitter {
