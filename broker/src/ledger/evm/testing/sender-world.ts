@@ -91,6 +91,8 @@ export interface SenderOptions {
   readonly journal?: Journal;
   readonly deadlineMs?: number;
   readonly feeBumpAfterMs?: number;
+  /** The gas that it asked for if omitted. */
+  readonly estimateGas?: TransactionSenderOptions["estimateGas"];
 }
 
 interface SenderSurroundings extends Pick<TransactionSenderOptions, "clock" | "signer" | "head" | "readUpTo"> {
@@ -102,7 +104,13 @@ interface SenderSurroundings extends Pick<TransactionSenderOptions, "clock" | "s
 /** A sender on a node of a test, with its fees. */
 export function createSender(
   { node, clock, signer, isRead = async () => true, ...chain }: SenderSurroundings,
-  { fees: mode = "zero", journal, deadlineMs = 3_600_000, feeBumpAfterMs = 3_600_000 }: SenderOptions,
+  {
+    fees: mode = "zero",
+    journal,
+    deadlineMs = 3_600_000,
+    feeBumpAfterMs = 3_600_000,
+    estimateGas = async ({ gas }) => gas,
+  }: SenderOptions,
 ): { readonly fees: FeePolicy; readonly sender: TransactionSender } {
   const rpc = new Rpc(node);
   const logger = silentLogger;
@@ -123,7 +131,7 @@ export function createSender(
     isRead,
     onSent: () => {},
     onOverdue: () => {},
-    estimateGas: async ({ gas }) => gas,
+    estimateGas,
     unreachable: () => new BrokerError("chainUnreachable"),
     isKept: () => false,
   });

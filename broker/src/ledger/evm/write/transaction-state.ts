@@ -77,7 +77,7 @@ export interface TransactionState {
   readonly reach: Reach;
   /** The version that an endpoint confirmed last. */
   readonly takenHash: Hash | undefined;
-  /** Whether a send or a write to the journal is in progress. */
+  /** Whether a send, a write to the journal or an estimate for the next version is in progress. Two sends at once could have different answers. */
   readonly isBusy: boolean;
   /** A block that contains it and that is not final yet. */
   readonly seenIn: number | undefined;

@@ -157,7 +157,7 @@ const refusalRows: readonly Row[] = [
     name: "gas too low: asks for an estimate, once",
     state: sending,
     event: sent("gas-too-low"),
-    next: { isEstimated: true },
+    next: { isEstimated: true, isBusy: true },
     effects: [{ kind: "estimate", error: failed }],
   },
   {
@@ -294,10 +294,17 @@ const fates: readonly Row[] = [
 const estimates: readonly Row[] = [
   {
     name: "an estimate after a refusal: signs again",
-    state: signed,
+    state: { ...signed, isBusy: true },
     event: { kind: "estimated", gas: 60_000, nonce: 7, error },
-    next: { request: { ...request, gas: 60_000 } },
+    next: { request: { ...request, gas: 60_000 }, isBusy: false },
     effects: [{ kind: "sign" }],
+  },
+  {
+    name: "no estimate after a refusal: may be sent again",
+    state: { ...signed, isBusy: true },
+    event: { kind: "estimated", gas: undefined, nonce: 7, error },
+    next: { isBusy: false },
+    effects: [],
   },
   {
     name: "an estimate for a nonce that it no longer has: signs nothing",

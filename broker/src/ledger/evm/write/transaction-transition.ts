@@ -167,7 +167,7 @@ function onRefused(state: TransactionState, failure: RpcFailure): Step {
   if (kind === "nonce-too-high") return step(state);
   if (kind === "nonce-too-low" || kind === "replacement-underpriced") return onNonceUsed(state);
   if (kind === "gas-too-low" && !state.isEstimated)
-    return step({ ...state, isEstimated: true }, { kind: "estimate", error: toBrokerError(failure) });
+    return step({ ...state, isEstimated: true, isBusy: true }, { kind: "estimate", error: toBrokerError(failure) });
   if (state.isNoOp) return mayPassByPrice(kind) ? fallBack(state) : step(state);
   if (state.nonce === undefined) return step(state);
   return step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason: toRejection(failure) });
@@ -277,7 +277,8 @@ function onEstimated(
       ? step({ ...next, isDone: true }, { kind: "reject", reason: error })
       : step(next, { kind: "enqueue" });
   }
-  return gas === undefined || state.isDone || state.nonce !== nonce ? step(next) : step(next, { kind: "sign" });
+  if (state.isDone || state.nonce !== nonce) return step(next);
+  return step({ ...next, isBusy: false }, ...(gas === undefined ? [] : [{ kind: "sign" } as const]));
 }
 
 function onRolledBack(state: TransactionState, { blockNumber }: { readonly blockNumber: number }): Step {
