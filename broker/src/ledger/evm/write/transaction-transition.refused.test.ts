@@ -99,3 +99,12 @@ test("forgets the failed sends once an endpoint takes a version", () => {
   const sending = { ...newTransaction(account, noOp(account)), ...failing, isBusy: true };
   expect(transition(sending, { kind: "sent", hash: newest.hash, failure: undefined }).state.failedSends).toBe(0);
 });
+
+test.each([
+  { kind: "recorded", hash: old.hash, isWritten: true },
+  { kind: "sent", hash: old.hash, failure: new RpcFailure("nonce-too-low", "nonce too low", { cause: undefined }) },
+  { kind: "sent", hash: old.hash, failure: undefined },
+] as const)("ignores news of a version that it no longer has: $kind", (event) => {
+  const state = { ...newTransaction(account, noOp(account)), nonce: 8, variants: [newest], isBusy: true };
+  expect(transition(state, event)).toEqual({ state, effects: [] });
+});

@@ -72,14 +72,14 @@ const signing: readonly Row[] = [
   {
     name: "recorded: sends",
     state: { ...sending, isRecorded: false },
-    event: { kind: "recorded", isWritten: true },
+    event: { kind: "recorded", hash: newest.hash, isWritten: true },
     next: { isBusy: false, isRecorded: true },
     effects: [{ kind: "send" }],
   },
   {
     name: "not recorded: sends nothing",
     state: { ...sending, isRecorded: false },
-    event: { kind: "recorded", isWritten: false },
+    event: { kind: "recorded", hash: newest.hash, isWritten: false },
     next: { isBusy: false },
     effects: [],
   },

@@ -3,6 +3,7 @@ import type { Hash } from "../../../domain/topic.ts";
 import { isUnanswered, type RpcFailure, type RpcFailureKind, toBrokerError } from "../endpoint/rpc-failure.ts";
 import type { ContractLog } from "../read/parse-log.ts";
 import {
+  hashesOf,
   type Inclusion,
   isRetractable,
   noOp,
@@ -19,8 +20,8 @@ export type TransactionEvent =
   | { readonly kind: "signed"; readonly variant: Variant; readonly isRecorded: boolean }
   /** A send, or a write to the journal, began. */
   | { readonly kind: "began" }
-  /** The write to the journal ended. */
-  | { readonly kind: "recorded"; readonly isWritten: boolean }
+  /** The write of a version to the journal ended. */
+  | { readonly kind: "recorded"; readonly hash: Hash; readonly isWritten: boolean }
   /** The send of a version ended; without a failure the endpoint accepted it as new. */
   | { readonly kind: "sent"; readonly hash: Hash; readonly failure: RpcFailure | undefined }
   /** New final blocks contain these logs of it. */
@@ -101,8 +102,7 @@ const handlers: Handlers = {
     });
   },
   began: (state) => step({ ...state, isBusy: true }),
-  recorded: (state, { isWritten }) =>
-    step({ ...state, isBusy: false, isRecorded: isWritten }, ...(isWritten ? [{ kind: "send" } as const] : [])),
+  recorded: onRecorded,
   sent: onSent,
   logged: onLogged,
   seen: (state, { blockNumber }) => step({ ...state, seenIn: blockNumber }),
@@ -138,7 +138,21 @@ function step(state: TransactionState, ...effects: readonly Effect[]): Step {
   return { state, effects };
 }
 
+function onRecorded(
+  state: TransactionState,
+  { hash, isWritten }: { readonly hash: Hash; readonly isWritten: boolean },
+): Step {
+  if (!hasVersion(state, hash)) return step(state);
+  return step({ ...state, isBusy: false, isRecorded: isWritten }, ...(isWritten ? [{ kind: "send" } as const] : []));
+}
+
+/** Whether that version is still one of the transaction. A revert ends its versions, also while one is being sent or recorded. */
+function hasVersion(state: TransactionState, hash: Hash): boolean {
+  return hashesOf(state).includes(hash);
+}
+
 function onSent(state: TransactionState, { hash, failure }: Extract<TransactionEvent, { kind: "sent" }>): Step {
+  if (!hasVersion(state, hash)) return step(state);
   const sent = { ...state, isBusy: false };
   if (sent.isDone) return step(sent);
   if (failure === undefined || failure.kind === "already-known") {
@@ -310,6 +324,7 @@ function unsigned(state: TransactionState): TransactionState {
     nonce: undefined,
     variants: [],
     isRecorded: false,
+    isBusy: false,
     reach: "nowhere",
     takenHash: undefined,
     seenIn: undefined,

@@ -79,14 +79,17 @@ export class Transmitter {
 
   async #record(pending: PendingTransaction, journal: JournalWriter): Promise<void> {
     const { dispatch } = this.#options;
+    const [newest] = pending.state.variants;
+    if (newest === undefined) throw new Error("only a signed transaction is recorded");
+    const { hash } = newest;
     dispatch(pending, { kind: "began" });
     try {
       await journal.record(pending.state);
     } catch (error) {
-      dispatch(pending, { kind: "recorded", isWritten: false });
+      dispatch(pending, { kind: "recorded", hash, isWritten: false });
       throw error;
     }
-    dispatch(pending, { kind: "recorded", isWritten: true });
+    dispatch(pending, { kind: "recorded", hash, isWritten: true });
   }
 
   async #recordAgain(pending: PendingTransaction): Promise<void> {
