@@ -74,3 +74,22 @@ test.each([
   await clock.advance(20_000);
   expect([...node.pool]).toEqual([older]);
 });
+
+test.each(["oversized data", "intrinsic gas too low"])(
+  "a no-op takes the nonce of a transaction that the node lost and refuses now, also with a raised fee: %s",
+  async (message) => {
+    const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs, deadlineMs: 10_000 });
+    const { node, clock } = world;
+    await world.fees.refresh();
+    await world.send(1, { data: new Uint8Array(100) });
+    node.pool.clear();
+    node.onSend = (raw) => {
+      if (parseTransaction(raw).data !== undefined) throw Object.assign(new Error(message), { code: -32_000 });
+    };
+    for (let seconds = 0; seconds < 120; seconds += 1) {
+      world.head += 1;
+      await clock.advance(1000);
+    }
+    expect(new Set(noncesOf(world))).toEqual(new Set([0]));
+  },
+);

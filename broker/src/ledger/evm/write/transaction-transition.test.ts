@@ -195,11 +195,11 @@ const refusalRows: readonly Row[] = [
     effects: [{ kind: "sign", gaveUp: "too-large" }],
   },
   {
-    name: "too large, but an endpoint has an older version: that one is the next to send",
+    name: "too large, but an endpoint has an older version: sends that one",
     state: { ...sending, variants: [newest, old], reach: "taken", takenHash: old.hash, isAnswered: true },
     event: sent("too-large"),
     next: { variants: [old, newest] },
-    effects: [],
+    effects: [{ kind: "send" }],
   },
 ];
 const refusal: RpcFailure = expect.any(RpcFailure); // Matches any failure.

@@ -194,7 +194,7 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
 
 /**
  * Handles a refusal while an endpoint may have a version: the refused one would block all later nonces if the endpoints lost the others. If the newest is
- * too large or has too little gas, fall back to an older version that an endpoint has. Without one, a no-op takes the nonce once nobody waits for the
+ * too large or has too little gas, send an older version that an endpoint has. Without one, or if it is refused too, a no-op takes the nonce once nobody waits for the
  * outcome; the chain includes at most one of the two.
  */
 function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
@@ -208,7 +208,7 @@ function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
-    return step({ ...state, variants: [taken, ...variants.filter((variant) => variant !== taken)] });
+    return step({ ...state, variants: putFirst(taken, variants) }, { kind: "send" });
   return isAnswered && !isNoOp ? giveUp(state, kind) : step(state);
 }
 
@@ -233,15 +233,19 @@ function fallBack(state: TransactionState): Step {
   const [refused, ...older] = state.variants;
   const next = older.find(({ hash }) => hash === state.takenHash) ?? older[0];
   if (refused === undefined || next === undefined) return step(state);
-  const others = older.filter((variant) => variant !== next);
-  // As if signed now, so that its fee is not raised at once to the refused one.
-  const { signedAt, signedAtBlock } = refused;
-  const variants = [{ ...next, signedAt, signedAtBlock }, ...others, refused];
+  const variants = putFirst(next, [...older, refused]);
   const refusedInRow = state.refusedInRow + 1;
   return step(
     { ...state, variants, refusedInRow },
     ...(refusedInRow < variants.length ? [{ kind: "send" } as const] : []),
   );
+}
+
+/** Makes an older version the next to send, as if it was signed after all others, so that its fee is not raised at once to a refused one. */
+function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant[] {
+  const signedAt = Math.max(...variants.map((variant) => variant.signedAt));
+  const signedAtBlock = Math.max(...variants.map((variant) => variant.signedAtBlock));
+  return [{ ...next, signedAt, signedAtBlock }, ...variants.filter((variant) => variant !== next)];
 }
 
 function onLogged(state: TransactionState, { logs: added }: { readonly logs: readonly ContractLog[] }): Step {
