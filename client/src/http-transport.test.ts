@@ -34,6 +34,19 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
+  it.each([
+    ["a call", (stele: Stele) => stele.exist("t")],
+    ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true })],
+    ["publishMany", (stele: Stele) => firstOutcome(stele)],
+    ["a tail", (stele: Stele) => stele.subscribe("t").opened()],
+  ])("does not retry %s after it refused the broker's certificate", async (_what, call) => {
+    const { requests, fetch } = answering(() => {
+      throw new TypeError("fetch failed", { cause: { code: "CERT_HAS_EXPIRED" } });
+    });
+    await expect(call(new Stele({ url, fetch, retries: 1 }))).rejects.toMatchObject({ retry: false, wasRefused: true });
+    expect(requests).toHaveLength(1);
+  });
+
   it("retries a publish after the key function threw", async () => {
     const { requests, fetch } = answering(() =>
       Response.json({ jsonrpc: "2.0", id: 0, result: { topic: "t", eventId: "e", status: "SUCCESS" } }),

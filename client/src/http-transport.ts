@@ -152,7 +152,7 @@ export function toUnanswered(
   if (typeof code === "string" && certificateCodes.test(code)) {
     const remedy = unknownAuthorityCodes.test(code) ? ": NODE_EXTRA_CA_CERTS can name the file of its authority" : "";
     return new SteleError(`the certificate of ${origin} is not accepted (${code})${remedy}`, {
-      retry: true,
+      retry: false,
       wasRefused: true,
       cause: error,
     });
