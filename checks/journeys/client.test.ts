@@ -82,6 +82,25 @@ describe("calls", () => {
     expect(read).toEqual(contents);
   });
 
+  it("publishes many in order to a broker that accepts only short requests", async () => {
+    const env = {
+      STELE_CONTENT_BYTES_MAX: "500",
+      STELE_EXTENSIONS_BYTES_MAX: "100",
+      STELE_REQUEST_BODY_BYTES_MAX: "2000",
+    };
+    await using world = await embeddedWorld.start({ env });
+    const stele = new Stele({ url: world.broker.url });
+    await stele.open("short");
+    const contents = Array.from({ length: 10 }, (_, index) => `${index}${"x".repeat(400)}`);
+    const outcomes = await stele.publishMany(contents.map((content) => ({ topic: "short", content })));
+    expect(outcomes.map((outcome) => (outcome.status === "failed" ? outcome.error.message : "published"))).toEqual(
+      contents.map(() => "published"),
+    );
+    const tail = stele.subscribe("short", { after: "OFFSET_FIRST" })[Symbol.asyncIterator]();
+    for (const content of contents) expect((await tail.next()).value?.text()).toBe(content);
+    await tail.return?.();
+  });
+
   it("publishes an event once with a key, even if answers are lost", async () => {
     const stele = client({ fetch: losingAnswers(2) });
     await client().open("once");

@@ -45,7 +45,7 @@ const batchBytesMax = 786_432;
 const extensionPrefixDefault = "svc-";
 /** Extension that names the format of the content, without the prefix. */
 const formatName = "format";
-/** The broker's code for a request that it cannot take, and its reason if the request is too long. */
+/** The broker's code for a request that it cannot take, and its reason if the request is too long. No field of the answer says the reason. */
 const parameterInvalid = 200001;
 const tooLong = /body is over \d+ bytes/;
 const encoder = new TextEncoder();
