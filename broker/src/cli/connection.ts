@@ -37,7 +37,10 @@ export function addConnectionFlags(command: Command): Command {
         ).conflicts("context"),
       )
       .option("--admin-url <url>", "base URL of the broker's pages for operators, if they have their own port")
-      .option("-g, --group <id>", "group (default: that of the context, else the broker's)")
+      .option(
+        "-g, --group <id>",
+        "group (default: that of the context; else the broker's default group, for subs all groups)",
+      )
       .option("--key-file <file>", "file with the key or token that the broker asks for")
       .option("-c, --context <name>", "context to use instead of the current one"),
   );

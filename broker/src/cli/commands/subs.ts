@@ -114,7 +114,7 @@ function defineOrder(
         command.option("--event <eventId>", "only the dead letter of this event");
       if (name === "replay") command.requiredOption("--from <place>", "OFFSET_FIRST, an eventId, a sequence or a time");
       return addSearchFlags(command)
-        .option("--all", "all subscriptions")
+        .option("--all", "all subscriptions of the group that --group or the context names; without one, of all groups")
         .option("--dry-run", "change nothing, and print how many events the order would affect");
     },
     run: async ({ stele, output, signal }, { words, flags }) => {

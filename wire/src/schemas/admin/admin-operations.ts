@@ -252,6 +252,8 @@ const named = {
 type OrderOperation = `${OrderName}Subscription` | `${OrderName}Subscriptions`;
 export type AdminOperationName = keyof typeof named | OrderOperation;
 
+const allDescription = "Finds all subscriptions. With `groupId` or other conditions, only those that meet them.";
+
 function toOrderOperations(): { readonly [Name in OrderOperation]: AdminOperation } {
   const entries = orderNames.flatMap((name): readonly (readonly [OrderOperation, AdminOperation])[] => {
     const { summary, body } = orders[name];
@@ -267,7 +269,7 @@ function toOrderOperations(): { readonly [Name in OrderOperation]: AdminOperatio
       ...one,
       path: `/subscriptions/${name}`,
       summary: `The same for a page of the subscriptions that a search finds: ${name}.`,
-      query: z.strictObject({ ...search, ...paging, dryRun, all: flag.optional().describe("Instead of a search.") }),
+      query: z.strictObject({ ...search, ...paging, dryRun, all: flag.optional().describe(allDescription) }),
       result: orderPageSchema,
     };
     return [
