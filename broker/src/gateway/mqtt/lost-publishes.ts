@@ -1,6 +1,7 @@
 import type { BrokerError } from "@stele/wire";
+import type { BoundedLog } from "../../lib/bounded-log.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { CountedLog } from "../shared/connection/counted-log.ts";
+import { createRepeatLog } from "../shared/connection/connection-log.ts";
 import type { MqttMetrics } from "./metrics.ts";
 import { loggedCharactersMax } from "./limits.ts";
 
@@ -11,22 +12,24 @@ export interface ClientNames {
   readonly address: string | undefined;
 }
 
-/** Counts and logs refused publishes of QoS 0, which get no answer. All connections share it: logs one at once, and those of the next second as a count. */
+/** Counts and logs refused publishes of QoS 0, which get no answer. All connections share it: logs one a second, with the number of those before it. */
 export class LostPublishes {
-  readonly #log: CountedLog;
+  readonly #log: BoundedLog;
   readonly #metrics: Pick<MqttMetrics, "publishLost">;
 
   constructor(logger: Logger, metrics: Pick<MqttMetrics, "publishLost">) {
-    this.#log = new CountedLog(logger, {
-      first: "MQTT publishes of QoS 0 refused",
-      further: "further MQTT publishes of QoS 0 refused",
-    });
+    this.#log = createRepeatLog(logger);
     this.#metrics = metrics;
   }
 
   lost(topic: string, { code, message }: BrokerError, names: ClientNames): void {
     this.#metrics.publishLost();
-    this.#log.add({ topic: toLogged(topic), code, reason: toLogged(message), ...names });
+    this.#log.warn("MQTT publish of QoS 0 refused", {
+      topic: toLogged(topic),
+      code,
+      reason: toLogged(message),
+      ...names,
+    });
   }
 }
 

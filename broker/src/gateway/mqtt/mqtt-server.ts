@@ -1,7 +1,7 @@
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { ConnectionMemory } from "../shared/connection/memory.ts";
 import { Connections } from "../shared/connection/connections.ts";
-import { createConnectionLog } from "../shared/connection/counted-log.ts";
+import { createConnectionLog } from "../shared/connection/connection-log.ts";
 import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";

@@ -1,6 +1,6 @@
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { Connections } from "../shared/connection/connections.ts";
-import { createConnectionLog } from "../shared/connection/counted-log.ts";
+import { createConnectionLog } from "../shared/connection/connection-log.ts";
 import { SocketListener } from "../shared/connection/socket-listener.ts";
 import { createSocketSlices } from "../shared/connection/socket-slices.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";

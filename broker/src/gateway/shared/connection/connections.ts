@@ -1,8 +1,9 @@
 import type { Duplex } from "node:stream";
 import type { Caller, Protocol } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
+import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
-import { CountedLog } from "./counted-log.ts";
+import { createRepeatLog } from "./connection-log.ts";
 
 /** One connection. Its constructor begins to serve it. */
 export interface Connected {
@@ -29,16 +30,12 @@ export class Connections {
   readonly options: Omit<ConnectionsOptions, "create">;
   readonly #create: ConnectionsOptions["create"];
   readonly #open = new Set<Connected>();
-  readonly #refusals: CountedLog;
+  readonly #refusals: BoundedLog;
 
   constructor({ create, ...options }: ConnectionsOptions) {
     this.options = options;
     this.#create = create;
-    const { logger, protocol } = options;
-    this.#refusals = new CountedLog(logger, {
-      first: `${protocol} connections refused: the limit of open connections is reached`,
-      further: `further ${protocol} connections refused`,
-    });
+    this.#refusals = createRepeatLog(options.logger);
     options.metrics.watchConnections(() => this.#open.size);
   }
 
@@ -55,7 +52,12 @@ export class Connections {
   /** Logs that a connection from `address` was closed, because {@link ConnectionsOptions.connectionsMax} are open. */
   refused(address: string | undefined): void {
     const { connectionsMax, protocol } = this.options;
-    this.#refusals.add({ address, connectionsMax, setting: `${protocol.toLowerCase()}ConnectionsMax` });
+    const setting = `${protocol.toLowerCase()}ConnectionsMax`;
+    this.#refusals.warn(`${protocol} connection refused: the limit of open connections is reached`, {
+      address,
+      connectionsMax,
+      setting,
+    });
   }
 
   /** Ends every connection. Clients can resend publishes that were not acknowledged. */

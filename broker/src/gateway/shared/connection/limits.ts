@@ -34,5 +34,8 @@ export const connectionLinesMax = 100;
 /** Further such lines each second. The next line has the number of those that were left out. */
 export const connectionLinesPerSecondMax = 10;
 
-/** After a log line about an event that clients can cause at will: how long further ones are only counted. */
-export const countedLogIntervalMs = 1_000;
+/** Lines about one kind of event, such as a connection over the limit, that the log of one protocol may get at once. */
+export const repeatedLinesMax = 1;
+
+/** Further such lines each second. The next line has the number of those that were left out. */
+export const repeatedLinesPerSecondMax = 1;
