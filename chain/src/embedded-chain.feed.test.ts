@@ -1,30 +1,18 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { getContractAddress, type Hex, hexToBytes, numberToHex, toHex, type TransactionReceipt } from "viem";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { CommittedBlock } from "./blocks/committed-block.ts";
-import { type EmbeddedChain, startEmbeddedChain } from "./embedded-chain.ts";
+import type { EmbeddedChain } from "./embedded-chain.ts";
 import { LOG_BYTES_MAX } from "./limits.ts";
 import { ProviderRpcError } from "./rpc-error.ts";
 import type { BlockAnswer } from "./testing/answers.ts";
+import { useChainFolder } from "./testing/chain-folder.ts";
 import { CHAIN_ID, FEES, SIGNER } from "./testing/client.ts";
 import { yardstickBytecode } from "./testing/yardstick.generated.ts";
 import { encodeCall } from "./testing/yardstick.ts";
 
-let folder: string;
-let file: string;
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
-  file = join(folder, "chain.db");
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-function start(): Promise<EmbeddedChain> {
-  return startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
-}
+const folder = useChainFolder();
 
 function ask<Answer = string>(chain: EmbeddedChain, method: string, ...params: unknown[]): Promise<Answer> {
   return chain.request({ method, params }) as Promise<Answer>; // tests know what they ask for
@@ -47,7 +35,7 @@ function sendCall(
 }
 
 it("passes each block and its logs to the owner, equal to later RPC answers", async () => {
-  await using chain = await start();
+  await using chain = await folder.start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));
   await sendCall(chain, { nonce: 0, data: yardstickBytecode });
@@ -88,7 +76,7 @@ it("passes each block and its logs to the owner, equal to later RPC answers", as
 });
 
 it("accepts a submission behind a missing nonce, and refuses its repeat with geth's message", async () => {
-  await using chain = await start();
+  await using chain = await folder.start();
   await sendCall(chain, { nonce: 1, data: "0x" });
   await expect(sendCall(chain, { nonce: 1, data: "0x" })).rejects.toMatchObject({
     code: -32_000,
@@ -98,7 +86,7 @@ it("accepts a submission behind a missing nonce, and refuses its repeat with get
 });
 
 it("keeps the write-ahead log below twice its limit while blocks change many slots", async () => {
-  await using chain = await start();
+  await using chain = await folder.start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));
   await sendCall(chain, { nonce: 0, data: SLOT_WRITER });
@@ -108,7 +96,7 @@ it("keeps the write-ahead log below twice its limit while blocks change many slo
     const range = [nonce * 400, (nonce + 1) * 400].map((slot) => slot.toString(16).padStart(64, "0"));
     await sendCall(chain, { nonce, to, data: `0x${range.join("")}` });
     await untilSealed(blocks, nonce + 1);
-    logBytes = Math.max(logBytes, statSync(`${file}-wal`).size);
+    logBytes = Math.max(logBytes, statSync(`${folder.file}-wal`).size);
   }
   expect(logBytes).toBeLessThan(2 * LOG_BYTES_MAX);
 });
@@ -116,7 +104,7 @@ it("keeps the write-ahead log below twice its limit while blocks change many slo
 it("reads blocks equal to those that it passed on, and names a block that is damaged in the file", async () => {
   const blocks: CommittedBlock[] = [];
   {
-    await using chain = await start();
+    await using chain = await folder.start();
     chain.follow((block) => blocks.push(block));
     for (let nonce = 0; nonce < 4; nonce += 1) {
       await sendCall(chain, { nonce, data: yardstickBytecode });
@@ -125,13 +113,13 @@ it("reads blocks equal to those that it passed on, and names a block that is dam
     expect((await chain.readBlocks({ from: 1, to: 99 })).map(plain)).toEqual(blocks.map(plain));
     expect(await chain.readBlocks({ from: 3, to: 3 })).toHaveLength(1);
   }
-  const sqlite = new DatabaseSync(file);
+  const sqlite = new DatabaseSync(folder.file);
   const flipped = sqlite.prepare(
     "UPDATE transactions SET raw = CAST(replace(raw, x'60', x'61') AS BLOB) WHERE place = 2 << 20",
   );
   expect(flipped.run().changes).toBe(1);
   sqlite.close();
-  await using chain = await start();
+  await using chain = await folder.start();
   const reported: Error[] = [];
   chain.on("damage", (error) => reported.push(error));
   expect(await chain.readBlocks({ from: 1, to: 1 })).toHaveLength(1);

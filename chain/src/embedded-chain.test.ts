@@ -1,21 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { type Hex, hexToBytes } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ChainFileError } from "./chain-file-error.ts";
-import {
-  EmbeddedChain,
-  type EmbeddedChainOptions,
-  startEmbeddedChain,
-  type SubscriptionMessage,
-} from "./embedded-chain.ts";
+import { EmbeddedChain, type EmbeddedChainOptions, type SubscriptionMessage } from "./embedded-chain.ts";
+import { useChainFolder } from "./testing/chain-folder.ts";
 import { CHAIN_ID } from "./testing/client.ts";
 import { verifyChainFile } from "./testing/verify-chain-file.ts";
 
@@ -30,17 +25,10 @@ const fees = {
 } as const;
 const SINK: Hex = "0x00000000000000000000000000000000000000aa";
 
-let folder: string;
-let file: string;
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
-  file = join(folder, "chain.db");
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useChainFolder();
 
 function start(options: Partial<EmbeddedChainOptions> = {}): Promise<EmbeddedChain> {
-  return startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [account.address], ...options });
+  return folder.start({ genesisAccounts: [account.address], ...options });
 }
 
 function ask<Answer = string>(chain: EmbeddedChain, method: string, ...params: unknown[]): Promise<Answer> {
@@ -150,15 +138,15 @@ describe("startEmbeddedChain", () => {
 
   it("reports a damaged lock file, and starts once that is removed", async () => {
     await (await start()).stop();
-    writeFileSync(`${file}-lock`, "no database");
-    await expect(start()).rejects.toThrow(`The lock ${file}-lock is damaged`);
-    rmSync(`${file}-lock`);
+    writeFileSync(`${folder.file}-lock`, "no database");
+    await expect(start()).rejects.toThrow(`The lock ${folder.file}-lock is damaged`);
+    rmSync(`${folder.file}-lock`);
     await using chain = await start();
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
   it("copies a killed process's log into the file after its first block, even if that is small", async () => {
-    const killed = join(folder, "killed");
+    const killed = join(folder.path, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
     for (let nonce = 0; nonce < 3; nonce += 1) {
@@ -166,7 +154,7 @@ describe("startEmbeddedChain", () => {
       await send(first, nonce, `0x${"ab".repeat(50_000)}`);
       await block;
     }
-    for (const end of ["", "-wal"]) copyFileSync(`${file}${end}`, `${killed}${end}`);
+    for (const end of ["", "-wal"]) copyFileSync(`${folder.file}${end}`, `${killed}${end}`);
     const { size } = statSync(killed);
     await using chain = await start({ file: killed });
     await send(chain, 3);
@@ -183,14 +171,14 @@ describe("startEmbeddedChain", () => {
     ["no database", "this is not a database, and long enough to be taken for one".repeat(100)],
     ["half of a header", "SQLite format 3\0"],
   ])("refuses a file that is %s", async (_name, content) => {
-    writeFileSync(file, content);
+    writeFileSync(folder.file, content);
     const refusal = await start().catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ChainFileError);
-    expect((refusal as Error).message).toContain(file);
+    expect((refusal as Error).message).toContain(folder.file);
   });
 
   it("refuses a path in a missing folder", async () => {
-    await expect(start({ file: join(folder, "missing", "chain.db") })).rejects.toThrow(/cannot be opened/);
+    await expect(start({ file: join(folder.path, "missing", "chain.db") })).rejects.toThrow(/cannot be opened/);
   });
 
   it("rejects requests after a stop, and can be stopped again", async () => {
@@ -269,7 +257,7 @@ describe("startEmbeddedChain", () => {
       await countIncluded(chain, announced),
     );
     await chain.stop();
-    await verifyChainFile(file);
+    await verifyChainFile(folder.file);
   });
 
   it("stops at once if the disk gets full while it stops", async () => {
@@ -331,7 +319,7 @@ describe("a chain whose process is killed", () => {
 
   /** Runs the script until it has printed the hashes of `answers` confirmed transactions, then kills it at once. */
   async function killAfter(answers: number): Promise<string[]> {
-    const child: ChildProcess = spawn(process.execPath, [script, file, key, String(CHAIN_ID)], {
+    const child: ChildProcess = spawn(process.execPath, [script, folder.file, key, String(CHAIN_ID)], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const hashes: string[] = [];
@@ -358,6 +346,6 @@ describe("a chain whose process is killed", () => {
     const included = await countIncluded(chain, Number(await ask(chain, "eth_blockNumber")));
     expect(await ask(chain, "eth_getTransactionCount", account.address, "latest")).toBe(`0x${included.toString(16)}`);
     await chain.stop();
-    await verifyChainFile(file);
+    await verifyChainFile(folder.file);
   });
 });

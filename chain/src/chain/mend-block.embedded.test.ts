@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { bytesToHex, concatBytes, getContractAddress, type Hex, hexToBytes, keccak256 } from "viem";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
+import { describe, expect, it } from "vitest";
 import type { KnownTransaction } from "../messages.ts";
+import { useChainFolder } from "../testing/chain-folder.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 
 /** Creation code of a contract that logs its input under topic 1, as the registry logs the events of its input. */
@@ -18,22 +15,11 @@ const part = Uint8Array.of(0xcb, 0xca, 0x88, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0xc0)
 /** So long that the receipt refers to it. */
 const longData = concatBytes([new Uint8Array(150).fill(0x5a), part, new Uint8Array(150).fill(0x5a)]);
 
-let folder: string;
-let file: string;
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
-  file = join(folder, "chain.db");
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-function start(): Promise<EmbeddedChain> {
-  return startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
-}
+const folder = useChainFolder();
 
 /** Makes the two blocks and returns what the owner knows of the second one's transaction. */
 async function makeBlocks(data: Uint8Array): Promise<KnownTransaction> {
-  await using chain = await start();
+  await using chain = await folder.start();
   const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 100_000_000n } as const;
   const sealed = new Promise<void>((resolve) => chain.follow(({ header }) => header.number === 2n && resolve()));
   const creation = await SIGNER.signTransaction({ ...fields, nonce: 0, data: ECHO });
@@ -46,7 +32,7 @@ async function makeBlocks(data: Uint8Array): Promise<KnownTransaction> {
 
 /** Flips bits at the first place of `part` in a column of the transaction. */
 function spoil(column: "raw" | "receipt"): void {
-  const sqlite = new DatabaseSync(file);
+  const sqlite = new DatabaseSync(folder.file);
   const row = sqlite.prepare(`SELECT ${column} AS bytes FROM transactions WHERE place = ?`).get(PLACE);
   const bytes = Buffer.from((row as { bytes: Uint8Array }).bytes); // The statement's column.
   const at = bytes.indexOf(part);
@@ -63,7 +49,7 @@ describe("mendBlock", () => {
   ] as const)("mends %s", async (_what, column, data) => {
     const known = await makeBlocks(data);
     spoil(column);
-    await using chain = await start();
+    await using chain = await folder.start();
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [{ number: 2 }] });
     expect(await chain.mendBlock(2, [known])).toBe(true);
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [] });
@@ -72,7 +58,7 @@ describe("mendBlock", () => {
   it("does not try the data of a large transaction at many offsets, since blocks wait meanwhile", async () => {
     const known = await makeBlocks(concatBytes([new Uint8Array(1_000_000).fill(0x61), part]));
     spoil("raw");
-    await using chain = await start();
+    await using chain = await folder.start();
     const checkMs = await timeOf(() => chain.checkBlocks({ from: 2, to: 2 }));
     const mendMs = await timeOf(() => chain.mendBlock(2, [{ ...known, hash: new Uint8Array(32) }]));
     expect(mendMs / checkMs).toBeLessThan(20);
