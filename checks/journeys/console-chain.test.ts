@@ -2,40 +2,34 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { privateKeyToAccount } from "viem/accounts";
 import { batchOf, Stranger } from "../faults/support/stranger.ts";
-import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
-import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
-import { Client } from "../harness/client.ts";
+import { type Anvil, devKey } from "../harness/anvil.ts";
+import type { BrokerProcess } from "../harness/broker-process.ts";
+import type { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
-import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { AnvilConsole } from "./console/anvil-console.ts";
+import { canRunChromium, type ConsoleBrowser } from "./console/console-browser.ts";
 
 const stranger = privateKeyToAccount(devKey(5)).address.toLowerCase();
 
 describe.runIf(canRunChromium)("the console of a chain with other writers and reorgs", () => {
-  let folder: TempFolder;
+  let world: AnvilConsole;
   let anvil: Anvil;
   let broker: BrokerProcess;
   let client: Client;
   let browser: ConsoleBrowser;
   beforeAll(async () => {
-    folder = createTempFolder();
-    anvil = await startAnvil({});
-    const group = { id: "1", endpoints: [anvil.url], privateKey: devKey(0), finality: "latest", pollMs: 50 };
-    const env = { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn", STELE_CONSOLE_CHAIN_NODES: anvil.url };
-    broker = await startBroker({ dataDir: folder.path, env });
-    client = new Client(broker.url);
-    browser = await ConsoleBrowser.start();
+    world = await AnvilConsole.start(({ url }) => {
+      const group = { id: "1", endpoints: [url], privateKey: devKey(0), finality: "latest", pollMs: 50 };
+      return { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn", STELE_CONSOLE_CHAIN_NODES: url };
+    });
+    ({ anvil, broker, client, browser } = world);
     await until("the broker is ready", () => client.isReady());
     await client.open("x/a");
     await anvil.request("anvil_mine", ["0x14"]);
   });
   afterAll(async () => {
-    await browser[Symbol.asyncDispose]();
-    await client[Symbol.asyncDispose]();
-    await broker[Symbol.asyncDispose]();
-    await anvil[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
+    await world[Symbol.asyncDispose]();
   });
 
   it("names the account of each skipped entry, and the account that published the events", async () => {

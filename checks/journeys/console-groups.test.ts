@@ -1,17 +1,16 @@
 import { Stele } from "@stele/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
-import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
-import { Client } from "../harness/client.ts";
+import { devKey } from "../harness/anvil.ts";
+import type { BrokerProcess } from "../harness/broker-process.ts";
+import type { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
-import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { AnvilConsole } from "./console/anvil-console.ts";
+import { canRunChromium, type ConsoleBrowser } from "./console/console-browser.ts";
 
 describe.runIf(canRunChromium)("the console of a broker with several groups, one of them without its chain", () => {
-  let folder: TempFolder;
-  let anvil: Anvil;
+  let world: AnvilConsole;
   let broker: BrokerProcess;
   let client: Client;
   let browser: ConsoleBrowser;
@@ -21,18 +20,16 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
   const newReceiver = useReceivers();
   const groupId = "second";
   beforeAll(async () => {
-    folder = createTempFolder();
-    anvil = await startAnvil({});
-    const { STELE_GROUPS = "", ...keys } = groupsEnv([
-      { id: groupId, endpoints: [anvil.url], privateKey: devKey(0), finality: "latest" },
-      { id: "down", endpoints: ["http://127.0.0.1:1"], privateKey: devKey(1) },
-    ]);
-    const groups: unknown = JSON.parse(STELE_GROUPS);
-    const all = [{ id: "1", endpoints: "embedded" }, ...(Array.isArray(groups) ? groups : [])];
-    const env = { ...keys, STELE_GROUPS: JSON.stringify(all), STELE_CALLBACK_CONSENT: "off" };
-    broker = await startBroker({ dataDir: folder.path, env });
-    client = new Client(broker.url);
-    browser = await ConsoleBrowser.start();
+    world = await AnvilConsole.start((anvil) => {
+      const { STELE_GROUPS = "", ...keys } = groupsEnv([
+        { id: groupId, endpoints: [anvil.url], privateKey: devKey(0), finality: "latest" },
+        { id: "down", endpoints: ["http://127.0.0.1:1"], privateKey: devKey(1) },
+      ]);
+      const groups: unknown = JSON.parse(STELE_GROUPS);
+      const all = [{ id: "1", endpoints: "embedded" }, ...(Array.isArray(groups) ? groups : [])];
+      return { ...keys, STELE_GROUPS: JSON.stringify(all), STELE_CALLBACK_CONSENT: "off" };
+    });
+    ({ broker, client, browser } = world);
     await until("both chains are ready", async () => (await client.listGroupFailures())[1] === undefined);
     second = new Stele({ url: broker.url, groupId });
     await client.open("orders");
@@ -40,11 +37,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     ({ eventId } = await second.publish("orders", "of the second group"));
   });
   afterAll(async () => {
-    await browser[Symbol.asyncDispose]();
-    await client[Symbol.asyncDispose]();
-    await broker[Symbol.asyncDispose]();
-    await anvil[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
+    await world[Symbol.asyncDispose]();
   });
 
   it("leads from a block to its event, the event's proof and its topic's tail in the same group", async () => {
