@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import * as z from "zod";
-import { readUserFile, userFile, writeUserFile } from "../lib/system/user-file.ts";
+import { changeUserFile, readUserFile, userFile } from "../lib/system/user-file.ts";
 import type { CliIo } from "./io.ts";
 
 /** A broker that the user named, with what a client needs to call it. */
@@ -16,7 +16,7 @@ const fileSchema = z.strictObject({
   current: z.string().optional(),
   contexts: z.record(z.string(), contextSchema),
 });
-type ContextFile = z.output<typeof fileSchema>;
+export type ContextFile = z.output<typeof fileSchema>;
 
 /** Permission bits of the file's group and of other users. */
 const othersRights = 0o077;
@@ -31,18 +31,21 @@ export class Contexts {
 
   /** @throws Error if the file exists but cannot be read or parsed. */
   read(): ContextFile {
-    const text = readUserFile(this.file);
+    return this.#parse(readUserFile(this.file));
+  }
+
+  /** @throws Error if the file cannot be read or written; the error of `change`. */
+  change(change: (file: ContextFile) => ContextFile): Promise<void> {
+    return changeUserFile(this.file, (text) => `${JSON.stringify(change(this.#parse(text)), null, 2)}\n`);
+  }
+
+  #parse(text: string | undefined): ContextFile {
     if (text === undefined) return { contexts: {} };
     try {
       return fileSchema.parse(JSON.parse(text));
     } catch (cause) {
       throw new Error(`${this.file} does not contain valid contexts; repair or remove it`, { cause });
     }
-  }
-
-  /** @throws Error if the file cannot be read or written. */
-  change(change: (file: ContextFile) => ContextFile): void {
-    writeUserFile(this.file, `${JSON.stringify(change(this.read()), null, 2)}\n`);
   }
 
   /** A warning that says what to do if others can read the keys; undefined if they cannot. */

@@ -16,13 +16,13 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => new KnownRegistries(join(folder, "deeper", "known.json"));
 
-test("stores each registry of a chain once, in a file that later instances read", () => {
+test("stores each registry of a chain once, in a file that later instances read", async () => {
   expect(open().list(chain)).toEqual([]);
-  open().add(chain, one);
-  open().add({ ...chain, chainId: 2 }, two);
-  open().add({ ...chain, genesisHash: "0x" }, two);
-  open().add(chain, two);
-  open().add(chain, two);
+  await open().add(chain, one);
+  await open().add({ ...chain, chainId: 2 }, two);
+  await open().add({ ...chain, genesisHash: "0x" }, two);
+  await open().add(chain, two);
+  await open().add(chain, two);
   expect(open().list(chain)).toEqual([one, two]);
   expect(open().list({ ...chain, chainId: 2 })).toEqual([two]);
   expect(open().list({ ...chain, chainId: 3 })).toEqual([]);
@@ -32,18 +32,18 @@ test("stores each registry of a chain once, in a file that later instances read"
 
 test.each(["", "{", "[]", "{}", '{"version":2,"chains":[]}', '{"version":1,"chains":[{"chainId":1}]}'])(
   "refuses a file with the content %j, and does not change it",
-  (text) => {
+  async (text) => {
     const known = new KnownRegistries(join(folder, "known.json"));
     writeFileSync(known.file, text);
     expect(() => known.list(chain)).toThrow(known.file);
-    expect(() => known.add(chain, one)).toThrow(known.file);
+    await expect(known.add(chain, one)).rejects.toThrow(known.file);
     expect(readFileSync(known.file, "utf8")).toBe(text);
   },
 );
 
-test("add throws with the file's name if its folder is a file", () => {
+test("add throws with the file's name if its folder is a file", async () => {
   writeFileSync(join(folder, "deeper"), "");
-  expect(() => open().add(chain, one)).toThrow("known.json");
+  await expect(open().add(chain, one)).rejects.toThrow("known.json");
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { readUserFile, userFile, writeUserFile } from "../lib/system/user-file.ts";
+import { changeUserFile, readUserFile, userFile } from "../lib/system/user-file.ts";
 import type { ChainIdentity } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
@@ -30,33 +30,46 @@ export class KnownRegistries {
   }
 
   list(chain: ChainIdentity): readonly string[] {
-    return this.#read().chains.find((known) => isSame(known, chain))?.registries ?? [];
+    return registriesOf(
+      this.#read(() => readUserFile(this.file)),
+      chain,
+    );
   }
 
-  add(chain: ChainIdentity, registry: string): void {
-    const { chains } = this.#read();
-    const { chainId, genesisHash } = chain;
-    const others = chains.filter((known) => !isSame(known, chain));
-    const registries = [...new Set([...this.list(chain), registry])];
-    this.#write({ version: 1, chains: [...others, { chainId, genesisHash, registries }] });
-  }
-
-  #read(): Content {
+  async add(chain: ChainIdentity, registry: string): Promise<void> {
     try {
-      const text = readUserFile(this.file);
+      await changeUserFile(this.file, (text) => this.#withRegistry(text, { chain, registry }));
+    } catch (error) {
+      if (error instanceof Unverifiable) throw error;
+      throw new Unverifiable(`cannot write ${this.file}; name another file with --known-registries`, error);
+    }
+  }
+
+  #read(getText: () => string | undefined): Content {
+    try {
+      const text = getText();
       return text === undefined ? { version: 1, chains: [] } : schema.parse(JSON.parse(text));
     } catch (error) {
       throw new Unverifiable(`${this.file} does not contain known registries; fix it or move it away`, error);
     }
   }
 
-  #write(content: Content): void {
-    try {
-      writeUserFile(this.file, `${JSON.stringify(content, null, 2)}\n`);
-    } catch (error) {
-      throw new Unverifiable(`cannot write ${this.file}; name another file with --known-registries`, error);
-    }
+  /** The text of a file that also has `registry`. */
+  #withRegistry(
+    text: string | undefined,
+    { chain, registry }: { readonly chain: ChainIdentity; readonly registry: string },
+  ): string {
+    const content = this.#read(() => text);
+    const { chainId, genesisHash } = chain;
+    const others = content.chains.filter((known) => !isSame(known, chain));
+    const registries = [...new Set([...registriesOf(content, chain), registry])];
+    const next: Content = { version: 1, chains: [...others, { chainId, genesisHash, registries }] };
+    return `${JSON.stringify(next, null, 2)}\n`;
   }
+}
+
+function registriesOf({ chains }: Content, chain: ChainIdentity): readonly string[] {
+  return chains.find((known) => isSame(known, chain))?.registries ?? [];
 }
 
 function isSame(left: ChainIdentity, right: ChainIdentity): boolean {

@@ -45,7 +45,7 @@ export class RegistryPin {
     const { remember, known } = this.#options;
     if (!remember || pinnedBy === "the known registries") return "";
     const identity = this.#checked ?? (await chain.identity());
-    known.add(identity, found);
+    await known.add(identity, found);
     if (pinnedBy === "you") return "";
     return (
       `warning: registry ${found} of ${nameOf(identity)} is trusted on first use and remembered in ${known.file}. ` +

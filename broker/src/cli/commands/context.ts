@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addOutputFlag } from "../connection.ts";
-import { Contexts } from "../contexts.ts";
+import { type ContextFile, Contexts } from "../contexts.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { OutputFormat } from "../../lib/output-format.ts";
 import { type Column, Output } from "../output.ts";
@@ -62,13 +62,13 @@ export function defineContext(program: Command, io: CliIo): void {
     usage: "use <name>",
     summary: "Makes a context the current one.",
     examples: ["stele context use local"],
-    change: (name) => contexts.change((file) => ({ ...file, current: toKnown(contexts, name) })),
+    change: (name) => contexts.change((file) => ({ ...file, current: toKnown(file, name) })),
   });
   define({
     usage: "remove <name>",
     summary: "Removes a context and its key.",
     examples: ["stele context remove local"],
-    change: (name) => removeContext(contexts, toKnown(contexts, name)),
+    change: (name) => contexts.change((file) => without(file, toKnown(file, name))),
   });
   define({
     usage: "list",
@@ -110,7 +110,7 @@ async function addContext(
   }
   const key = flags.key ? await readKey(io) : undefined;
   const added = { url, ...(adminUrl && { adminUrl }), ...(groupId && { groupId }), ...(key && { key }) };
-  contexts.change(({ contexts: others }) => ({ current: name, contexts: { ...others, [name]: added } }));
+  await contexts.change(({ contexts: others }) => ({ current: name, contexts: { ...others, [name]: added } }));
 }
 
 async function readKey(io: CliIo): Promise<string> {
@@ -121,15 +121,13 @@ async function readKey(io: CliIo): Promise<string> {
   return key;
 }
 
-function removeContext(contexts: Contexts, name: string): void {
-  contexts.change(({ current, contexts: { [name]: _removed, ...rest } }) => ({
-    ...(current === undefined || current === name ? {} : { current }),
-    contexts: rest,
-  }));
+function without({ current, contexts }: ContextFile, name: string): ContextFile {
+  const { [name]: _removed, ...rest } = contexts;
+  return { ...(current === undefined || current === name ? {} : { current }), contexts: rest };
 }
 
-function toKnown(contexts: Contexts, name: string): string {
-  if (Object.hasOwn(contexts.read().contexts, name)) return name;
+function toKnown({ contexts }: ContextFile, name: string): string {
+  if (Object.hasOwn(contexts, name)) return name;
   throw new CommandFailed(`there is no context ${name}`);
 }
 

@@ -1,8 +1,12 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const folderMode = 0o700;
 const fileMode = 0o600;
+/** Pause between two tries to lock a file, in milliseconds. */
+const againMs = 10;
+/** Maximum number of tries to lock a file; a process holds the lock for milliseconds. */
+const triesMax = 300;
 
 /** Path of a file among the user's other settings (XDG Base Directory 0.8). */
 export function userFile(name: string, env: Readonly<Record<string, string | undefined>>, home: string): string {
@@ -15,23 +19,48 @@ export function readUserFile(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (isCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }
 
 /**
- * Replaces the file in one step, so that a process killed before that leaves the old file. Only the owner can read or write the new one.
- * @throws Error if it cannot be written.
+ * Changes a file: `change` gets its text, or undefined if there is none, and returns the new one. Processes that change the file at the same time wait for
+ * each other. A process killed before the end leaves the old file. Only the owner can read or write the new one.
+ * @throws Error if the file cannot be read or written, or stays locked; the error of `change`.
  */
-export function writeUserFile(file: string, text: string): void {
-  const draft = `${file}.${process.pid}.draft`;
+export async function changeUserFile(file: string, change: (text: string | undefined) => string): Promise<void> {
+  mkdirSync(dirname(file), { recursive: true, mode: folderMode });
+  // The lock is the draft of the new file: the rename stores the text and unlocks in one step.
+  const lock = `${file}.lock`;
+  const descriptor = await openLock(lock);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: folderMode });
-    writeFileSync(draft, text, { mode: fileMode });
-    renameSync(draft, file);
+    try {
+      writeFileSync(descriptor, change(readUserFile(file)));
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(lock, file);
   } catch (error) {
-    rmSync(draft, { force: true });
+    rmSync(lock, { force: true });
     throw error;
   }
+}
+
+/** Creates the lock, and waits while another process has it. @throws Error if it stays or cannot be created. */
+async function openLock(lock: string): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return openSync(lock, "wx", fileMode);
+    } catch (error) {
+      if (!isCode(error, "EEXIST")) throw error;
+      if (tries === triesMax)
+        throw new Error(`${lock} exists: if no stele command is running, remove it`, { cause: error });
+      await new Promise((resolve) => setTimeout(resolve, againMs));
+    }
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,0 +1,49 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { changeUserFile } from "./user-file.ts";
+
+let folder: string;
+let file: string;
+let lock: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-user-file-"));
+  file = join(folder, "contexts.json");
+  lock = `${file}.lock`;
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(folder, { recursive: true });
+});
+
+it("waits for a process that changes the file, and then changes the text of that process", async () => {
+  writeFileSync(lock, "theirs");
+  const changing = changeUserFile(file, (text) => `${text} and ours`);
+  renameSync(lock, file);
+  await vi.runAllTimersAsync();
+  await changing;
+  expect(readFileSync(file, "utf8")).toBe("theirs and ours");
+  expect(readdirSync(folder)).toEqual(["contexts.json"]);
+});
+
+it("leaves a lock that stays, names it, and keeps the file", async () => {
+  writeFileSync(file, "old");
+  writeFileSync(lock, "");
+  const changing = expect(changeUserFile(file, () => "new")).rejects.toThrow(`${lock} exists`);
+  await vi.runAllTimersAsync();
+  await changing;
+  expect(readFileSync(file, "utf8")).toBe("old");
+  expect(existsSync(lock)).toBe(true);
+});
+
+it("keeps the file and unlocks it if the change fails", async () => {
+  writeFileSync(file, "old");
+  const failing = changeUserFile(file, () => {
+    throw new Error("no such context");
+  });
+  await expect(failing).rejects.toThrow("no such context");
+  expect(readdirSync(folder)).toEqual(["contexts.json"]);
+  expect(readFileSync(file, "utf8")).toBe("old");
+});
