@@ -1,6 +1,7 @@
 import { topicAbi } from "@stele/contracts";
 import { toQuantity } from "@stele/eth/node";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+import { blockNumberMax } from "../domain/position.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import { EndpointAddress } from "../ledger/evm/endpoint/address.ts";
 import type { RpcLog } from "../ledger/evm/endpoint/rpc-log.ts";
@@ -45,8 +46,13 @@ export class ChainClient {
     return this.#askForNumber("eth_chainId");
   }
 
+  /** @throws Unverifiable if it is larger than any block of a group: a search up to it would not end. */
   async blockNumber(): Promise<number> {
-    return this.#askForNumber("eth_blockNumber");
+    const number = await this.#askForNumber("eth_blockNumber");
+    if (number <= blockNumberMax) return number;
+    throw new Unverifiable(
+      `${this.name} claims block ${number}, but no group has a block beyond ${blockNumberMax}; ask another node`,
+    );
   }
 
   /** The chain that the node serves. */

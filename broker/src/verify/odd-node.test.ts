@@ -71,6 +71,14 @@ describe("stele verify with a malicious node", () => {
     },
   );
 
+  test("ends at once if the node claims more blocks than a chain can have, and fewer events than the contract has", async () => {
+    const outcome = await run(["--topic", topic, "--registry", of.chain.registry], (method, result) => {
+      if (method === "eth_blockNumber") return toQuantity(Number.MAX_SAFE_INTEGER);
+      return method === "eth_getLogs" ? [] : result;
+    });
+    expect(outcome).toMatchObject({ exitCode: 2, problem: expect.stringContaining("claims block 9007199254740991") });
+  });
+
   test("verifies a topic that gets events between two requests to the node", async () => {
     let asked = 0;
     const outcome = await run(["--topic", topic, "--registry", of.chain.registry], (method, result) => {
