@@ -49,3 +49,17 @@ it("an order to a search that finds everything names no group, so that the broke
     expect(await groupSentBy(({ admin }) => first(admin.order({ name: "pause" }, blank)), "2")).toBeNull();
   }
 });
+
+it.each([".", ".."])("refuses the name %j in a path, since a URL would lead to another address", async (name) => {
+  const requests: unknown[] = [];
+  const { admin } = new Stele({
+    url: "http://broker.example",
+    fetch: async (input) => {
+      requests.push(input);
+      return Response.json({ items: [] });
+    },
+  });
+  for (const call of [admin.topic(name), first(admin.events(name)), first(admin.order({ name: "pause" }, name))])
+    await expect(call).rejects.toMatchObject({ name: "SteleError", retry: false, wasRefused: true });
+  expect(requests).toEqual([]);
+});

@@ -22,7 +22,7 @@ import { HttpTransport, isRecord, toForeignAnswer } from "./http-transport.ts";
 import type { Open } from "./lib/open.ts";
 import type { CallOptions, SteleOptions } from "./options.ts";
 import { retriesDefault, withRetries } from "./retries.ts";
-import { isBrokerCode, toFailure } from "./stele-error.ts";
+import { isBrokerCode, SteleError, toFailure } from "./stele-error.ts";
 
 export type {
   AdminBlock,
@@ -302,6 +302,7 @@ export class AdminClient {
     const isSkipOfNext = path.endsWith("/skip") && !(isRecord(body) && "to" in body);
     return withRetries(
       async () => {
+        checkPath(path);
         const answer = await this.#transport.ask({ url, method, ...json }, options);
         // A REST listing reports a failure with status 200. Only failures have a numeric `code`.
         const problem = toProblem(answer);
@@ -311,6 +312,13 @@ export class AdminClient {
       { retries: this.#retries, isRepeatable: !isSkipOfNext, signal: options.signal },
     );
   }
+}
+
+/** @throws SteleError for a name `.` or `..`: `fetch` removes such a segment, even an encoded one, and the request would reach another address. */
+function checkPath(path: string): void {
+  const segment = path.split("/").find((text) => text === "." || text === "..");
+  if (segment === undefined) return;
+  throw new SteleError(`a URL cannot contain the name "${segment}"`, { retry: false, wasRefused: true });
 }
 
 /** The search in a group, unless it names one itself. */
