@@ -14,6 +14,17 @@ export function sinceOption(): Option {
     .conflicts("after");
 }
 
+/** Where a tail starts by `--since` or `--after`. A time before 1970 becomes 1970: no event is older, and `Date` has a limit. */
+export function startOf({
+  since,
+  after,
+}: {
+  readonly since?: number | undefined;
+  readonly after?: string | undefined;
+}): Date | string | undefined {
+  return since === undefined ? after : new Date(Math.max(Date.now() - since, 0));
+}
+
 /** Connects, notes that on stderr, and yields the events until Ctrl-C, which is not a failure. */
 export function openTail(session: Session, options: TailOptions): Promise<AsyncIterable<ReceivedEvent>> {
   const { topics } = options;

@@ -132,3 +132,16 @@ it("pub that Ctrl-C ends between two requests fails, since the rest of stdin is 
   expect(await run(["pub", "t"], { signal: ending.signal })).toMatchObject({ code: 1 });
   expect(sent).toEqual(["publish t"]);
 });
+
+it.each([
+  ["tail", ["tail", "t"]],
+  ["listen", ["listen", "t", "--forward", "http://127.0.0.1:1"]],
+])("%s --since starts in 1970 for any longer age", async (_, argv) => {
+  const starts: (string | null)[] = [];
+  vi.stubGlobal("fetch", async (input: string) => {
+    starts.push(new URL(input).searchParams.get("after"));
+    return Response.json({ code: 100702, message: "not allowed" }, { status: 403 });
+  });
+  expect(await run([...argv, "--since", "999999999d"], {})).toMatchObject({ code: 1 });
+  expect(starts).toEqual(["1970-01-01T00:00:00.000Z"]);
+});

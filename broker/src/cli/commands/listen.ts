@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { describeNetworkFailure } from "../../lib/network-failure.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
-import { first, openTail, sinceOption } from "../open-tail.ts";
+import { first, openTail, sinceOption, startOf } from "../open-tail.ts";
 import type { Column } from "../output.ts";
 import { isHttpUrl, parseCount } from "../parse.ts";
 import { define } from "./define.ts";
@@ -62,7 +62,7 @@ export function defineListen(program: Command, io: CliIo): void {
       const subscriptionId = randomUUID();
       const events = await openTail(session, {
         topics: words,
-        after: since === undefined ? after : new Date(Date.now() - since),
+        after: startOf({ since, after }),
       });
       let failed = 0;
       const forwarded = async function* (): AsyncGenerator<Forwarded> {

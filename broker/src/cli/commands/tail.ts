@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { toPrintable } from "../../lib/printable.ts";
 import type { Session } from "../connection.ts";
 import { type CliIo, UsageError } from "../io.ts";
-import { first, openCloudEventTail, openTail, sinceOption, type TailOptions } from "../open-tail.ts";
+import { first, openCloudEventTail, openTail, sinceOption, startOf, type TailOptions } from "../open-tail.ts";
 import type { Column } from "../output.ts";
 import { parseCount } from "../parse.ts";
 import { fillTemplate } from "../template.ts";
@@ -66,8 +66,7 @@ export function defineTail(program: Command, io: CliIo): void {
       if (template !== undefined && (format !== "interface" || output !== "table")) {
         throw new UsageError("--template excludes --format and -o");
       }
-      const start = since === undefined ? after : new Date(Date.now() - since);
-      const options = { topics: words, after: start, filter };
+      const options = { topics: words, after: startOf({ since, after }), filter };
       if (format === "cloudevents") await showCloudEvents(session, options, count);
       else if (template !== undefined) await fillFor(session, options, { template, count });
       else {
