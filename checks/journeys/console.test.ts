@@ -99,6 +99,28 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
+  it("publishes an event once, even if its answer was lost and somebody publishes it again", async () => {
+    await world.client.open("once");
+    const page = await browser.open(view(""));
+    await unlock(page);
+    const form = page.getByRole("region", { name: "Publish" });
+    await form.getByLabel("Topic").fill("once");
+    await page.route("**/jsonrpc", async (route) => {
+      if (route.request().postData()?.includes('"publish"') !== true) return route.continue();
+      await route.fetch();
+      return route.abort();
+    });
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByText("If you publish it again unchanged, it comes only once.").waitFor();
+    await page.unroute("**/jsonrpc");
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByText(/^Committed as/).waitFor();
+    expect(await world.client.state("once")).toMatchObject({ sequenceNumber: 1 });
+    await form.getByRole("button", { name: "Publish" }).click();
+    await form.getByRole("link", { name: /-2-\d+$/ }).waitFor();
+    await page.context().close();
+  });
+
   it("tails a pattern, pauses and resumes without a gap, and inspects an event at its own address", async () => {
     const topic = "tail/a";
     await world.client.open(topic);

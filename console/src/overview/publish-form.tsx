@@ -7,7 +7,7 @@ import type { Draft } from "./commands.ts";
 import { DraftCommands } from "./draft-commands.tsx";
 import { TemplateBar } from "./template-bar.tsx";
 import { useDraft } from "./use-draft.ts";
-import { isTopicMissing, usePublish } from "./use-publish.ts";
+import { isTopicMissing, isUnknown, newPublishKey, type PublishRequest, usePublish } from "./use-publish.ts";
 
 export function PublishForm(): ReactNode {
   const [draft, setDraft] = useDraft();
@@ -18,7 +18,9 @@ export function PublishForm(): ReactNode {
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    mutate({ ...draft, opens });
+    // The event of a failed publish may be on the chain: the same key keeps a repeat from publishing it twice.
+    const once = error !== null && isSame(draft, variables) ? variables.once : newPublishKey();
+    mutate({ ...draft, opens, once });
   };
   return (
     <section className="card" aria-label="Publish">
@@ -61,6 +63,9 @@ export function PublishForm(): ReactNode {
           <p role="status">{isPending ? "Waiting for the block …" : lock}</p>
         </div>
         {isPending ? null : <Failure error={error} />}
+        {!isPending && isUnknown(error) && isSame(draft, variables) ? (
+          <p className="note">The event may be on the chain. If you publish it again unchanged, it comes only once.</p>
+        ) : null}
         {data === undefined || isPending || error !== null ? null : (
           <p role="status" className="state state-live">
             Committed as <Link href={`/events/${data.eventId}`}>{data.eventId}</Link>
@@ -69,5 +74,14 @@ export function PublishForm(): ReactNode {
       </form>
       <DraftCommands draft={draft} />
     </section>
+  );
+}
+
+function isSame(draft: Draft, request: PublishRequest | undefined): request is PublishRequest {
+  return (
+    request !== undefined &&
+    draft.topic === request.topic &&
+    draft.content === request.content &&
+    draft.isJson === request.isJson
   );
 }

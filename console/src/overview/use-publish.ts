@@ -9,6 +9,18 @@ const topicNotExist = 100101;
 export interface PublishRequest extends Draft {
   /** Opens the topic first. */
   readonly opens: boolean;
+  /** Publish key. */
+  readonly once: string;
+}
+
+/** 128 random bits. Pages over plain HTTP have no `crypto.randomUUID`. */
+export function newPublishKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}
+
+/** Whether a failed publish may have put its event on the chain. */
+export function isUnknown(error: unknown): boolean {
+  return error instanceof SteleError && !error.wasRefused;
 }
 
 export function usePublish(): UseMutationResult<Published, Error, PublishRequest> {
@@ -24,8 +36,8 @@ export function isTopicMissing(error: unknown): boolean {
   return error instanceof SteleError && error.code === topicNotExist;
 }
 
-async function publish(stele: Stele, { topic, content, isJson, opens }: PublishRequest): Promise<Published> {
+async function publish(stele: Stele, { topic, content, isJson, opens, once }: PublishRequest): Promise<Published> {
   if (opens) await stele.open(topic);
   const extensions = isJson ? { [formatKey]: "json" } : undefined;
-  return stele.publish(topic, content, { extensions, once: true });
+  return stele.publish(topic, content, { extensions, once });
 }
