@@ -10,6 +10,8 @@ interface RpcBody {
 interface RunOptions {
   readonly rowsMax?: number;
   readonly signal?: AbortSignal;
+  /** Flags that choose the form of the output. */
+  readonly format?: readonly string[];
 }
 
 let sent: string[];
@@ -59,13 +61,16 @@ class TextStream {
 
 const loadSettings = () => Promise.reject(new Error("no settings"));
 
-async function run(argv: readonly string[], { rowsMax, signal = new AbortController().signal }: RunOptions) {
+async function run(
+  argv: readonly string[],
+  { rowsMax, signal = new AbortController().signal, format = ["-o", "ndjson"] }: RunOptions,
+) {
   const [stdout, stderr] = [new TextStream(rowsMax), new TextStream()];
   const stdin = (async function* () {
     yield* ["1\n", "2\n", "3\n"];
   })();
   const io = { env: { XDG_CONFIG_HOME: "/nowhere" }, home: "/nowhere", stdin, stdout, stderr, signal, loadSettings };
-  const code = await runCli([...argv, "-o", "ndjson"], io, "test");
+  const code = await runCli([...argv, ...format], io, "test");
   return { code, stdout: stdout.texts, stderr: stderr.texts.join("") };
 }
 
@@ -144,4 +149,15 @@ it.each([
   });
   expect(await run([...argv, "--since", "999999999d"], {})).toMatchObject({ code: 1 });
   expect(starts).toEqual(["1970-01-01T00:00:00.000Z"]);
+});
+
+it("tail --template prints a long content whole", async () => {
+  const text = `${"x".repeat(5_000)}\u0007`;
+  const event = { topic: "t", content: Buffer.from(text).toString("base64"), extensions: {}, eventId: "2cf24dba-1-1" };
+  const stream = `id: 2cf24dba-1-1\ndata: ${JSON.stringify(event)}\n\n`;
+  const headers = { "content-type": "text/event-stream" };
+  vi.stubGlobal("fetch", async () => new Response(stream, { headers }));
+  const argv = ["tail", "t", "--template", "{{content}}", "--count", "1"];
+  const { code, stdout } = await run(argv, { format: [] });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: [`${"x".repeat(5_000)}\\u{7}\n`] });
 });

@@ -1,6 +1,6 @@
 import type { CloudEventBody, ReceivedEvent } from "@stele/client";
 import { type Command, Option } from "commander";
-import { toPrintable } from "../../lib/printable.ts";
+import { toEscaped } from "../../lib/printable.ts";
 import type { Session } from "../connection.ts";
 import { type CliIo, UsageError } from "../io.ts";
 import { first, openCloudEventTail, openTail, sinceOption, startOf, type TailOptions } from "../open-tail.ts";
@@ -95,7 +95,7 @@ async function fillFor(
   const events = await openTail(session, options);
   for await (const event of first(events, count))
     await session.output.raw(
-      `${toPrintable(fill(template, { topic: event.topic, eventId: event.eventId, text: () => event.text() }))}\n`,
+      `${toEscaped(fill(template, { topic: event.topic, eventId: event.eventId, text: () => event.text() }))}\n`,
     );
 }
 
