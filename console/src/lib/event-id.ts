@@ -11,8 +11,9 @@ export function parseEventId(eventId: string): EventPlace | undefined {
     : { sequence: Number(sequence), block: Number(block) };
 }
 
-/** The block of a place in a tail, which is an eventId or a block such as `@1123`; undefined for any other text. */
+/** The block of a place in a tail, which is an eventId, a block such as `@1123`, or `OFFSET_FIRST` (-1); undefined for any other text. */
 export function blockOfPlace(place: string): number | undefined {
+  if (place === "OFFSET_FIRST") return -1;
   const [, block] = /^@(\d{1,16})$/.exec(place) ?? [];
   return block === undefined ? parseEventId(place)?.block : Number(block);
 }

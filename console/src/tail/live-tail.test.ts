@@ -1,0 +1,46 @@
+import { Stele } from "@stele/client";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { LiveTail } from "./live-tail.ts";
+
+beforeEach(() => void vi.stubGlobal("requestAnimationFrame", (action: () => void) => setTimeout(action)));
+afterEach(() => void vi.unstubAllGlobals());
+
+const query = { topic: "#", after: undefined, filter: undefined, groupId: undefined };
+
+function toFrame(eventId: string): string {
+  return `id: ${eventId}\ndata: ${JSON.stringify({ topic: "t", eventId, content: "eA==", extensions: {} })}\n\n`;
+}
+
+function toResync(after: string, id = after): string {
+  return `event: resync\nid: ${id}\ndata: ${JSON.stringify({ after })}\n\n`;
+}
+
+/** A tail whose first connections give these texts, and stay open. `requests` are their requests. */
+function tailOf(...texts: readonly string[]) {
+  const requests: Request[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const text = texts[requests.length] ?? "";
+    requests.push(new Request(input, init));
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
+  return { requests, tail: new LiveTail(new Stele({ url: "http://broker.example", fetch }), query) };
+}
+
+function idsOf({ events }: LiveTail): readonly (string | undefined)[] {
+  return Array.from({ length: events.length }, (_, index) => events.at(index)?.event.eventId);
+}
+
+const [first, second] = ["2cf24dba-1-1", "2cf24dba-2-3"];
+
+test.each([
+  ["@2", [first, "2cf24dba-2-4"]],
+  ["OFFSET_FIRST", ["2cf24dba-2-4"]],
+])("drops the events after the place %s of a reorg", async (after, ids) => {
+  const { tail } = tailOf(toFrame(first) + toFrame(second) + toResync(after) + toFrame("2cf24dba-2-4"));
+  tail.resume();
+  await vi.waitFor(() => expect(tail.place).toBe("2cf24dba-2-4"));
+  expect(idsOf(tail)).toEqual(ids);
+  expect(tail.resync).toEqual({ after });
+  tail.stop();
+});
