@@ -45,3 +45,29 @@ it.each([
 ])("a tail that was connected throws after %s", async (_what, answer, error) => {
   await expect(readThrough(answer)).rejects.toMatchObject({ ...error, retry: false });
 });
+
+it("a tail with the place of an earlier tail continues there, and hears of a reorg that removed the place", async () => {
+  const asked: (readonly [string | null, string | null])[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init);
+    asked.push([request.headers.get("last-event-id"), new URL(request.url).searchParams.get("after")]);
+    const resync = 'event: resync\nid: @0.1\ndata: {"after":"@0"}\n\n';
+    return asked.length > 1 ? stream("2cf24dba-1-2") : new Response(resync, { headers });
+  };
+  const resyncs: string[] = [];
+  const onResync = ({ after }: { readonly after: string }): void => void resyncs.push(after);
+  const options = { place: "2cf24dba-1-1", onResync, reconnectMsMax: 1 };
+  const tail = new Stele({ url: "http://broker.example", fetch }).subscribe("t", options);
+  expect(tail.place).toBe("2cf24dba-1-1");
+  await tail.opened();
+  expect(asked).toEqual([["2cf24dba-1-1", null]]);
+  for await (const { eventId } of tail) {
+    expect(eventId).toBe("2cf24dba-1-2");
+    break;
+  }
+  expect(asked).toEqual([
+    ["2cf24dba-1-1", null],
+    ["@0.1", null],
+  ]);
+  expect(resyncs).toEqual(["@0"]);
+});

@@ -21,6 +21,11 @@ export interface Reconnect {
 export interface SubscribeOptions extends CallOptions {
   /** Where to start: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, the `place` of an earlier tail, or a time. After the newest event if left out. */
   readonly after?: string | Date | undefined;
+  /**
+   * The `place` of an earlier tail, to continue it as if it had reconnected: if a reorg removed the place meanwhile, `onResync` is called. `after` would fail
+   * then. Overrides `after`.
+   */
+  readonly place?: string | undefined;
   /** Only events with these values in their content; see docs/tail.md. */
   readonly filter?: string | undefined;
   /** Called between events. A client that stores results by eventId drops the results of events after `resync.after`. */
@@ -69,16 +74,17 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   constructor(transport: HttpTransport, options: TailOptions<Item>) {
     this.#transport = transport;
     this.#options = options;
+    this.#place = options.place;
   }
 
-  /** The loop has got every event up to this place. Give it to another tail as `after` to continue. Undefined before the first connection. */
+  /** The loop has got every event up to this place. Give it to another tail as `place` to continue. Undefined before the first connection of a new tail. */
   get place(): string | undefined {
     return this.#place;
   }
 
   /** Connects before a loop starts, so that the loop gets every event published after this call. @throws SteleError; the reason of the signal. */
   async opened(): Promise<void> {
-    if (this.#place !== undefined || this.#peeked !== undefined) return;
+    if (this.#hasConnected) return;
     const frame = await this.#nextOrEnd();
     if (frame === undefined) return;
     if (frame.data === "") this.#take(frame);

@@ -100,13 +100,14 @@ export class LiveTail {
       if (!signal.aborted) this.#show(status);
     };
     const tail = this.#stele.subscribe(topic, {
-      after: this.#place ?? after,
+      after,
+      place: this.#place,
       filter,
       groupId,
       signal,
       onConnect: () => show({ name: "live" }),
       onReconnect: ({ reason }: Reconnect) => show({ name: "reconnecting", reason }),
-      onResync: (resync) => this.#rollBack(resync),
+      onResync: (resync) => this.#rollBack(resync, tail.place),
     });
     try {
       await this.#read(tail);
@@ -128,10 +129,10 @@ export class LiveTail {
     }
   }
 
-  #rollBack(resync: Resync): void {
+  #rollBack(resync: Resync, place = resync.after): void {
     const block = blockOfPlace(resync.after);
     if (block !== undefined) this.events.dropAfter(block);
-    this.#place = resync.after;
+    this.#place = place;
     this.#resync = resync;
     this.#changed();
   }
