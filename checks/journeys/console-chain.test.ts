@@ -1,3 +1,4 @@
+import { Stele } from "@stele/client";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { privateKeyToAccount } from "viem/accounts";
@@ -56,6 +57,22 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.getByLabel(/^Registry that you trust/).fill(`0x${"12".repeat(20)}`);
     await page.getByRole("button", { name: `Ask ${host}` }).click();
     await page.getByText("Refuted", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
+  it("verifies no proof of another event than the one that was asked for", async () => {
+    const stele = new Stele({ url: broker.url });
+    const outcomes = await stele.publishMany(["asked for", "other"].map((content) => ({ topic: "x/a", content })));
+    const [eventId = "", other = ""] = outcomes.map((outcome) =>
+      outcome.status === "published" ? outcome.eventId : "",
+    );
+    const page = await browser.open(`${broker.url}/console`);
+    await page.route("**/jsonrpc", (route) =>
+      route.continue({ postData: (route.request().postData() ?? "").replaceAll(eventId, other) }),
+    );
+    await page.goto(`${broker.url}/console/events/${eventId}/proof`);
+    await page.getByText(`the broker returned a proof of ${other} instead`).waitFor();
+    expect(await page.getByRole("button", { name: "Verify" }).count()).toBe(0);
     await page.context().close();
   });
 

@@ -1,3 +1,4 @@
+import type { CallOptions, Stele } from "@stele/client";
 import type { Proof, ProofResult } from "@stele/client/proof";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
@@ -22,7 +23,7 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
   const groupId = search.get("group") ?? undefined;
   const { data: proof, error } = useQuery({
     queryKey: ["proof", groupId, eventId],
-    queryFn: ({ signal }) => stele.getProof(eventId, { groupId, signal }),
+    queryFn: ({ signal }) => getOwnProof(stele, eventId, { groupId, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
@@ -34,6 +35,13 @@ export function ProofPage({ eventId }: { readonly eventId: string }): ReactNode 
       {proof === undefined ? null : <Verification key={eventId} proof={proof} eventId={eventId} />}
     </Page>
   );
+}
+
+/** @throws Error for a proof of another event: it could be verified, but would say nothing about the event of this page. */
+async function getOwnProof(stele: Stele, eventId: string, options: CallOptions): Promise<Proof> {
+  const proof = await stele.getProof(eventId, options);
+  if (proof.event.eventId === eventId) return proof;
+  throw new Error(`the broker returned a proof of ${proof.event.eventId} instead`);
 }
 
 /** What the reader trusts, as entered in the form. */
