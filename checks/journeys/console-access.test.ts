@@ -84,6 +84,22 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
+  it("keeps a key until the page ends if the browser forbids sites to store anything", async () => {
+    const page = await browser.open(`${broker.url}/console/`);
+    await page.addInitScript(`
+      const get = () => { throw new DOMException("denied", "SecurityError"); };
+      Object.defineProperty(window, "sessionStorage", { get });
+    `);
+    await page.reload();
+    await giveKey(page, clerk);
+    await page.getByText("clerk", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Tail", exact: true }).click();
+    await page.getByText(/^Live/).waitFor();
+    await page.reload();
+    await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+    await page.context().close();
+  });
+
   it("still asks for a key after somebody pressed Escape twice", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     const dialog = page.getByRole("dialog", { name: "This broker asks for a key" });

@@ -22,7 +22,9 @@ export interface SessionState {
 /** The client of this tab, with the key that a person entered. */
 export class Session {
   readonly #listeners = new Set<() => void>();
-  #state = toState(sessionStorage.getItem(storageName) ?? undefined);
+  readonly #storage = findStorage();
+  #key = this.#storage?.getItem(storageName) ?? undefined;
+  #state = toState(this.#key);
 
   get state(): SessionState {
     return this.#state;
@@ -35,14 +37,15 @@ export class Session {
 
   /** Sets the key for every later call; undefined forgets the key. */
   setKey(key: string | undefined): void {
-    if (key === undefined) sessionStorage.removeItem(storageName);
-    else sessionStorage.setItem(storageName, key);
+    this.#key = key;
+    if (key === undefined) this.#storage?.removeItem(storageName);
+    else this.#storage?.setItem(storageName, key);
     this.#change(toState(key));
   }
 
   /** Creates a new client with the same key, and locks changes, because somebody else has logged in with this browser. */
   renew(): void {
-    this.#change(toState(sessionStorage.getItem(storageName) ?? undefined));
+    this.#change(toState(this.#key));
   }
 
   setUnlocked(isUnlocked: boolean): void {
@@ -58,6 +61,15 @@ export class Session {
   #change(state: SessionState): void {
     this.#state = state;
     for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The storage of this tab; undefined if the browser forbids the site to store anything. Then the key is forgotten with the page. */
+function findStorage(): Storage | undefined {
+  try {
+    return sessionStorage;
+  } catch {
+    return undefined;
   }
 }
 
