@@ -1,9 +1,6 @@
 import { Stele } from "@stele/client";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { LiveTail } from "./live-tail.ts";
-
-beforeEach(() => void vi.stubGlobal("requestAnimationFrame", (action: () => void) => setTimeout(action)));
-afterEach(() => void vi.unstubAllGlobals());
 
 const query = { topic: "#", after: undefined, filter: undefined, groupId: undefined };
 
@@ -24,7 +21,8 @@ function tailOf(...texts: readonly string[]) {
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(text)) });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
-  return { requests, tail: new LiveTail(new Stele({ url: "http://broker.example", fetch }), query) };
+  const stele = new Stele({ url: "http://broker.example", fetch });
+  return { requests, tail: new LiveTail(stele, query, { onFrame: queueMicrotask }) };
 }
 
 function idsOf({ events }: LiveTail): readonly (string | undefined)[] {

@@ -16,6 +16,11 @@ export interface TailQuery {
   readonly groupId: string | undefined;
 }
 
+export interface LiveTailOptions {
+  /** Calls an action before the browser next renders. */
+  readonly onFrame: (action: () => void) => void;
+}
+
 export type TailStatus =
   | { readonly name: "connecting" | "live" | "paused" }
   | { readonly name: "reconnecting"; readonly reason: string }
@@ -29,6 +34,7 @@ export class LiveTail {
   readonly query: TailQuery;
   readonly events = new EventBuffer(bounds);
   readonly #stele: Stele;
+  readonly #onFrame: LiveTailOptions["onFrame"];
   readonly #listeners = new Set<() => void>();
   #version = 0;
   #status: TailStatus = { name: "paused" };
@@ -39,8 +45,9 @@ export class LiveTail {
   #isNotifying = false;
   #resync: Resync | undefined;
 
-  constructor(stele: Stele, query: TailQuery) {
+  constructor(stele: Stele, query: TailQuery, { onFrame }: LiveTailOptions) {
     this.#stele = stele;
+    this.#onFrame = onFrame;
     this.query = query;
   }
 
@@ -145,7 +152,7 @@ export class LiveTail {
   #changed(): void {
     if (this.#isNotifying) return;
     this.#isNotifying = true;
-    requestAnimationFrame(() => {
+    this.#onFrame(() => {
       this.#isNotifying = false;
       this.#version += 1;
       for (const listener of this.#listeners) listener();

@@ -2,12 +2,14 @@ import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { useSession, useStele } from "../broker/session-context.tsx";
 import { LiveTail, type TailQuery } from "./live-tail.ts";
 
+const onFrame = (action: () => void): void => void requestAnimationFrame(action);
+
 /** A tail that runs while its component is shown. A change of the query or the key starts a new tail. */
 export function useLiveTail({ topic, after, filter, groupId }: TailQuery): LiveTail {
   const session = useSession();
   const stele = useStele();
   const tail = useMemo(
-    () => new LiveTail(stele, { topic, after, filter, groupId }),
+    () => new LiveTail(stele, { topic, after, filter, groupId }, { onFrame }),
     [stele, topic, after, filter, groupId],
   );
   useSyncExternalStore(tail.subscribe, tail.version);
