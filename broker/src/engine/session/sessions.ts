@@ -210,6 +210,7 @@ export class Sessions implements Readers {
     const { claimed, claim } = await this.#claims.claim(attaching, order);
     checkMembership(this.#parts, claim);
     this.#left.drop(name);
+    this.#sweeper.returned(name);
     await this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
@@ -299,12 +300,12 @@ export class Sessions implements Readers {
     const known = this.#connected.get(name);
     if (known === undefined) return;
     known.peer.ended("taken-over"); // Its listener may detach it now; a later turn then writes the end.
-    const { session, will, ownedBy } = known;
+    const { session, will } = known;
     const hasLeft = this.#connected.get(name) !== known; // Then #leave has published the will, if the session is only in memory.
     this.#release(known);
     await this.#left.writeLast(known);
     const publishesWill = !session.isStored && !hasLeft && !this.#parts.isShared;
-    if (publishesWill && will !== undefined) void this.#sweeper.publishUnstored(session.id, { will, owner: ownedBy });
+    if (publishesWill && will !== undefined) void this.#sweeper.publishUnstored(known, will);
   }
 
   /** Takes the session from its connection. */
@@ -325,10 +326,10 @@ export class Sessions implements Readers {
 
   #leave(known: Connected, leave: Leave): void {
     this.#release(known);
-    const { session, ownedBy } = known;
+    const { session } = known;
     const will = leave.isRegular ? undefined : known.will;
     if (!session.isStored && !this.#parts.isShared) {
-      if (will !== undefined) void this.#sweeper.publishUnstored(session.id, { will, owner: ownedBy });
+      if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
       return;
     }
     this.#left.add(known, { will, expiryMs: leave.expiryMs });

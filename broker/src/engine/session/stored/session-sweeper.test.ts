@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
 import type { Ledger } from "../../../ports/ledger.ts";
@@ -125,6 +125,53 @@ describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
     });
   },
 );
+
+describe("a will of a session only in memory that a busy broker refused", () => {
+  let refuses = false;
+  const append: Ledger["append"] = async (...call) => {
+    if (refuses) throw new BrokerError("busy");
+    return ledger.append(...call);
+  };
+  let engine: TestEngine;
+  let ledger: Ledger;
+  beforeEach(async () => {
+    engine = await TestEngine.start({ append });
+    ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
+    await ledger.start();
+    await engine.broker.open({ topic: "will", groupId: undefined });
+  });
+  afterEach(() => engine.stop());
+
+  async function connect(given: Partial<AttachOrder>): Promise<Attachment> {
+    const attached = engine.broker.attach({ ...order, expiryMs: 0, ...given }, new RecordingPeer());
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    return attachment;
+  }
+
+  async function loseBusy(delayMs: number): Promise<void> {
+    const attachment = await connect({ will: { ...will, delayMs } });
+    refuses = true;
+    attachment.detach({ expiryMs: 0, isRegular: false });
+  }
+
+  it("is dropped if the client comes back within the delay of its will", async () => {
+    await loseBusy(5_000);
+    await engine.clock.advance(4_900);
+    await connect({});
+    refuses = false;
+    await engine.clock.advance(20_000);
+    expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(0);
+  });
+
+  it("is published if the client comes back after the delay, before the events of the new connection", async () => {
+    await loseBusy(100);
+    await engine.clock.advance(500);
+    refuses = false;
+    await connect({});
+    const [eventId] = await Promise.all([engine.publish("will", "back"), engine.clock.settle()]);
+    expect(eventId).toMatch(/^[0-9a-f]{8}-2-/);
+  });
+});
 
 it("a will of a session only in memory is not published again if nobody knows whether it was", async () => {
   let isDeaf = false;

@@ -7,10 +7,11 @@ import type { Clock } from "../../../ports/clock.ts";
 import { endsAt, type SessionId, type SessionKey, type StoredSession } from "../../../ports/session-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { WillOrder } from "../../broker.ts";
-import { willBytes } from "../connected.ts";
+import { type Connected, willBytes } from "../connected.ts";
 import { decodeWill, type StoredWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
+import { WillTries } from "./will-tries.ts";
 import type { WillName, Wills } from "./wills.ts";
 
 export interface SessionSweeperParts {
@@ -29,12 +30,6 @@ export interface SessionSweeperParts {
 /** Time between two sweeps, in milliseconds. Timers check the sessions of clients that have just left this node. */
 const sweepEveryMs = 1_000;
 
-/** Maximum number of tries to publish the will of a connection that another one has replaced, or whose session was only in memory. */
-const willTriesMax = 60;
-
-/** Maximum number of bytes of such wills that wait for another try. A client that reconnects again and again must not fill the memory with them. */
-const retriedWillBytesMax = 4 * 1024 * 1024;
-
 /** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
 const timerMsMax = 10_000;
 
@@ -42,13 +37,14 @@ const timerMsMax = 10_000;
 export class SessionSweeper {
   readonly #parts: SessionSweeperParts;
   readonly #running = new Map<GroupId, Promise<void>>();
-  #retriedBytes = 0;
+  readonly #tries: WillTries;
   readonly #first = new Map<GroupId, Promise<void>>();
   /** Sessions that this node may still have taken, by group: a call of the store failed or was refused. No other node ends a taken session. */
   readonly #mayBeTaken = new Map<GroupId, Set<SessionId>>();
 
   constructor(parts: SessionSweeperParts) {
     this.#parts = parts;
+    this.#tries = new WillTries(parts);
   }
 
   begin(groupId: GroupId): void {
@@ -101,34 +97,23 @@ export class SessionSweeper {
 
   /** Never rejects. */
   async #publishSoon(former: StoredSession): Promise<void> {
-    const isPublished = await this.#publishInTries(former.will?.length ?? 0, () => this.publishWill(former));
+    const will = { bytes: former.will?.length ?? 0, delayMs: former.willDelayMs };
+    const isPublished = await this.#tries.run(will, () => this.publishWill(former));
     if (!isPublished) return this.#parts.logger.warn("will not published", { sessionId: former.id });
     // If the session had no connection, a sweep of another node may be about to publish the will too.
     if (former.detachedAt === undefined) this.#forgetWill(former);
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
-  async publishUnstored(
-    sessionId: SessionId,
-    { will, owner }: { readonly will: WillOrder; readonly owner: string },
-  ): Promise<void> {
-    const isPublished = await this.#publishInTries(willBytes(will), () => this.#parts.wills.publish(will, owner));
-    if (!isPublished) this.#parts.logger.warn("will not published", { sessionId });
+  async publishUnstored({ name, session, ownedBy }: Connected, will: WillOrder): Promise<void> {
+    const tried = { name, bytes: willBytes(will), delayMs: will.delayMs };
+    const isPublished = await this.#tries.run(tried, () => this.#parts.wills.publish(will, ownedBy));
+    if (!isPublished) this.#parts.logger.warn("will not published", { sessionId: session.id });
   }
 
-  /** Returns whether the will is settled. */
-  async #publishInTries(bytes: number, publish: () => Promise<boolean>): Promise<boolean> {
-    const { clock, signal } = this.#parts;
-    if (await publish()) return true;
-    if (this.#retriedBytes + bytes > retriedWillBytesMax) return false;
-    this.#retriedBytes += bytes;
-    let isSettled = false;
-    for (let tries = 1; !isSettled && tries < willTriesMax && !signal.aborted; tries += 1) {
-      await pause(clock, sweepEveryMs, signal);
-      isSettled = await publish();
-    }
-    this.#retriedBytes -= bytes;
-    return isSettled;
+  /** See {@link WillTries.returned}. */
+  returned(name: string): void {
+    this.#tries.returned(name);
   }
 
   /** Publishes the will of a session. Returns whether the will is settled. Never rejects: a will that cannot be read must not delay its session's end. */
