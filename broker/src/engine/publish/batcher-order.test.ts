@@ -22,7 +22,7 @@ class TurningClock extends VirtualClock {
 }
 
 interface NarrowChain {
-  readonly bytesMax: number;
+  bytesMax: number;
   /** How long it takes to accept or refuse a transaction, in milliseconds. */
   readonly answerMs: number;
   readonly clock: VirtualClock;
@@ -30,7 +30,8 @@ interface NarrowChain {
 }
 
 /** A chain that takes `bytesMax` bytes of events in a transaction, although its limits do not say so. Appends one event to `sent` for each. */
-function narrowLedger({ bytesMax, answerMs, clock, sent }: NarrowChain): Pick<Ledger, "groupId" | "limits" | "append"> {
+function narrowLedger(chain: NarrowChain): Pick<Ledger, "groupId" | "limits" | "append"> {
+  const { answerMs, clock, sent } = chain;
   const limits = {
     eventsPerTransactionMax: 4,
     bytesPerTransactionMax: 1_000_000,
@@ -43,7 +44,7 @@ function narrowLedger({ bytesMax, answerMs, clock, sent }: NarrowChain): Pick<Le
     { onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> => {
     if (answerMs > 0) await new Promise<void>((resolve) => void clock.after(answerMs, resolve));
-    const isTooLarge = batches.some(({ events }) => events.length > bytesMax);
+    const isTooLarge = batches.some(({ events }) => events.length > chain.bytesMax);
     if (isTooLarge) return batches.map(() => ({ status: "too-large" }));
     onAccepted?.();
     for (const { events } of batches) sent.push(...(Buffer.from(events).toString("latin1").match(/[a-z]/g) ?? []));
@@ -110,4 +111,57 @@ it("sends transactions at once as long as none is larger than all that the chain
   expect(turns.isHeld).toBe(true);
   wide.ended();
   await vi.waitFor(() => expect(turns.isHeld).toBe(false));
+});
+
+it("sends a transaction alone if its size was refused after it was accepted, or if only its bytes and its topics were accepted", async () => {
+  const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
+  const isCertain = async (size: { readonly bytes: number; readonly topics: number }): Promise<boolean> => {
+    await vi.waitFor(() => expect(turns.isHeld).toBe(false));
+    const probe = turns.probe(size);
+    const { isHeld } = turns;
+    probe.ended();
+    return !isHeld;
+  };
+  turns.probe({ bytes: 1000, topics: 1 }).accepted();
+  turns.probe({ bytes: 10, topics: 100 }).accepted();
+  expect(await isCertain({ bytes: 1000, topics: 1 })).toBe(true);
+  expect(await isCertain({ bytes: 1000, topics: 100 })).toBe(false);
+  turns.probe({ bytes: 500, topics: 1 }).refused();
+  expect(await isCertain({ bytes: 500, topics: 1 })).toBe(false);
+  expect(await isCertain({ bytes: 10, topics: 100 })).toBe(true);
+});
+
+it("keeps the order of a topic behind a size that the chain took earlier, but refuses now", async () => {
+  const progress = new IndexProgress();
+  progress.advanceTo(0);
+  const clock = new TurningClock();
+  const chain: NarrowChain = { bytesMax: 1_000, answerMs: 20, clock, sent: [] };
+  const batcher = new Batcher({
+    ledger: narrowLedger(chain) as Ledger, // The batcher uses no more of it.
+    progress,
+    topics: { forget: () => {} },
+    recorder: new ClaimRecorder({
+      keys: { recordPublishKeys: async () => [] },
+      progress,
+      clock,
+      readTime: async () => 0,
+    }),
+    clock,
+    metrics: noMetrics,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+  });
+  const publish = async (texts: string): Promise<void> => {
+    for (const [index, text] of texts.split("").entries()) {
+      const content = Buffer.from(index < 4 ? `${text}${"0".repeat(20)}` : text);
+      batcher.add({ topic, payload: { content, extensions: [] }, onSettled: () => {} });
+    }
+    await clock.advance(1_000);
+  };
+  await publish("abcd");
+  chain.bytesMax = 60;
+  await publish("efgh");
+  chain.sent.length = 0;
+  await publish("ijklmnop");
+  expect(chain.sent.join("")).toBe("ijklmnop");
 });

@@ -268,8 +268,10 @@ export class Batcher {
       const turn = this.#turns.take();
       if (turn !== undefined) await turn;
       const { isWhole } = draft;
-      const split = async (parts: readonly DraftBatch[]): Promise<void> =>
-        isWhole ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
+      const split = async (parts: readonly DraftBatch[]): Promise<void> => {
+        probe?.refused();
+        return isWhole ? this.#refuseAll(parts, tooLarge()) : this.#splitInTurn(parts);
+      };
       probe = this.#turns.probe({ bytes: draft.bytes, topics: batches.length });
       const onAccepted = (): void => {
         probe?.accepted();

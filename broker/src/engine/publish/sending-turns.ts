@@ -11,16 +11,19 @@ interface SendingSize {
 export interface Probe {
   /** Call it when the chain accepted the transaction. */
   accepted(): void;
+  /** Call it when the transaction turned out too large. */
+  refused(): void;
   /** Call it when the transaction and its parts are answered. */
   ended(): void;
 }
 
-const certain: Probe = { accepted: () => {}, ended: () => {} };
+/** Maximum number of accepted sizes in memory. */
+const sizesMax = 16;
 
 /**
  * Lets transactions go to the ledger in the order of their calls, at most one in each turn of the event loop. A ledger that refuses a transaction for its
  * size without asking the chain does so in that turn. The next transaction then waits until the parts of this one are answered, so that topics keep their order.
- * The chain may refuse it later, so the next one also waits for the answer to a transaction that is larger than all accepted ones.
+ * The chain may refuse it later, so the next one also waits for the answer to a transaction that is not within the size of an accepted one.
  */
 export class SendingTurns {
   readonly #clock: Pick<Clock, "soon">;
@@ -29,8 +32,8 @@ export class SendingTurns {
   #isTaken = false;
   /** Number of transactions that may turn out too large, or whose parts are not all answered. */
   #splits = 0;
-  /** The most bytes and the most topics of accepted transactions. */
-  #accepted: SendingSize = { bytes: 0, topics: 0 };
+  /** Sizes of accepted transactions, none within another one, and none that the chain has refused since. */
+  #accepted: readonly SendingSize[] = [];
 
   constructor(clock: Pick<Clock, "soon">) {
     this.#clock = clock;
@@ -64,19 +67,19 @@ export class SendingTurns {
   }
 
   /** Call it when a transaction goes to the ledger. Holds the next ones if this one may turn out too large. */
-  probe({ bytes, topics }: SendingSize): Probe {
-    const known = this.#accepted;
-    if (bytes <= known.bytes && topics <= known.topics) return certain;
+  probe(size: SendingSize): Probe {
+    const refused = (): void => {
+      this.#accepted = this.#accepted.filter((one) => !isWithin(size, one));
+    };
+    if (this.#accepted.some((one) => isWithin(size, one))) return { accepted: () => {}, refused, ended: () => {} };
     const answered = createDeferred<void>();
     void this.hold(answered.promise);
     return {
       accepted: () => {
-        this.#accepted = {
-          bytes: Math.max(bytes, this.#accepted.bytes),
-          topics: Math.max(topics, this.#accepted.topics),
-        };
+        this.#accepted = [...this.#accepted.filter((one) => !isWithin(one, size)), size].slice(-sizesMax);
         answered.resolve();
       },
+      refused,
       ended: () => answered.resolve(),
     };
   }
@@ -96,4 +99,8 @@ export class SendingTurns {
     this.#pass();
     resume();
   }
+}
+
+function isWithin(size: SendingSize, other: SendingSize): boolean {
+  return size.bytes <= other.bytes && size.topics <= other.topics;
 }
