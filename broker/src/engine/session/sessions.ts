@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
+import { allowManyListeners } from "../../lib/cancellation.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
 import type { Removable } from "../access/access.ts";
@@ -75,6 +76,7 @@ export class Sessions implements Readers {
     const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns };
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
     const { signal } = this.#stopping;
+    allowManyListeners(signal); // Each session that waits for the store listens.
     this.#lost = new LostAttaches({ ...own, signal });
     this.#laterReads = new LaterReads({
       ...own,

@@ -1,12 +1,15 @@
+import type { BoundedLog } from "../../../lib/bounded-log.ts";
+import type { CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { Connected } from "../connected.ts";
 import { ownerNow } from "../connected.ts";
 import type { Session } from "../session.ts";
 import type { SessionsParts } from "../session-parts.ts";
+import { createSessionLog } from "./session-log.ts";
 
 export interface LaterReadsParts
   extends Pick<SessionsParts, "clock" | "limits" | "logger" | "store" | "isShared" | "nodeId"> {
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** The connection of a session at this node. */
   readonly find: (session: Session) => Connected | undefined;
   /** Whether the index of the connection's group rolls back. */
@@ -20,20 +23,22 @@ export interface LaterReadsParts
 /** Reads the rows of connected sessions again, after a rollback or a change by another node. */
 export class LaterReads {
   readonly #parts: LaterReadsParts;
+  readonly #log: BoundedLog;
 
   constructor(parts: LaterReadsParts) {
     this.#parts = parts;
+    this.#log = createSessionLog(parts);
   }
 
   /** Retries until the row is read, the connection has ended or the broker stops. Never rejects. */
   async readUntilDone(session: Session): Promise<void> {
-    const { clock, limits, logger, signal, find } = this.#parts;
+    const { clock, limits, signal, find } = this.#parts;
     while (!signal.aborted && find(session) !== undefined) {
       try {
         await this.read(session);
         return;
       } catch (error) {
-        logger.warn("session not read again", { sessionId: session.id, error });
+        this.#log.warn("session not read again", { sessionId: session.id, error });
         await pause(clock, limits.retryDelayMsMin, signal);
       }
     }

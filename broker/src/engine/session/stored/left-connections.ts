@@ -1,4 +1,5 @@
 import type { GroupId } from "../../../domain/group-id.ts";
+import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -9,6 +10,7 @@ import type { EngineLimits } from "../../limits.ts";
 import type { Connected } from "../connected.ts";
 import { changeOwnRow, type OwnRowsParts } from "./own-rows.ts";
 import { encodeWill } from "./session-codec.ts";
+import { createSessionLog } from "./session-log.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionSweeper } from "./session-sweeper.ts";
 import type { SessionTimes } from "./session-times.ts";
@@ -43,9 +45,11 @@ export class LeftConnections {
   /** The writes to do, by session name. */
   readonly #pending = new Map<string, () => Promise<void>>();
   readonly #turnsAsked = new Set<Promise<void>>();
+  readonly #log: BoundedLog;
 
   constructor(parts: LeftConnectionsParts) {
     this.#parts = parts;
+    this.#log = createSessionLog(parts);
   }
 
   get all(): Iterable<Connected> {
@@ -107,7 +111,7 @@ export class LeftConnections {
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
-    const { store, clock, limits, logger, signal, sweeper, room, times, writer, checkReturned } = this.#parts;
+    const { store, clock, limits, signal, sweeper, room, times, writer, checkReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     let former: SessionKey | undefined;
     await lingering.ended();
@@ -121,7 +125,7 @@ export class LeftConnections {
         });
         break;
       } catch (error) {
-        logger.warn("end of a connection not written", { sessionId: session.id, error });
+        this.#log.warn("end of a connection not written", { sessionId: session.id, error });
         await pause(clock, limits.retryDelayMsMin, signal);
       }
     }

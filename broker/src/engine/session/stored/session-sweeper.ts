@@ -1,5 +1,6 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
+import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -9,6 +10,7 @@ import type { Store } from "../../../ports/store.ts";
 import type { WillOrder } from "../../broker.ts";
 import { type Connected, willBytes } from "../connected.ts";
 import { decodeWill, type StoredWill } from "./session-codec.ts";
+import { createSessionLog } from "./session-log.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
 import { WillTries } from "./will-tries.ts";
@@ -38,6 +40,7 @@ export class SessionSweeper {
   readonly #parts: SessionSweeperParts;
   readonly #running = new Map<GroupId, Promise<void>>();
   readonly #tries: WillTries;
+  readonly #log: BoundedLog;
   readonly #first = new Map<GroupId, Promise<void>>();
   /** Sessions that this node may still have taken, by group: a call of the store failed or was refused. No other node ends a taken session. */
   readonly #mayBeTaken = new Map<GroupId, Set<SessionId>>();
@@ -45,6 +48,7 @@ export class SessionSweeper {
   constructor(parts: SessionSweeperParts) {
     this.#parts = parts;
     this.#tries = new WillTries(parts);
+    this.#log = createSessionLog(parts);
   }
 
   begin(groupId: GroupId): void {
@@ -99,7 +103,7 @@ export class SessionSweeper {
   async #publishSoon(former: StoredSession): Promise<void> {
     const will = { bytes: former.will?.length ?? 0, delayMs: former.willDelayMs };
     const isPublished = await this.#tries.run(will, () => this.publishWill(former));
-    if (!isPublished) return this.#parts.logger.warn("will not published", { sessionId: former.id });
+    if (!isPublished) return this.#log.warn("will not published", { sessionId: former.id });
     // If the session had no connection, a sweep of another node may be about to publish the will too.
     if (former.detachedAt === undefined) this.#forgetWill(former);
   }
@@ -108,7 +112,7 @@ export class SessionSweeper {
   async publishUnstored({ name, session, ownedBy }: Connected, will: WillOrder): Promise<void> {
     const tried = { name, bytes: willBytes(will), delayMs: will.delayMs };
     const isPublished = await this.#tries.run(tried, () => this.#parts.wills.publish(will, ownedBy));
-    if (!isPublished) this.#parts.logger.warn("will not published", { sessionId: session.id });
+    if (!isPublished) this.#log.warn("will not published", { sessionId: session.id });
   }
 
   /** See {@link WillTries.returned}. */

@@ -1,7 +1,7 @@
 import { isBrokerError } from "@stele/wire";
 import type { Extensions } from "../../../domain/event.ts";
 import { sessionMarks } from "../../../domain/session-filter.ts";
-import { BoundedLog } from "../../../lib/bounded-log.ts";
+import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Access } from "../../access/access.ts";
@@ -10,6 +10,7 @@ import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
 import type { OnSettled, PublishCall, PublishOutcome, WillOrder } from "../../broker.ts";
 import type { Groups } from "../../group.ts";
 import type { ReleaseCall } from "../../key-session.ts";
+import { createSessionLog } from "./session-log.ts";
 
 export interface WillsParts {
   readonly access: Access;
@@ -35,9 +36,6 @@ export type WillName = Pick<ReleaseCall, "key" | "session">;
 /** Maximum number of characters of a client's topic in a log line. */
 const loggedTopicCharactersMax = 100;
 
-/** Log lines about refused wills that may come at once; one more is allowed each second. */
-const linesMax = 20;
-
 /** Errors of a broker that is overloaded, or cannot reach its chain or database. Nothing was published. */
 const passing = ["busy", "chainUnreachable", "storeUnreachable"] as const;
 
@@ -48,7 +46,7 @@ export class Wills {
 
   constructor(parts: WillsParts) {
     this.#parts = parts;
-    this.#log = new BoundedLog({ ...parts, lines: { atOnce: linesMax, perSecond: 1 } });
+    this.#log = createSessionLog(parts);
   }
 
   /** Checks a will with all extensions that it is published with: when it is due, nobody is left who could change it. @throws BrokerError as `Inlet.check`. */
