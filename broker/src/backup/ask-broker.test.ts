@@ -83,6 +83,26 @@ it.each<[string, (files: RequestFiles) => void]>([
   expect(readdirSync(folder)).toEqual([]);
 });
 
+it("fails within six seconds if the broker cannot write how the backup ended, such as on a full disk", async () => {
+  const clock = new VirtualClock();
+  let wasAsked = false;
+  const makeUnwritable = async (): Promise<never> => {
+    wasAsked = true;
+    const [answer = ""] = readdirSync(folder).filter((name) => name.startsWith("backup.answer-"));
+    mkdirSync(join(folder, `${answer}.unfinished`)); // Where the next answer is written first.
+    throw new Error("the disk is full");
+  };
+  const service = new BackupService({ folder, clock, logger: silentLogger, makeBackup: makeUnwritable });
+  service.start();
+  const asked = ask();
+  await clock.advance(1_000);
+  expect(wasAsked).toBe(true);
+  await timer.advance(6_000);
+  expect(timer.timers).toBe(0);
+  expect(await asked).toMatch(/could not read the request or write its answer/);
+  await service.stop();
+});
+
 it("waits while the broker makes a backup for somebody else", async () => {
   const running = openDataFolder(folder); // Locked, as by a running broker.
   const asked = ask();

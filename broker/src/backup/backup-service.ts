@@ -82,7 +82,16 @@ export class BackupService {
     try {
       this.#files.answer(id, { status: "failed", reason: error instanceof Error ? error.message : String(error) });
     } catch {
-      // The log has the reason. The command waits until this broker ends.
+      this.#withdrawAnswer(id);
+    }
+  }
+
+  /** Removes the answer that the backup runs. Without an answer, the command ends by itself after some seconds. The log has the reason. */
+  #withdrawAnswer(id: string): void {
+    try {
+      this.#files.forget(id);
+    } catch {
+      // The folder cannot be changed. The command waits until this broker ends.
     }
   }
 }
