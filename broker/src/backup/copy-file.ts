@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { BackupFile } from "./manifest.ts";
+import { unlessStuck } from "./unless-stuck.ts";
 
 /** Bytes copied per step; between steps, the broker serves its clients. */
 const stepBytesMax = 256 * 1024;
@@ -21,8 +22,12 @@ export async function copyFile(
   { signal, isOpenDatabase = false }: CopyOptions = {},
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
   if (isOpenDatabase) return copyFrom(await openForGood(from), to, signal);
-  await using source = await open(from, "r");
-  return await copyFrom(source, to, signal);
+  const source = await unlessStuck(open(from, "r"), signal);
+  try {
+    return await copyFrom(source, to, signal);
+  } finally {
+    await unlessStuck(source.close(), signal);
+  }
 }
 
 /**
@@ -51,17 +56,21 @@ async function copyFrom(
   to: string,
   signal: AbortSignal | undefined,
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
-  await using target = await open(to, "wx", 0o600);
-  const hash = createHash("sha256");
-  let bytes = 0;
-  for await (const step of stepsOf(source)) {
-    signal?.throwIfAborted();
-    hash.update(step);
-    await target.writeFile(step);
-    bytes += step.length;
+  const target = await unlessStuck(open(to, "wx", 0o600), signal);
+  try {
+    const hash = createHash("sha256");
+    let bytes = 0;
+    for await (const step of stepsOf(source)) {
+      signal?.throwIfAborted();
+      hash.update(step);
+      await unlessStuck(target.writeFile(step), signal);
+      bytes += step.length;
+    }
+    await unlessStuck(target.sync(), signal);
+    return { bytes, sha256: hash.digest("hex") };
+  } finally {
+    await unlessStuck(target.close(), signal);
   }
-  await target.sync();
-  return { bytes, sha256: hash.digest("hex") };
 }
 
 /** Yields the same memory each time: the caller uses a step before it asks for the next. */

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { statfs } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
-import { syncFolder } from "../lib/system/sync-folder.ts";
 import { copyFile } from "./copy-file.ts";
 import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
+import { unlessStuck } from "./unless-stuck.ts";
 
 /** Moves the logs of databases into their files, then keeps the files unchanged until the caller calls the returned function. */
 export type Hold = () => Promise<() => Promise<void>>;
@@ -35,40 +34,56 @@ const unfinishedManifest = `${manifestFile}.unfinished`;
 const spareBytes = 2 ** 20;
 
 /**
- * Copies the chain, the store and the keys of a data folder into a new folder, syncs each file to disk, and writes the manifest last.
+ * Copies the chain, the store and the keys of a data folder into a new folder, syncs each file to disk, and writes the manifest last. The broker serves its
+ * clients meanwhile, even if the disk of the target hangs.
  * @throws Error that says why it failed, after removing the copy; the reason of `signal`.
  */
 export async function makeBackup(target: string, options: BackupOptions): Promise<Manifest> {
   const path = resolve(target);
-  checkTarget(path, resolve(options.folder));
-  const isNew = !existsSync(path);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  claim(path);
+  const { signal } = options;
+  const { isNew } = await unlessStuck(prepare(path, resolve(options.folder)), signal);
   try {
     const manifest = await copyAll(path, options);
-    writeManifest(path, manifest);
-    if (isNew) syncFolder(dirname(path));
+    await unlessStuck(writeManifest(path, manifest), signal);
+    if (isNew) await unlessStuck(syncFolder(dirname(path)), signal);
     return manifest;
   } catch (error) {
-    for (const name of readdirSync(path)) rmSync(join(path, name), { force: true });
-    if (isNew) rmSync(path, { recursive: true, force: true });
+    await unlessStuck(removeAll(path, isNew), signal).catch(() => {}); // The first error says more.
     throw error;
   }
 }
 
+/** Creates the folder, and claims it for this backup. @throws Error if it cannot be used. */
+async function prepare(path: string, folder: string): Promise<{ readonly isNew: boolean }> {
+  await checkTarget(path, folder);
+  const isNew = (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
+  await claim(path);
+  return { isNew };
+}
+
+async function removeAll(path: string, isNew: boolean): Promise<void> {
+  for (const name of await readdir(path)) await rm(join(path, name), { force: true });
+  if (isNew) await rm(path, { recursive: true, force: true });
+}
+
 /** @throws Error if the target is not an empty or new folder, or is the data folder or inside it. */
-function checkTarget(path: string, folder: string): void {
+async function checkTarget(path: string, folder: string): Promise<void> {
   if (path === folder || path.startsWith(folder + sep)) {
     throw new Error(`${path} is in the data folder: name a folder elsewhere, best on another disk.`);
   }
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats !== undefined && (!stats.isDirectory() || readdirSync(path).length > 0)) throw notEmpty(path);
+  const stats = await stat(path).catch(onlyIfThere);
+  if (stats !== undefined && (!stats.isDirectory() || (await readdir(path)).length > 0)) throw notEmpty(path);
+}
+
+/** Passes on what a call threw, unless the file is not there. */
+function onlyIfThere(error: unknown): undefined {
+  if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
 }
 
 /** Creates the unfinished manifest, so that no other backup uses the folder. A backup that fails may then remove all its files. */
-function claim(path: string): void {
+async function claim(path: string): Promise<void> {
   try {
-    writeFileSync(join(path, unfinishedManifest), "", { mode: 0o600, flag: "wx" });
+    await writeFile(join(path, unfinishedManifest), "", { mode: 0o600, flag: "wx" });
   } catch (error) {
     throw error instanceof Error && "code" in error && error.code === "EEXIST" ? notEmpty(path) : error;
   }
@@ -79,8 +94,9 @@ function notEmpty(path: string): Error {
 }
 
 async function copyAll(path: string, options: BackupOptions): Promise<Manifest> {
-  const { folder, holds, version, now } = options;
-  await checkSpace(path, { folder, names: readdirSync(folder).filter(isLarge) });
+  const { folder, holds, version, now, signal } = options;
+  const names = (await readdir(folder)).filter(isLarge);
+  await unlessStuck(checkSpace(path, { folder, names }), signal);
   const copy = (names: readonly RegExp[], hold?: Hold) => copyMatching(path, { ...options, names, hold });
   const first = await copy(holds === undefined ? [clientKeys, dataFiles, databaseLogs] : [clientKeys], holds?.keys);
   const madeAt = new Date(now()).toISOString();
@@ -106,7 +122,7 @@ async function copyMatching(
   const release = await hold?.();
   try {
     const files: BackupFile[] = [];
-    for (const name of readdirSync(folder).filter((one) => names.some((pattern) => pattern.test(one)))) {
+    for (const name of (await readdir(folder)).filter((one) => names.some((pattern) => pattern.test(one)))) {
       const isOpenDatabase = hold !== undefined && name.endsWith(".sqlite");
       const copied = await copyFile(join(folder, name), join(path, name), { signal, isOpenDatabase });
       files.push({ name, ...copied });
@@ -121,15 +137,21 @@ async function checkSpace(
   path: string,
   { folder, names }: { readonly folder: string; readonly names: readonly string[] },
 ): Promise<void> {
-  const needed = names.reduce((sum, name) => sum + statSync(join(folder, name)).size, spareBytes);
+  const files = await Promise.all(names.map((name) => stat(join(folder, name))));
+  const needed = files.reduce((sum, { size }) => sum + size, spareBytes);
   const { bavail, bsize } = await statfs(path);
   if (bavail * bsize >= needed) return;
   throw new Error(`${path} has ${bavail * bsize} bytes free, and the backup needs ${needed}.`);
 }
 
-function writeManifest(path: string, manifest: Manifest): void {
+async function writeManifest(path: string, manifest: Manifest): Promise<void> {
   const unfinished = join(path, unfinishedManifest);
-  writeFileSync(unfinished, formatManifest(manifest), { flush: true });
-  renameSync(unfinished, join(path, manifestFile));
-  syncFolder(path);
+  await writeFile(unfinished, formatManifest(manifest), { flush: true });
+  await rename(unfinished, join(path, manifestFile));
+  await syncFolder(path);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, "r");
+  await folder.sync();
 }

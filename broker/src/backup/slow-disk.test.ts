@@ -1,0 +1,65 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, mkdirSync, openSync, rmSync, writeFileSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { silentLogger } from "../lib/logger.ts";
+import { VirtualClock } from "../ports/testing/virtual-clock.ts";
+import { BackupService } from "./backup-service.ts";
+import { makeBackup } from "./make-backup.ts";
+import { RequestFiles } from "./request-files.ts";
+
+/** The calls that blocked this thread, as long as it is defined. */
+const blocking = vi.hoisted((): { calls: string[] | undefined } => ({ calls: undefined }));
+
+vi.mock(import("node:fs"), async (importOriginal) => {
+  const original = await importOriginal();
+  const recorded = Object.entries(original).map(([name, value]) => {
+    if (typeof value !== "function" || !name.endsWith("Sync")) return [name, value] as const;
+    const call = (...given: readonly unknown[]): unknown => {
+      blocking.calls?.push(`${name} ${String(given[0])}`);
+      return Reflect.apply(value, undefined, given);
+    };
+    return [name, call] as const;
+  });
+  return Object.fromEntries(recorded);
+});
+
+let root: string;
+let folder: string;
+let target: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "stele-slow-disk-"));
+  [folder, target] = [join(root, "data"), join(root, "backup")];
+  mkdirSync(folder);
+  for (const name of ["chain.sqlite", "store.sqlite", "keys.sqlite"]) writeFileSync(join(folder, name), name);
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+it("makes a backup without an operation on the target that blocks the broker's thread", async () => {
+  blocking.calls = [];
+  await makeBackup(target, { folder, version: "test", now: () => 0 });
+  await expect(makeBackup(target, { folder, version: "test", now: () => 0 })).rejects.toThrow("not an empty folder");
+  const { calls } = blocking;
+  blocking.calls = undefined;
+  expect(calls.filter((call) => call.includes(target))).toEqual([]);
+});
+
+it("stops although a file of the backup hangs, and removes the others", async () => {
+  const pipe = join(folder, "signer.key");
+  execFileSync("mkfifo", [pipe]); // Opening it hangs until somebody writes.
+  const clock = new VirtualClock();
+  const service = new BackupService({
+    folder,
+    clock,
+    logger: silentLogger,
+    makeBackup: (path, signal) => makeBackup(path, { folder, version: "test", now: () => 0, signal }),
+  });
+  service.start();
+  new RequestFiles(folder).ask({ id: "9a3f1d7e-4f0d-4c33-8a44-0d1f5b1c2a3b", target });
+  await clock.advance(1_000);
+  await vi.waitFor(() => expect(existsSync(join(target, "store.sqlite"))).toBe(true));
+  await service.stop();
+  expect(existsSync(target)).toBe(false);
+  openSync(pipe, "r+"); // Ends the open that hangs.
+});
