@@ -10,10 +10,12 @@ export type Hold = () => Promise<() => Promise<void>>;
 export interface BackupOptions {
   /** The data folder. */
   readonly folder: string;
-  /** Undefined if no process uses the folder: then the backup includes the logs of databases. */
-  readonly holds?:
-    | { /** Holds the chain and the store together, in matching states. */ readonly data: Hold; readonly keys: Hold }
-    | undefined;
+  readonly holds: {
+    /** Holds the chain and the store together, in matching states. Undefined if no broker uses the folder: then the backup includes their logs. */
+    readonly data: Hold | undefined;
+    /** Holds the keys of clients, which commands change at any time. */
+    readonly keys: Hold;
+  };
   /** The version of this program. */
   readonly version: string;
   /** Milliseconds since the epoch. */
@@ -26,7 +28,7 @@ const clientKeys = /^keys\.sqlite$/;
 /** Keys of signers, and those that encrypt secrets. A running broker makes one when a group or a secret first needs it. */
 const keyFiles = /\.key$/;
 /** SQLite's logs beside the databases: after a kill, they hold the newest data. */
-const databaseLogs = /^(?:chain|store|keys)\.sqlite-(?:wal|journal)$/;
+const databaseLogs = /^(?:chain|store)\.sqlite-(?:wal|journal)$/;
 
 const unfinishedManifest = `${manifestFile}.unfinished`;
 
@@ -98,9 +100,9 @@ async function copyAll(path: string, options: BackupOptions): Promise<Manifest> 
   const names = (await readdir(folder)).filter(isLarge);
   await unlessStuck(checkSpace(path, { folder, names }), signal);
   const copy = (names: readonly RegExp[], hold?: Hold) => copyMatching(path, { ...options, names, hold });
-  const first = await copy(holds === undefined ? [clientKeys, dataFiles, databaseLogs] : [clientKeys], holds?.keys);
+  const first = await copy([clientKeys], holds.keys);
   const madeAt = new Date(now()).toISOString();
-  const data = holds === undefined ? [] : await copy([dataFiles], holds.data);
+  const data = await copy(holds.data === undefined ? [dataFiles, databaseLogs] : [dataFiles], holds.data);
   const keys = await copy([keyFiles]); // After the data: so each key that the data needs is there.
   return toManifest({ version, madeAt, files: [...keys, ...first, ...data] });
 }

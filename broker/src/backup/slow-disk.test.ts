@@ -25,6 +25,8 @@ vi.mock(import("node:fs"), async (importOriginal) => {
   return Object.fromEntries(recorded);
 });
 
+const holds = { data: undefined, keys: async () => async () => {} };
+
 let root: string;
 let folder: string;
 let target: string;
@@ -38,8 +40,10 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 it("makes a backup without an operation on the target that blocks the broker's thread", async () => {
   blocking.calls = [];
-  await makeBackup(target, { folder, version: "test", now: () => 0 });
-  await expect(makeBackup(target, { folder, version: "test", now: () => 0 })).rejects.toThrow("not an empty folder");
+  await makeBackup(target, { folder, holds, version: "test", now: () => 0 });
+  await expect(makeBackup(target, { folder, holds, version: "test", now: () => 0 })).rejects.toThrow(
+    "not an empty folder",
+  );
   const { calls } = blocking;
   blocking.calls = undefined;
   expect(calls.filter((call) => call.includes(target))).toEqual([]);
@@ -53,7 +57,7 @@ it("stops although a file of the backup hangs, and removes the others", async ()
     folder,
     clock,
     logger: silentLogger,
-    makeBackup: (path, signal) => makeBackup(path, { folder, version: "test", now: () => 0, signal }),
+    makeBackup: (path, signal) => makeBackup(path, { folder, holds, version: "test", now: () => 0, signal }),
   });
   service.start();
   new RequestFiles(folder).ask({ id: "9a3f1d7e-4f0d-4c33-8a44-0d1f5b1c2a3b", target });

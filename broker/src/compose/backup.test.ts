@@ -12,11 +12,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type RunningServer, startServer } from "./start-server.ts";
 import { runBackupCommand } from "./backup.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { silentLogger } from "../lib/logger.ts";
+import { openNative } from "../store/sql/sqlite/native.ts";
 
 const content = "whatever-was-published";
 
@@ -73,6 +74,27 @@ describe("stele backup while no broker runs", () => {
     expect(await backUp()).toMatchObject({ exitCode: 0, problem: "" });
     expect(lines).toEqual([]);
     expect(readdirSync(target)).toEqual(expect.arrayContaining(["backup.json", "chain.sqlite", "store.sqlite"]));
+  });
+
+  it("waits for a command that changes keys, and copies what it wrote", async () => {
+    leave("stopped");
+    const keys = await openNative(join(folder, "keys.sqlite"));
+    keys.exec("pragma journal_mode = delete; create table t (n integer); begin exclusive; insert into t values (1)");
+    const backup = backUp();
+    await vi.waitFor(() => expect(existsSync(target)).toBe(true));
+    keys.exec("commit");
+    keys.close();
+    expect(await backup).toMatchObject({ exitCode: 0 });
+    const copy = await openNative(join(target, "keys.sqlite"));
+    expect(copy.prepare("select n from t").all()).toEqual([{ n: 1 }]);
+    copy.close();
+  });
+
+  it("copies keys that are damaged", async () => {
+    leave("stopped");
+    writeFileSync(join(folder, "keys.sqlite"), "damaged".repeat(1_000));
+    expect(await backUp()).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(join(target, "keys.sqlite"), "utf8")).toBe("damaged".repeat(1_000));
   });
 
   it("names the files with keys, and with their passwords, that are outside the folder", async () => {

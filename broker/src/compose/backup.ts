@@ -19,6 +19,7 @@ import type { Timer } from "../lib/pause.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HeldFile } from "../store/sql/schema.ts";
+import { StoreError } from "../store/sql/store-error.ts";
 import { holdShared } from "../store/sql/sqlite/hold-shared.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import { version } from "../version.ts";
@@ -164,7 +165,8 @@ async function backUpStopped(config: Config, { target, logger }: RunOptions): Pr
   const held = openDataFolder(config.dataDir);
   try {
     await checkDataFolder(held, config, { logger, needsData: true });
-    return await makeBackup(target, { folder: held.path("."), version, now: () => Date.now() });
+    const holds = { data: undefined, keys: () => holdKeys(held).catch(unlessDamaged) };
+    return await makeBackup(target, { folder: held.path("."), holds, version, now: () => Date.now() });
   } finally {
     held.release();
   }
@@ -240,6 +242,12 @@ async function holdKeys(folder: DataFolder): Promise<() => Promise<void>> {
   const file = keysFile(folder);
   const release = existsSync(file) ? await holdShared(file) : undefined;
   return async () => release?.();
+}
+
+/** Keys that are damaged need no hold: no command can change them. A backup keeps what somebody may save of them. */
+function unlessDamaged(error: unknown): () => Promise<void> {
+  if (!(error instanceof StoreError && error.fault === "corrupt")) throw error;
+  return async () => {};
 }
 
 async function untilTrue(attempt: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
