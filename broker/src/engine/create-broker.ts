@@ -307,7 +307,7 @@ class Engine implements RunningBroker {
     const onTopicClosed: BlockIndexerOptions["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
     const own = { group, ledger, progress, changes, rollBacks, health, groupId: group.id, logger, onTopicClosed };
-    const writers = [this.#progressWriter, this.#sessions.writer];
+    const writers = [this.#progressWriter, this.#sessions.writers.of(group.id)];
     const progressWriter = { flush: async () => void (await Promise.all(writers.map((one) => one.flush()))) };
     const readers = [this.#callbacks, this.#sessions];
     const { cluster, storeWithoutDropped: store } = this.#options;

@@ -33,7 +33,7 @@ import { SessionRoom } from "./stored/session-room.ts";
 import { SessionSweeper } from "./stored/session-sweeper.ts";
 import { Shares } from "./shares/shares.ts";
 import { Streams } from "./streams.ts";
-import { SessionWriter, type WritableSession } from "./stored/session-writer.ts";
+import { SessionWriters, type WritableSession } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
 /** The sessions that are connected to this node. A session that outlasts its connections is also in the store, and without a connection only there. */
@@ -55,7 +55,7 @@ export class Sessions implements Readers {
   readonly #lost: LostAttaches;
   readonly #laterReads: LaterReads;
   readonly #sweeper: SessionSweeper;
-  readonly writer: SessionWriter;
+  readonly writers: SessionWriters;
   readonly #shares: ReadonlyMap<GroupId, Shares>;
   readonly #retainedReads: RetainedReads;
   readonly #unreleased = new Unreleased();
@@ -65,7 +65,9 @@ export class Sessions implements Readers {
   constructor(parts: SessionsParts) {
     this.#parts = parts;
     this.#owners = new ConnectedOwners(parts);
-    this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
+    const onRefused = (sessions: readonly WritableSession[]): void => this.#onRefused(sessions);
+    const groupIds = parts.groups.all.map(({ id }) => id);
+    this.writers = new SessionWriters(groupIds, { ...parts, onRefused });
     this.#filters = new SessionFilters({
       ...parts,
       onRefused: (session) => this.#laterReads.read(session),
@@ -90,12 +92,12 @@ export class Sessions implements Readers {
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
     const checkReturned = (groupId: GroupId): void => this.#sharesOf(groupId).checkReturned();
-    this.#left = new LeftConnections({ ...own, writer: this.writer, sweeper: this.#sweeper, signal, checkReturned });
+    this.#left = new LeftConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal, checkReturned });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });
     const ofShares = { ...parts, signal, toShareParts };
-    this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, ofShares)]));
+    this.#shares = new Map(groupIds.map((id) => [id, new Shares(id, ofShares)]));
   }
 
   /** The current state of the sessions that are connected to this node. */
@@ -278,7 +280,7 @@ export class Sessions implements Readers {
       inbound: this.#unreleased.take(stored?.id ?? claim.newId, claimed.former),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
-      keeper: isKept(claim) || resumed !== undefined ? this.writer : undefined,
+      keeper: isKept(claim) || resumed !== undefined ? this.writers.of(group.id) : undefined,
     });
   }
 
@@ -317,7 +319,7 @@ export class Sessions implements Readers {
     this.#byId.delete(known.session.id);
     this.#owners.delete(known);
     known.session.disconnect();
-    this.writer.forget(known.session);
+    this.writers.of(known.group.id).forget(known.session);
     if (known.session.isStored) this.#unreleased.keep(known.session);
   }
 
@@ -353,7 +355,7 @@ export class Sessions implements Readers {
     const known = this.#findConnected(session);
     if (known === undefined) return; // Its connection has ended.
     if (!this.#parts.isShared) await this.#claims.begin(known);
-    session.keepIn(this.writer);
+    session.keepIn(this.writers.of(known.group.id));
   }
 
   #findConnected(session: Session): Connected | undefined {

@@ -14,7 +14,7 @@ import { createSessionLog } from "./session-log.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionSweeper } from "./session-sweeper.ts";
 import type { SessionTimes } from "./session-times.ts";
-import type { SessionWriter } from "./session-writer.ts";
+import type { SessionWriters } from "./session-writer.ts";
 
 export interface LeftConnectionsParts extends OwnRowsParts {
   readonly store: { readonly sessions: Pick<SessionStore, "detachSession" | "findSession" | "removeSession"> };
@@ -26,7 +26,7 @@ export interface LeftConnectionsParts extends OwnRowsParts {
   readonly times: SessionTimes;
   readonly room: SessionRoom;
   readonly sweeper: SessionSweeper;
-  readonly writer: SessionWriter;
+  readonly writers: Pick<SessionWriters, "of">;
   readonly signal: AbortSignal;
   /** Called when the end of a connection may have returned events to shares of the group. */
   readonly checkReturned: (groupId: GroupId) => void;
@@ -101,7 +101,7 @@ export class LeftConnections {
     try {
       await lingering.ended();
       await group.changes.shared(async () => {
-        if (session.isStored && !session.isStopped) await this.#parts.writer.writeLast(session);
+        if (session.isStored && !session.isStopped) await this.#parts.writers.of(group.id).writeLast(session);
       });
     } finally {
       if (isNew) this.#all.delete(left);
@@ -111,7 +111,7 @@ export class LeftConnections {
   /** Retries until the end is written or the broker stops. Never rejects. */
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
-    const { store, clock, limits, signal, sweeper, room, times, writer, checkReturned } = this.#parts;
+    const { store, clock, limits, signal, sweeper, room, times, writers, checkReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     let former: SessionKey | undefined;
     await lingering.ended();
@@ -119,7 +119,7 @@ export class LeftConnections {
       try {
         await group.changes.shared(async () => {
           await times.advance(group.id);
-          if (!session.isStopped) await writer.writeLast(session);
+          if (!session.isStopped) await writers.of(group.id).writeLast(session);
           former = await changeOwnRow(this.#parts, left, (key) => store.sessions.detachSession(key, end));
           if (former !== undefined) room.added(group.id, 1);
         });

@@ -1,3 +1,5 @@
+import { BrokerError } from "@stele/wire";
+import type { GroupId } from "../../../domain/group-id.ts";
 import { backoffDelayMs } from "../../../lib/backoff.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import type { Logger } from "../../../lib/logger.ts";
@@ -24,6 +26,21 @@ export interface SessionWriterParts {
   readonly onRefused: (sessions: readonly WritableSession[]) => void;
 }
 
+/** The writers of a node, one for each group: a rollback of one group may lock its sessions for long, and must not hold up those of the others. */
+export class SessionWriters {
+  readonly #byGroup: ReadonlyMap<GroupId, SessionWriter>;
+
+  constructor(groupIds: readonly GroupId[], parts: SessionWriterParts) {
+    this.#byGroup = new Map(groupIds.map((id) => [id, new SessionWriter(parts)]));
+  }
+
+  of(groupId: GroupId): SessionWriter {
+    const writer = this.#byGroup.get(groupId);
+    if (writer === undefined) throw new BrokerError("groupUnknown");
+    return writer;
+  }
+}
+
 /** Maximum number of sessions in one transaction, which must not delay the other writers of the store. */
 const sessionsPerWriteMax = 500;
 
@@ -34,7 +51,7 @@ type DirtySession = readonly [WritableSession, Deferred<void> | undefined];
 const restMs = 5;
 
 /**
- * Writes the states of sessions in groups: within `progressDelayMs` of a change, or at once if somebody waits. There is one write at a time; changes
+ * Writes the states of a group's sessions together: within `progressDelayMs` of a change, or at once if somebody waits. There is one write at a time; changes
  * during a write go into the next one. A write that fails is retried.
  */
 export class SessionWriter {
