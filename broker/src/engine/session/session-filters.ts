@@ -11,6 +11,7 @@ import type { Caller } from "../access/caller.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { Session } from "./session.ts";
+import { StoreTurns } from "./stored/store-turns.ts";
 
 export interface SessionFiltersParts {
   readonly store: { readonly sessions: Pick<SessionStore, "saveSessionFilters"> };
@@ -22,21 +23,27 @@ export interface SessionFiltersParts {
   readonly keep: (session: Session) => Promise<void>;
 }
 
+interface ChangedSession {
+  readonly session: Session;
+  readonly group: Group;
+  /** Its signal aborts when the connection has ended. */
+  readonly caller: Caller;
+}
+
 /** Maximum number of tries of a change while the index rolls back, or other nodes change the session. */
 const triesMax = 10;
 
 /** Adds and removes the filters of sessions: first in the store, if the session is stored. */
 export class SessionFilters {
   readonly #parts: SessionFiltersParts;
+  readonly #turns = new StoreTurns();
 
   constructor(parts: SessionFiltersParts) {
     this.#parts = parts;
   }
 
-  async subscribe(
-    { session, group, caller }: { readonly session: Session; readonly group: Group; readonly caller: Caller },
-    orders: readonly SessionFilter[],
-  ): Promise<readonly (boolean | BrokerError)[]> {
+  async subscribe(at: ChangedSession, orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]> {
+    const { session, group, caller } = at;
     const answers = orders.map(
       (order) => this.#refusalOf(order, { group, caller }) ?? !session.hasFilter(order.filter),
     );
@@ -49,31 +56,27 @@ export class SessionFilters {
       seen.add(filter);
       return !isShared(filter) && (retained === "always" || (retained === "if-new" && isNew));
     });
-    await this.#save(session, group, { orders: [...byText.values()], removed: [] });
+    await this.#save(at, { orders: [...byText.values()], removed: [] });
     for (const { filter } of withRetained) session.giveRetained(filter);
     return answers;
   }
 
-  async unsubscribe(
-    { session, group }: { readonly session: Session; readonly group: Group },
-    filters: readonly TopicFilter[],
-  ): Promise<readonly boolean[]> {
+  async unsubscribe(at: ChangedSession, filters: readonly TopicFilter[]): Promise<readonly boolean[]> {
     // One packet may name a filter twice: then the second removal finds none.
-    const found = new Set(filters.filter((filter) => session.hasFilter(filter)));
+    const found = new Set(filters.filter((filter) => at.session.hasFilter(filter)));
     const answers = filters.map((filter) => found.delete(filter));
-    await this.#save(session, group, { orders: [], removed: filters });
+    await this.#save(at, { orders: [], removed: filters });
     return answers;
   }
 
   async #save(
-    session: Session,
-    group: Group,
+    { session, group, caller }: ChangedSession,
     { orders, removed }: { readonly orders: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
   ): Promise<void> {
     const isMember = orders.some(({ filter }) => isShared(filter));
     let isNew = false;
     for (let tries = 0; tries < triesMax; tries += 1) {
-      const isDone = await group.changes.shared(async () => {
+      const change = async (): Promise<boolean> => {
         if (isMember && !session.isStored) {
           await this.#parts.keep(session); // The store must know the members of a share.
           isNew = true;
@@ -94,8 +97,12 @@ export class SessionFilters {
         session.unsubscribe(removed);
         session.put(put);
         return true;
-      });
-      if (isDone) return;
+      };
+      const run = (): Promise<boolean> => group.changes.shared(change);
+      const usesStore = session.isStored || isMember;
+      const done = usesStore ? await this.#turns.run(group.id, run, caller.signal) : { result: await run() };
+      if (done === undefined) throw new BrokerError("busy", { details: "the connection has ended" });
+      if (done.result) return;
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
   }

@@ -244,7 +244,7 @@ export class Sessions implements Readers {
       session,
       isPresent,
       subscribe: (orders) => this.#filters.subscribe({ session, group, caller }, orders),
-      unsubscribe: (filters) => this.#filters.unsubscribe({ session, group }, filters),
+      unsubscribe: (filters) => this.#filters.unsubscribe({ session, group, caller }, filters),
       linger: (until) => lingering.add(until),
       detach: (leave) => {
         if (this.#connected.get(name) === known) this.#leave(known, leave);

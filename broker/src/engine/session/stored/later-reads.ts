@@ -6,6 +6,7 @@ import { ownerNow } from "../connected.ts";
 import type { Session } from "../session.ts";
 import type { SessionsParts } from "../session-parts.ts";
 import { createSessionLog } from "./session-log.ts";
+import { StoreTurns } from "./store-turns.ts";
 
 export interface LaterReadsParts
   extends Pick<SessionsParts, "clock" | "limits" | "logger" | "store" | "isShared" | "nodeId"> {
@@ -24,6 +25,7 @@ export interface LaterReadsParts
 export class LaterReads {
   readonly #parts: LaterReadsParts;
   readonly #log: BoundedLog;
+  readonly #turns = new StoreTurns();
 
   constructor(parts: LaterReadsParts) {
     this.#parts = parts;
@@ -33,9 +35,12 @@ export class LaterReads {
   /** Retries until the row is read, the connection has ended or the broker stops. Never rejects. */
   async readUntilDone(session: Session): Promise<void> {
     const { clock, limits, signal, find } = this.#parts;
-    while (!signal.aborted && find(session) !== undefined) {
+    for (let known = find(session); known !== undefined && !signal.aborted; known = find(session)) {
       try {
-        await this.read(session);
+        const read = async (): Promise<void> => {
+          if (find(session) !== undefined) await this.read(session);
+        };
+        await this.#turns.run(known.group.id, read, signal);
         return;
       } catch (error) {
         this.#log.warn("session not read again", { sessionId: session.id, error });

@@ -11,6 +11,7 @@ import type { Connected } from "../connected.ts";
 import { changeOwnRow, type OwnRowsParts } from "./own-rows.ts";
 import { encodeWill } from "./session-codec.ts";
 import { createSessionLog } from "./session-log.ts";
+import { StoreTurns } from "./store-turns.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionSweeper } from "./session-sweeper.ts";
 import type { SessionTimes } from "./session-times.ts";
@@ -46,6 +47,7 @@ export class LeftConnections {
   readonly #pending = new Map<string, () => Promise<void>>();
   readonly #turnsAsked = new Set<Promise<void>>();
   readonly #log: BoundedLog;
+  readonly #storeTurns = new StoreTurns();
 
   constructor(parts: LeftConnectionsParts) {
     this.#parts = parts;
@@ -100,9 +102,10 @@ export class LeftConnections {
     this.#all.add(left);
     try {
       await lingering.ended();
-      await group.changes.shared(async () => {
+      const write = async (): Promise<void> => {
         if (session.isStored && !session.isStopped) await this.#parts.writers.of(group.id).writeLast(session);
-      });
+      };
+      await this.#storeTurns.run(group.id, () => group.changes.shared(write), this.#parts.signal);
     } finally {
       if (isNew) this.#all.delete(left);
     }
@@ -114,15 +117,16 @@ export class LeftConnections {
     const { store, clock, limits, signal, sweeper, room, times, writers, checkReturned } = this.#parts;
     const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     let former: SessionKey | undefined;
+    const write = async (): Promise<void> => {
+      await times.advance(group.id);
+      if (!session.isStopped) await writers.of(group.id).writeLast(session);
+      former = await changeOwnRow(this.#parts, left, (key) => store.sessions.detachSession(key, end));
+      if (former !== undefined) room.added(group.id, 1);
+    };
     await lingering.ended();
     while (!signal.aborted) {
       try {
-        await group.changes.shared(async () => {
-          await times.advance(group.id);
-          if (!session.isStopped) await writers.of(group.id).writeLast(session);
-          former = await changeOwnRow(this.#parts, left, (key) => store.sessions.detachSession(key, end));
-          if (former !== undefined) room.added(group.id, 1);
-        });
+        await this.#storeTurns.run(group.id, () => group.changes.shared(write), signal);
         break;
       } catch (error) {
         this.#log.warn("end of a connection not written", { sessionId: session.id, error });

@@ -1,8 +1,6 @@
 import { BrokerError } from "@stele/wire";
-import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { Logger } from "../../../lib/logger.ts";
-import { Semaphore } from "../../../lib/semaphore.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Randomness } from "../../../ports/randomness.ts";
 import type { SessionClaim, SessionGranted, SessionId, SessionStore } from "../../../ports/session-store.ts";
@@ -14,13 +12,11 @@ import type { Attaching, Connected } from "../connected.ts";
 import { encodeWill } from "./session-codec.ts";
 import type { SessionRoom } from "./session-room.ts";
 import type { SessionTimes } from "./session-times.ts";
+import { StoreTurns } from "./store-turns.ts";
 import type { Streams } from "../streams.ts";
 
 /** Maximum number of tries of a claim while the index rolls back. */
 const claimsMax = 10;
-
-/** Connections of a group that attach at once: thousands of clients that connect must not hold up the index, which uses the same store. */
-const attachesRunningMax = 5;
 
 /** Bound of the random first epochs, so that a stale node cannot match a recreated session. */
 const firstEpochMax = 2 ** 40;
@@ -56,7 +52,7 @@ export class ClaimSkipped extends BrokerError {
 /** Claims sessions in the store for connections. */
 export class SessionClaims {
   readonly #parts: SessionClaimsParts;
-  readonly #running = new Map<GroupId, Semaphore>();
+  readonly #turns = new StoreTurns();
 
   constructor(parts: SessionClaimsParts) {
     this.#parts = parts;
@@ -64,10 +60,7 @@ export class SessionClaims {
 
   /** Waits until `attach`, which claims a session, may run. A rollback need not wait for those that wait here. @throws ClaimSkipped; what `attach` throws. */
   async inTurn<T>({ group, caller }: Pick<Attaching, "group" | "caller">, attach: () => Promise<T>): Promise<T> {
-    const running = this.#running.get(group.id) ?? new Semaphore(attachesRunningMax);
-    this.#running.set(group.id, running);
-    let attached: { readonly result: T } | undefined;
-    await running.run(async () => void (attached = { result: await attach() }), caller.signal);
+    const attached = await this.#turns.run(group.id, attach, caller.signal);
     if (attached === undefined) throw new ClaimSkipped();
     return attached.result;
   }

@@ -1,0 +1,106 @@
+import { expect, it } from "vitest";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import { Cancellation } from "../../../lib/cancellation.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import type { SessionStore } from "../../../ports/session-store.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import type { Attachment } from "../../broker.ts";
+import { defaultEngineLimits } from "../../limits.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestEngine } from "../../testing/test-engine.ts";
+import { withSessions } from "../../testing/with-sessions.ts";
+import type { Connected } from "../connected.ts";
+import type { Session } from "../session.ts";
+import { LaterReads } from "./later-reads.ts";
+
+const count = 30;
+const runningMax = 5;
+const filter = parseTopicFilter("a");
+const order = { filter, qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+
+/** Counts the calls that run at once, each of which takes 10 ms. */
+class Gauge {
+  readonly #clock: { after(delayMs: number, action: () => void): unknown };
+  #running = 0;
+  most = 0;
+  calls = 0;
+
+  constructor(clock: { after(delayMs: number, action: () => void): unknown }) {
+    this.#clock = clock;
+  }
+
+  async pass(): Promise<void> {
+    this.calls += 1;
+    this.#running += 1;
+    this.most = Math.max(this.most, this.#running);
+    await new Promise<void>((resolve) => void this.#clock.after(10, resolve));
+    this.#running -= 1;
+  }
+}
+
+async function attachAll(engine: TestEngine): Promise<readonly Attachment[]> {
+  const defaults = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
+  const all = Array.from({ length: count }, (_, index) => {
+    const attachment = { ...defaults, key: String(index), expiryMs: 60_000, onConnected: () => {} };
+    return engine.broker.attach(attachment, new RecordingPeer());
+  });
+  const [attachments] = await Promise.all([Promise.all(all), engine.clock.advance(5_000)]);
+  return attachments;
+}
+
+type Act = (engine: TestEngine, attachments: readonly Attachment[]) => void;
+
+const flows: readonly [string, keyof SessionStore, Act][] = [
+  ["subscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.subscribe([order]))],
+  ["unsubscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.unsubscribe([filter]))],
+  ["leave", "detachSession", (_, all) => all.forEach((one) => one.detach({ expiryMs: 60_000, isRegular: true }))],
+  ["are taken over", "saveSessions", (engine) => void attachAll(engine)],
+];
+
+it.each(flows)("makes few calls of the store at once for many sessions that %s", async (_, name, act) => {
+  const memory = createMemoryStore();
+  let gauge: Gauge | undefined;
+  const call: (...given: never[]) => unknown = memory.sessions[name].bind(memory.sessions);
+  const counted = async (...given: never[]): Promise<unknown> => {
+    await gauge?.pass();
+    return call(...given);
+  };
+  const engine = await TestEngine.start({ store: withSessions(memory, { [name]: counted }) });
+  const attachments = await attachAll(engine);
+  gauge = new Gauge(engine.clock);
+  act(engine, attachments);
+  await engine.clock.advance(5_000);
+  expect(gauge.calls).toBeGreaterThanOrEqual(count);
+  expect(gauge.most).toBe(runningMax);
+  gauge = undefined;
+  await engine.stop();
+});
+
+it("makes few calls of the store at once for many sessions that are read again after a rollback", async () => {
+  const clock = new VirtualClock();
+  const gauge = new Gauge(clock);
+  const findSession = async (): Promise<undefined> => gauge.pass() as Promise<undefined>; // No row.
+  const known = {
+    group: { id: "1", progress: { generation: 0, version: 0 }, findGeneration: async () => 0 },
+  } as unknown as Connected; // Nothing else of it is read.
+  const reads = new LaterReads({
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    signal: new Cancellation(),
+    isShared: true,
+    nodeId: () => undefined,
+    store: withSessions(createMemoryStore(), { findSession }),
+    find: () => known,
+    isStopped: () => false,
+    end: async () => {},
+    yield: () => {},
+  });
+  const session = { id: "s", filterSet: { version: 0 } } as unknown as Session; // As above.
+  const all = Array.from({ length: count }, () => reads.readUntilDone(session));
+  await clock.advance(1_000);
+  await Promise.all(all);
+  expect(gauge.calls).toBe(count);
+  expect(gauge.most).toBe(runningMax);
+});

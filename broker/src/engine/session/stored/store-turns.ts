@@ -1,0 +1,28 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { CancelSignal } from "../../../lib/cancellation.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
+
+/**
+ * Maximum number of calls of one kind that run at once in a group: thousands of clients that connect, subscribe or leave must not hold up the index, which
+ * uses the same store.
+ */
+const runningMax = 5;
+
+/** Bounds the calls of the store that many clients cause at once. */
+export class StoreTurns {
+  readonly #running = new Map<GroupId, Semaphore>();
+
+  /**
+   * Runs `task` in its turn; undefined, without running it, if `signal` aborts before that. If the task waits for rollbacks, take the turn first: a rollback need
+   * not wait for those that wait here. The task must not wait for another turn.
+   */
+  async run<T>(
+    groupId: GroupId,
+    task: () => Promise<T>,
+    signal: CancelSignal,
+  ): Promise<{ readonly result: T } | undefined> {
+    const running = this.#running.get(groupId) ?? new Semaphore(runningMax);
+    this.#running.set(groupId, running);
+    return running.run(async () => ({ result: await task() }), signal);
+  }
+}
