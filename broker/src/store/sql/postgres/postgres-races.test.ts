@@ -1,6 +1,7 @@
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
+import type { NodeId } from "../../../domain/node.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import type { StoredSession } from "../../../ports/session-store.ts";
@@ -266,8 +267,22 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(await other.findSubscription(id)).toMatchObject({ owner: otherNode, cursor: toPosition(2, 0), epoch: 1 });
   });
 
-  async function beginSession(number: number): Promise<StoredSession> {
-    const claim = claimOf({ newId: idOf(number), key: `client ${number}`, position: positionZero });
+  it("a node's end does not wait for a rollback that has locked its sessions; a sweep detaches them later", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    await coordinator.join({ id: otherNode, address: "other.example:8080" }, 60_000);
+    const session = await beginSession(1, otherNode);
+    const free = await beginSession(2, otherNode);
+    await holdUp(`select from sessions where session_id = '${session.id}' for update`);
+    await coordinator.leave(otherNode);
+    expect(await one.sessions.findSession(free.id)).toMatchObject({ session: { owner: undefined } });
+    await holder.query("rollback");
+    await one.sessions.detachLost(group);
+    const found = await one.sessions.findSession(session.id);
+    expect(found?.session).toMatchObject({ owner: undefined, detachedAt: 0, epoch: session.epoch + 1 });
+  });
+
+  async function beginSession(number: number, owner?: NodeId): Promise<StoredSession> {
+    const claim = claimOf({ newId: idOf(number), key: `client ${number}`, position: positionZero, owner });
     const claimed = await one.sessions.claimSession(claim);
     if (claimed.status !== "begun" || claimed.current === undefined)
       throw new Error(`the session is ${claimed.status}`);

@@ -88,7 +88,9 @@ async function remove(
       (select count(*) from subscriptions where owner = gone.node_id) as subscriptions,
       (select count(*) from group_leases as leases where leases.node_id = gone.node_id) as groups
     from unnest(${ids}::text[]) as gone (node_id)`.execute(transaction);
-  await detachWhere(transaction, sql`owner = any(${ids}::text[])`);
+  // Sweeps detach the others, which a rollback may have locked: what the members held in other groups must not wait for it.
+  const free = sql`select session_id from sessions where owner = any(${ids}::text[]) for update skip locked`;
+  await detachWhere(transaction, sql`session_id in (${free})`);
   const counts = new Map(held.map((row) => [row.node_id, row]));
   const hints = removed.map(({ node_id, address }) => ({
     kind: "gone" as const,
