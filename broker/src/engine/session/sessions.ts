@@ -33,6 +33,7 @@ import { SessionRoom } from "./stored/session-room.ts";
 import { SessionSweeper } from "./stored/session-sweeper.ts";
 import { Shares } from "./shares/shares.ts";
 import { Streams } from "./streams.ts";
+import { StoreTurns } from "./stored/store-turns.ts";
 import { SessionWriters, type WritableSession } from "./stored/session-writer.ts";
 import { Unreleased } from "./unreleased.ts";
 
@@ -59,6 +60,7 @@ export class Sessions implements Readers {
   readonly #shares: ReadonlyMap<GroupId, Shares>;
   readonly #retainedReads: RetainedReads;
   readonly #unreleased = new Unreleased();
+  readonly #ends = new StoreTurns();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
 
@@ -249,7 +251,7 @@ export class Sessions implements Readers {
       detach: (leave) => {
         if (this.#connected.get(name) === known) this.#leave(known, leave);
       },
-      end: () => this.#turns.run(name, () => this.#end(known)),
+      end: () => this.#turns.run(name, () => this.#endInTurn(known)),
     };
   }
 
@@ -282,6 +284,11 @@ export class Sessions implements Readers {
       isStopped: this.#stopped.has(group.id),
       keeper: isKept(claim) || resumed !== undefined ? this.writers.of(group.id) : undefined,
     });
+  }
+
+  /** Ends a session whose client asks for that; the broker's stop may come first. */
+  async #endInTurn(known: Connected): Promise<void> {
+    await this.#ends.run(known.group.id, () => this.#end(known), this.#stopping.signal);
   }
 
   /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */

@@ -55,6 +55,7 @@ const flows: readonly [string, keyof SessionStore, Act][] = [
   ["subscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.subscribe([order]))],
   ["unsubscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.unsubscribe([filter]))],
   ["leave", "detachSession", (_, all) => all.forEach((one) => one.detach({ expiryMs: 60_000, isRegular: true }))],
+  ["end", "removeSession", (_, all) => all.forEach((one) => void one.end())],
   ["are taken over", "saveSessions", (engine) => void attachAll(engine)],
 ];
 
