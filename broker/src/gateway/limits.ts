@@ -126,6 +126,18 @@ export const shortChunksMax = 4096;
 /** Handling a chunk of a body costs as much as handling this many bytes. */
 export const shortChunkBytes = 64;
 
+/** Chunks of a WebSocket frame that wait for its end; a frame with more ends its connection with 1008. For long messages, see `webSocketPartBytes`. */
+export const webSocketChunksMax = 8_192;
+
+/** Fragments of a WebSocket message; a message with more ends its connection with 1008. For long messages, see `webSocketPartBytes`. */
+export const webSocketFragmentsMax = 1_024;
+
+/** Messages that may be longer may have a chunk and a fragment for each of so many bytes. */
+export const webSocketPartBytes = 1_024;
+
+/** Memory of a chunk that waits for the end of its frame, besides its bytes. */
+export const webSocketChunkBytes = 256;
+
 /** Requests of one connection that run while an earlier one has no answer; further ones wait. */
 export const pipelinedRunningMax = 16;
 

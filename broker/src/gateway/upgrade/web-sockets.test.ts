@@ -116,6 +116,36 @@ describe("a WebSocket connection", () => {
     }
   });
 
+  it("ends with 1008 after more than 1,024 fragments of a message", async () => {
+    await using server = await serveEcho({}, longBytesMax);
+    const client = new WebSocket(server.address, ["echo"]);
+    await once(client, "open");
+    for (let count = 0; count <= 1024; count += 1) client.send("x", { fin: false });
+    expect((await once(client, "close"))[0]).toBe(1008);
+  });
+
+  it("ends if the bytes of a frame come one by one, and counts the memory of each", async () => {
+    const readings: (() => number)[] = [];
+    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void readings.push(read) };
+    await using server = await serveEcho({ metrics }, longBytesMax);
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    const names = "sec-websocket-version: 13\r\nsec-websocket-protocol: echo\r\n";
+    const key = "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+    socket.write(`${headOf("GET /ctx/echo", "websocket")}${names}${key}\r\n`);
+    await once(socket, "data");
+    socket.write(Buffer.of(0x82, 0xfe, 0xc3, 0x50, 0, 0, 0, 0)); // A frame of 50,000 bytes, with a mask of zeros.
+    socket.resume();
+    let most = 0;
+    for (let sent = 0; !socket.closed && sent < 10_000; sent += 1) {
+      socket.write(Buffer.of(0));
+      await new Promise((resolve) => setImmediate(resolve)); // The server reads the byte.
+      most = Math.max(most, readings[0]?.() ?? 0);
+    }
+    expect(socket.closed).toBe(true);
+    expect(most).toBeGreaterThan(8192 * 200);
+  });
+
   it("queues one pong for a client that sends pings and reads nothing, and answers the newest ping once the client reads", async () => {
     await using server = await serveEcho();
     const client = new WebSocket(server.address, ["echo"]);

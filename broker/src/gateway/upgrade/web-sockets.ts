@@ -6,6 +6,7 @@ import type { WebSocket, WebSocketServer } from "ws";
 import type { Logger } from "../../lib/logger.ts";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { MemoryBudget } from "../in-flight/memory-budget.ts";
+import { webSocketChunkBytes, webSocketChunksMax, webSocketFragmentsMax, webSocketPartBytes } from "../limits.ts";
 import { probeAfterMs } from "../shared/connection/limits.ts";
 import { UnfinishedInput } from "../shared/connection/memory.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
@@ -61,7 +62,7 @@ export class WebSockets {
           const { messageBytesMax, subprotocols } = route;
           const handleProtocols = (offered: Set<string>) => subprotocols.find((name) => offered.has(name)) ?? false;
           const options = { noServer: true, autoPong: false, maxPayload: messageBytesMax, handleProtocols };
-          const server = new WebSocketServer(options);
+          const server = new WebSocketServer({ ...options, ...toPartLimits(messageBytesMax) });
           this.#register(scope, route, server);
         }
       },
@@ -136,16 +137,18 @@ export class WebSockets {
     const end = (): void => webSocket.terminate();
     const unfinished = new UnfinishedInput(() => this.#options.budget.createHolding(), { socket, end });
     let bytes = 0;
-    const hold = (now: number): void => {
-      bytes = Math.max(now, 0);
-      unfinished.hold(bytes);
+    let chunks = 0;
+    const hold = (nowBytes: number, nowChunks: number): void => {
+      [bytes, chunks] = [Math.max(nowBytes, 0), nowChunks];
+      unfinished.hold(bytes + chunks * webSocketChunkBytes);
     };
     // Prepended, so that it counts the chunk before ws parses it. A complete message then resets the count to 0, so bytes that follow it in the same chunk
     // are not counted.
-    socket.prependListener("data", (chunk: Buffer) => hold(bytes + chunk.length));
-    webSocket.on("message", () => hold(0));
+    socket.prependListener("data", (chunk: Buffer) => hold(bytes + chunk.length, chunks + 1));
+    webSocket.on("message", () => hold(0, 0));
     for (const control of ["ping", "pong"] as const) {
-      webSocket.on(control, (data: Buffer) => hold(bytes - data.length - controlHeadBytes));
+      // No fragment is unfinished before a control frame, so ws has joined its chunks.
+      webSocket.on(control, (data: Buffer) => hold(bytes - data.length - controlHeadBytes, 0));
     }
     webSocket.once("close", () => unfinished.release());
   }
@@ -154,6 +157,18 @@ export class WebSockets {
     const context = { logger: this.#options.logger, operation: "upgrade" };
     return sendFailure(reply.header("connection", "close"), error, context);
   }
+}
+
+/**
+ * Bounds the parts of an unfinished message. Each takes many times the memory of a short one's bytes, and ws removes the chunks of a frame one by one from
+ * the front of an array: 50,000 take three seconds.
+ */
+function toPartLimits(messageBytesMax: number) {
+  const long = Math.ceil(messageBytesMax / webSocketPartBytes);
+  return {
+    maxBufferedChunks: Math.max(webSocketChunksMax, long),
+    maxFragments: Math.max(webSocketFragmentsMax, long),
+  };
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {
