@@ -133,7 +133,7 @@ class WebhookSink implements Sink {
       });
     }
     await this.#checkAddress(parsed.url);
-    const consent = this.#consents.find(parsed.url) ?? (await this.#askInTime(target, parsed.url));
+    const consent = this.#consents.find(target, parsed.url) ?? (await this.#askInTime(target, parsed.url));
     if (consent === undefined || consent.mayCall || !consent.isRefused) return;
     throw new BrokerError("receiverNotAgreed", {
       details: consent.reason,
@@ -154,7 +154,7 @@ class WebhookSink implements Sink {
     if (!parsed.isGood) return failed(`the url cannot be called: ${parsed.fault}`);
     if (this.#stopping.signal.aborted || signal.aborted) return failed("the broker is stopping");
     const signals = { signal, stopping, mayStart, onAnswer };
-    const consent = this.#consents.find(parsed.url);
+    const consent = this.#consents.find(subscription, parsed.url);
     if (consent !== undefined) return this.#send(notification, { parsed, consent, signals });
     const asking = this.#consents.ask(subscription, parsed.url);
     return unlessAborted(asking, stopping === undefined ? [signal] : [signal, stopping]).then((answered) =>
@@ -172,7 +172,7 @@ class WebhookSink implements Sink {
       consent?.mayCall === true
         ? this.#slots.take(laneKeyOf({ origin: place.origin, rate: toRate(consent, url) }), signal)
         : undefined;
-    const consent = this.#consents.find(url);
+    const consent = this.#consents.find(target, url);
     return consent === undefined
       ? unlessAborted(this.#consents.ask(target, url), [signal]).then(enter)
       : enter(consent);
@@ -181,7 +181,7 @@ class WebhookSink implements Sink {
   async test(target: CallbackTarget, signal: CancelSignal): Promise<TestOutcome> {
     const parsed = this.#parseUrl(target);
     if (!parsed.isGood) return { outcome: toFailure(`the url cannot be called: ${parsed.fault}`), answer: undefined };
-    const asked = this.#consents.find(parsed.url) ?? this.#consents.ask(target, parsed.url);
+    const asked = this.#consents.find(target, parsed.url) ?? this.#consents.ask(target, parsed.url);
     const consent = asked instanceof Promise ? await unlessAborted(asked, [signal]) : asked;
     if (consent === undefined) return { outcome: toFailure("the broker is stopping"), answer: undefined };
     if (!consent.mayCall) return { outcome: notAgreed(consent), answer: undefined };

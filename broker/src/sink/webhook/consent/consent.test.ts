@@ -186,6 +186,27 @@ describe("a receiver that does not support the handshake", () => {
   });
 });
 
+test("in mode `require`, a receiver that refuses the signature or form of another subscriber's ping still agrees to its own subscriber", async () => {
+  const isSigned = ({ headers, body }: Receiver["requests"][number]): boolean => {
+    const [id, timestampSeconds] = [String(headers["webhook-id"]), Number(headers["webhook-timestamp"])];
+    return headers["webhook-signature"] === signMessage(secret, { id, timestampSeconds, body: Buffer.from(body) });
+  };
+  await using receiver = await startReceiver((response, request) => {
+    const isWanted = isSigned(request) && request.body.startsWith('{"subscriptionId"');
+    response.writeHead(request.method === "OPTIONS" ? 405 : isWanted ? 200 : 401).end();
+  });
+  const { url } = receiver;
+  const { sink } = makeAsking("require");
+  expect(await isRefused(sink, url)).toBe(true);
+  const strange = sink.checkTarget(notificationTo({ url, secret, format: "JsonRPC" }).subscription);
+  await expect(strange).rejects.toMatchObject({ code: 100_506 });
+  expect(await attempt(sink, url, { secret })).toEqual(accepted);
+  // A known refusal is not asked again.
+  const asked = receiver.requests.length;
+  expect(await attempt(sink, url, { secret })).toEqual(accepted);
+  expect(receiver.requests).toHaveLength(asked + 1);
+});
+
 test("in mode `require`, a receiver that answered OPTIONS with 503 is asked again after 1 s, and gets no event before it agrees", async () => {
   const answers = [answering(503), answering(503), agreeing, agreeing];
   await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));

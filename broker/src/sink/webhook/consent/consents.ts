@@ -56,16 +56,22 @@ export class Consents {
   }
 
   /** The known consent; undefined if the receiver must be asked. */
-  find(url: URL): Consent | undefined {
-    if (this.#options.mode === "off" || this.#options.isTrusted(url)) return yes;
-    const entry = this.#entries.get(keyOf(url));
+  find(target: CallbackTarget, url: URL): Consent | undefined {
+    const { mode } = this.#options;
+    if (mode === "off" || this.#options.isTrusted(url)) return yes;
+    const known = this.#findEntry(keyOf(url));
+    return known === undefined && mode === "require" ? this.#findEntry(pingKeyOf(target, url)) : known;
+  }
+
+  #findEntry(key: string): Consent | undefined {
+    const entry = this.#entries.get(key);
     const leftMs = entry === undefined ? 0 : entry.until - this.#options.clock.monotonic();
     return entry === undefined || leftMs <= 0 ? undefined : this.#toConsent(entry.reply, leftMs);
   }
 
-  /** Asks the receiver. Concurrent calls for one url ask once. */
+  /** Asks the receiver. Concurrent calls for one url ask once; in `require`, those with pings that are alike. */
   ask(target: CallbackTarget, url: URL): Promise<Consent> {
-    const key = keyOf(url);
+    const key = this.#options.mode === "require" ? pingKeyOf(target, url) : keyOf(url);
     const earlier = this.#underWay.get(key);
     if (earlier !== undefined) return earlier;
     const asking = this.#ask(target, url).finally(() => this.#underWay.delete(key));
@@ -78,7 +84,8 @@ export class Consents {
     const reply = await ask(target, url);
     metrics.consentAsked(reply.kind);
     const heldMs = this.#heldMs(reply);
-    const key = keyOf(url);
+    // A receiver that refuses the ping of one subscriber may agree to that of another: nobody can have others refused by a wrong signature.
+    const key = "isToPing" in reply ? pingKeyOf(target, url) : keyOf(url);
     this.#entries.delete(key);
     this.#entries.set(key, { reply, until: clock.monotonic() + heldMs });
     const [oldest] = this.#entries.keys();
@@ -101,5 +108,14 @@ export class Consents {
 }
 
 function keyOf({ href }: URL): string {
-  return href.length <= keyCharactersMax ? href : createHash("sha256").update(href).digest("base64");
+  return href.length <= keyCharactersMax ? href : toDigest(href);
+}
+
+/** The same for pings to a url that differ in their identifiers only. */
+function pingKeyOf({ format, options, secret }: CallbackTarget, { href }: URL): string {
+  return toDigest(JSON.stringify([href, format, options?.form, secret]));
+}
+
+function toDigest(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
 }

@@ -1,11 +1,14 @@
 import type { Answer } from "../exchange.ts";
 
-/** A receiver's answer to the request for consent. `unknown`: it does not support the handshake. */
+/**
+ * A receiver's answer to the request for consent. `unknown`: it does not support the handshake. `isToPing`: it answered a ping, which is in the form and
+ * with the signature of one subscriber.
+ */
 export type Reply =
   | { readonly kind: "agreed"; readonly requestsPerMinuteMax?: number }
-  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "refused"; readonly reason: string; readonly isToPing?: true }
   | { readonly kind: "unknown"; readonly reason: string }
-  | { readonly kind: "unreachable"; readonly reason: string };
+  | { readonly kind: "unreachable"; readonly reason: string; readonly isToPing?: true };
 
 /** Statuses of a receiver that does not support the method. */
 const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501]);

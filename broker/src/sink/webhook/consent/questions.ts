@@ -34,7 +34,9 @@ export class Questions {
   /** In `try`, a receiver that does not support the handshake gets no ping: it may be called anyway. */
   async ask(target: CallbackTarget, url: URL): Promise<Reply> {
     const reply = await this.#shakeHands(url);
-    return reply.kind === "unknown" && this.#options.mode === "require" ? this.#ping(target, url) : reply;
+    if (reply.kind !== "unknown" || this.#options.mode !== "require") return reply;
+    const pinged = await this.#ping(target, url);
+    return pinged.kind === "refused" || pinged.kind === "unreachable" ? { ...pinged, isToPing: true } : pinged;
   }
 
   #shakeHands(url: URL): Promise<Reply> {
