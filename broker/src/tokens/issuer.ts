@@ -13,6 +13,11 @@ const retryMs = 5_000;
 const fetchEveryMs = 60_000;
 /** Minimum time since the last read before a token with an unknown key causes another. */
 const earlyFetchMs = 5_000;
+/**
+ * Maximum number of tokens with an unknown key that wait at once until their issuer's keys are read. Anybody can make such tokens, and an issuer may hang;
+ * tokens of other issuers, and with known keys, must still be verified.
+ */
+const waitingMax = 200;
 /** How long the broker trusts the known keys while it cannot read them again. */
 export const keysTrustedMsMax = 3_600_000;
 
@@ -45,6 +50,7 @@ export class Issuer {
   /** When the last successful read began, on the monotonic clock; undefined before the first. */
   #readAt: number | undefined;
   #triedAt = 0;
+  #waiting = 0;
   /** Whether the known keys were trusted at the last look. */
   #wasTrusted = false;
   #onChanged: () => void = () => {};
@@ -93,13 +99,19 @@ export class Issuer {
       : `the keys of the token issuer ${issuer} cannot be read at ${keys}: ${reason}`;
   }
 
-  /** Keys that may have signed a token with this key identifier. If there are none, reads the keys again, but not too often. */
-  async candidates(kid: string | undefined): Promise<readonly IssuerKey[]> {
+  /**
+   * Keys that may have signed a token with this key identifier. If there are none, reads the keys again, but not too often. Undefined if too many tokens
+   * wait for that.
+   */
+  async candidates(kid: string | undefined): Promise<readonly IssuerKey[] | undefined> {
     const known = this.#matching(kid);
     if (known.length > 0) return known;
     const isEarly = this.#parts.clock.monotonic() - this.#triedAt < earlyFetchMs;
     if (isEarly && this.#refreshing === undefined) return known;
+    if (this.#waiting >= waitingMax) return undefined;
+    this.#waiting += 1;
     await this.#refresh();
+    this.#waiting -= 1;
     return this.#matching(kid);
   }
 

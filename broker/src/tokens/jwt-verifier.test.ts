@@ -1,5 +1,6 @@
 import { createHmac, createPublicKey, generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createDeferred } from "../lib/deferred.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 import { keysTrustedMsMax } from "./issuer.ts";
@@ -12,14 +13,17 @@ let issuer: TestIssuer;
 let documents: Record<string, string | undefined>;
 let reads: number;
 let changes: number;
+/** Reads of keys wait for this. */
+let answering: Promise<void>;
 let verifier: JwtVerifier;
 beforeEach(async () => {
   clock = new VirtualClock();
   issuer = await TestIssuer.create("https://issuer.example");
   documents = { [place]: toKeySet(issuer) };
-  [reads, changes] = [0, 0];
+  [reads, changes, answering] = [0, 0, Promise.resolve()];
   const read = async (asked: string): Promise<string> => {
     reads += 1;
+    await answering;
     const text = documents[asked];
     if (text === undefined) throw new Error("gone");
     return text;
@@ -141,6 +145,24 @@ describe("keys", () => {
     await clock.advance(5_000);
     await Promise.all([1, 2, 3].map(async () => judge(unknown.sign(valid()))));
     expect(reads).toBe(3);
+  });
+
+  it("let 200 tokens with an unknown key wait for a hanging issuer, and refuse further ones, while others are verified", async () => {
+    await clock.advance(5_000);
+    const { promise, resolve } = createDeferred<void>();
+    answering = promise;
+    const unknown = await TestIssuer.create(issuer.name, "two");
+    const token = await unknown.sign(valid());
+    const waiting = Array.from({ length: 200 }, () => judge(token));
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+    expect(await judge(token)).toEqual({
+      status: "undecided",
+      reason: expect.stringContaining("too many tokens wait"),
+    });
+    documents[place] = toKeySet(issuer, unknown);
+    resolve();
+    for (const verdict of await Promise.all(waiting)) expect(verdict).toMatchObject({ status: "verified" });
+    expect(await judge(token)).toMatchObject({ status: "verified" });
   });
 
   it("are not trusted a minute after their removal, and onChanged was called", async () => {

@@ -40,6 +40,8 @@ export class JwtVerifier implements TokenVerifier {
     const candidates = await issuer.candidates(read.kid);
     const fault = issuer.findFault();
     if (fault !== undefined) return { status: "undecided", reason: fault };
+    if (candidates === undefined)
+      return { status: "undecided", reason: "too many tokens wait for new keys of the issuer" };
     for (const key of candidates.slice(0, candidatesMax)) {
       const verdict = await verifyWith(key, { token, now, issuer: issuer.options });
       if (verdict !== undefined) return verdict;
