@@ -25,7 +25,11 @@ test.each([
   ],
   [JSON.stringify({ topic: "a\teyJhbGciOiJIUzI1NiJ9.eyJz" }), '{"topic":"a\\teyJhbGciOiJIUzI1NiJ9.(redacted)"}'],
   ['"/Bearer%20eyJhbGciOiJIUzI1NiJ9.eyJz"', '"/Bearer%20eyJhbGciOiJIUzI1NiJ9.(redacted)"'],
-  ["topic honeyJar.level", "topic honeyJar.level"],
+  ...['{ "alg": "RS256" }', '{\n  "alg": "RS256"\n}', '{\r\n"alg":"RS256"}', '{\t"alg":"RS256"}'].map((header) => {
+    const text = Buffer.from(header).toString("base64url");
+    return [JSON.stringify({ topic: `a\n${text}.eyJz` }), `{"topic":"a\\n${text}.(redacted)"}`] as const;
+  }),
+  ["topic honeyJar.level, host ewok.example.org, eyAin.a", "topic honeyJar.level, host ewok.example.org, eyAin.a"],
   ["stele_bytes_in_flight, key 0123456789abcdef", "stele_bytes_in_flight, key 0123456789abcdef"],
 ])("logs the line %j as %j", (line, shown) => {
   expect(redactCredentials(line)).toBe(shown);

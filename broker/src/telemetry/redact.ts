@@ -9,10 +9,10 @@ const defects: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "R
 
 /**
  * Finds the secret of a key, and the claims and signature of a token, even if their end is cut off. Before them, the line may have letters or digits of a
- * JSON escape or a percent-encoding.
+ * JSON escape or a percent-encoding. A token begins with `{"` in Base64, or with `{`, white space and `"`, as some issuers write it.
  */
 const credentials =
-  /(stele_[0-9a-f]{16}_)[\w-]+|(eyJ(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})eyJ)[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
+  /(stele_[0-9a-f]{16}_)[\w-]+|(e(?:yJ|yA[gi]|w[ko][giJ]|w0K)(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})e(?:yJ|[yw]\w\w))(?:(?<=eyJ)|(?=[\w-]{16}))[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
 
 /** A log line without keys and tokens: a client may give one in a wrong place, such as a path or a topic, which a refusal then quotes. */
 export function redactCredentials(line: string): string {
