@@ -3,6 +3,8 @@ import { protocolNames } from "../config/connection-ports.ts";
 import { environmentName } from "../config/setting.ts";
 import type { Config } from "../config/settings.ts";
 import { type CertificateFiles, readCertificate } from "../gateway/shared/connection/tls/certificate.ts";
+import type { Logger } from "../lib/logger.ts";
+import { checkSecretFile } from "../lib/system/secret-file.ts";
 
 const names = { http: "HTTP", ...protocolNames } as const;
 
@@ -15,9 +17,15 @@ export function certificateFilesOf(config: Config, served: TlsServed): Certifica
   };
 }
 
-/** Reads each certificate that the settings name. @throws Error that says why one cannot be used. */
-export function checkCertificates(config: Config): void {
+/**
+ * Reads each certificate that the settings name, and logs a warning for each key that users other than its owner can open. @throws Error that says why one
+ * cannot be used.
+ */
+export function checkCertificates(config: Config, logger: Logger): void {
   for (const served of tlsServed) check(config, served);
+  const secured = tlsServed.filter((served) => isSecured(config, served));
+  const keyFiles = secured.map((served) => certificateFilesOf(config, served).keyFile);
+  for (const keyFile of new Set(keyFiles)) checkSecretFile(keyFile, logger);
 }
 
 /** Problems of the certificates that the settings name, found by reading them as a start does. */

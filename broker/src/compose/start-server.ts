@@ -117,7 +117,7 @@ export interface StartContext extends ServerOptions, Pick<FolderCheckOptions, "n
 
 async function start(config: Config, context: StartContext): Promise<RunningServer> {
   const { logger, signal, cleanup } = context;
-  checkCertificates(config);
+  checkCertificates(config, logger);
   await checkPlaces(placesOf(config));
   const engine = await startEngine(config, context);
   const { broker, chain, metrics, folder } = engine;
