@@ -48,10 +48,14 @@ export class ConnectedOwners {
     if (expiresAt !== undefined) this.#expiring.delete(known, expiresAt);
   }
 
-  /** @throws BrokerError 200300. */
-  checkRoomForWill(will: WillOrder | undefined): void {
-    if (this.#willBytes + willBytes(will) <= this.#willBytesMax) return;
-    throw new BrokerError("busy", { details: `the wills at this node would exceed ${this.#willBytesMax} bytes` });
+  /** Counts a will while its connection attaches: many may attach at once. Call the returned function at the end. @throws BrokerError 200300. */
+  reserve(will: WillOrder | undefined): () => void {
+    const bytes = willBytes(will);
+    if (bytes > 0 && this.#willBytes + bytes > this.#willBytesMax) {
+      throw new BrokerError("busy", { details: `the wills at this node would exceed ${this.#willBytesMax} bytes` });
+    }
+    this.#willBytes += bytes;
+    return () => void (this.#willBytes -= bytes);
   }
 
   /** Ends the connections of principals that are no longer admitted. Call it several times a second. */

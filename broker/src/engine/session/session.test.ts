@@ -348,6 +348,13 @@ describe("a will", () => {
     await expect(attachWith("fourth")).rejects.toThrow(BrokerError);
   });
 
+  it("is refused likewise if many connections attach at once", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
+    const attached = await Promise.allSettled(["first", "second", "third"].map(attachWith));
+    expect(attached.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+  });
+
   it("waits for its delay, and is dropped when the client comes back before", async () => {
     (await attach(new RecordingPeer(), { will: will(5_000) })).detach(lost);
     await engine.clock.advance(4_999);

@@ -138,7 +138,8 @@ export class Sessions implements Readers {
     const name = nameOf({ ...order, groupId: group.id });
     await this.#sweeper.ready(group.id);
     const will = order.will && { ...order.will, id: this.#parts.randomness.uuid() }; // The store keeps the identifier: see `StoredWill`.
-    const attach = (): Promise<Attachment> => this.#attachInTurn({ name, group, caller }, { ...order, will }, peer);
+    const attach = (): Promise<Attachment> =>
+      this.#withRoom(name, will, () => this.#attachInTurn({ name, group, caller }, { ...order, will }, peer));
     return this.#turns.run(name, () => this.#attaches.run(attach));
   }
 
@@ -195,7 +196,6 @@ export class Sessions implements Readers {
 
   async #attachInTurn(attaching: Omit<Attaching, "stream">, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const { name, group, caller } = attaching;
-    this.#checkRoom(name, order.will);
     const held = this.#connected.get(name);
     if (held !== undefined) this.#parts.access.checkOwner(caller, held.ownedBy);
     const stream = order.stream && (await this.#streams.check({ group, caller, held }, order, order.stream));
@@ -388,11 +388,16 @@ export class Sessions implements Readers {
     return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));
   }
 
-  #checkRoom(name: string, will: WillOrder | undefined): void {
+  async #withRoom<T>(name: string, will: WillOrder | undefined, attach: () => Promise<T>): Promise<T> {
     const { sessionsMax } = this.#parts.limits;
-    this.#owners.checkRoomForWill(will);
-    if (this.#connected.size >= sessionsMax && !this.#connected.has(name)) {
-      throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
+    const release = this.#owners.reserve(will);
+    try {
+      if (this.#connected.size >= sessionsMax && !this.#connected.has(name)) {
+        throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
+      }
+      return await attach();
+    } finally {
+      release();
     }
   }
 }
