@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -59,6 +59,31 @@ it("creates the data folder with the first key, and with the first role", async 
     exitCode: 0,
   });
 });
+
+it.each([
+  { lastingRoles: [], isKept: false },
+  { lastingRoles: ["admin"], isKept: true },
+])(
+  "with the lasting roles $lastingRoles, keeps the last key of a principal: $isKept",
+  async ({ lastingRoles, isKept }) => {
+    const config = join(folder, "stele.json");
+    const issuer = {
+      issuer: "https://id.example",
+      audience: "stele",
+      keys: "issuer.pem",
+      tenant: "acme",
+      lastingRoles,
+    };
+    writeFileSync(config, JSON.stringify({ dataDir: join(folder, "data"), access: { tokens: [issuer] } }));
+    const at = async (days: number, ...argv: readonly string[]) =>
+      runKeys([...argv, "--config", config], { env: {}, now: () => now() + days * 86_400_000 });
+    const create = (days: number, name: string) =>
+      at(days, "create", "--principal", name, "--tenant", "acme", "--role", "admin");
+    await at(0, "revoke", (await create(0, "former")).output.trim());
+    expect(await create(31, "other")).toMatchObject({ exitCode: 0 });
+    expect((await at(31, "list")).output.includes("acme/former")).toBe(isKept);
+  },
+);
 
 it("says which file the first key creates, because a broker with another data folder does not read it", async () => {
   const dataDir = join(folder, "first");

@@ -117,7 +117,9 @@ async function create(
   const id = randomBytes(idBytes).toString("hex");
   const digest = sha256(secret);
   const times = { createdAt: now, expiresAt: toExpiry(order.expires, now), revokedAt: undefined };
-  await keys.pruneApiKeys(now - keptMs);
+  // Lasting roles do not count for a principal that had a key.
+  const keepsOwners = config.access?.tokens.some(({ lastingRoles }) => lastingRoles.length > 0) === true;
+  await keys.pruneApiKeys(now - keptMs, { keepsOwners });
   if (!(await keys.insertApiKey({ id, digest, principal, tenant, roles, ...times }, keysMax))) {
     throw new Error(`there are ${keysMax} keys already`);
   }

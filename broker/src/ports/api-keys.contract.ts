@@ -67,10 +67,20 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       await one.insertApiKey(apiKeyOf(3), 10);
       await one.insertApiKey(apiKeyOf(4), 10);
       await one.revokeApiKey(apiKeyOf(4).id, 1_500);
-      expect(await other.pruneApiKeys(2_000)).toBe(2);
+      expect(await other.pruneApiKeys(2_000, { keepsOwners: false })).toBe(2);
       expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(2).id, apiKeyOf(3).id]);
       await one.insertApiKey(apiKeyOf(5), 10);
       expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 7]);
+    });
+
+    it("keeps the latest key of each principal if it must, so that the principal is known to have had one", async () => {
+      const [former, latest] = [{ principal: "shop", tenant: "acme" }, { principal: "shop" }];
+      for (const number of [1, 2]) await one.insertApiKey(apiKeyOf(number, { ...former, expiresAt: 1_000 }), 10);
+      for (const number of [3, 4]) await one.insertApiKey(apiKeyOf(number, { ...latest, expiresAt: 1_000 }), 10);
+      await one.insertApiKey(apiKeyOf(5, latest), 10);
+      await one.revokeApiKey(apiKeyOf(1).id, 900);
+      expect(await other.pruneApiKeys(2_000, { keepsOwners: true })).toBe(3);
+      expect((await one.listApiKeys(0)).map(({ id }) => id)).toEqual([apiKeyOf(5).id, apiKeyOf(1).id]);
     });
 
     it("reads stored roles in the order of their names, also in another process", async () => {

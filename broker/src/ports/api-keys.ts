@@ -48,10 +48,10 @@ export interface ApiKeys {
   /** Keeps the time of the first revocation. False if there is no such key. */
   revokeApiKey(id: string, revokedAt: number): Promise<boolean>;
   /**
-   * Removes keys that expired or were revoked before a time; returns how many. `listApiKeys` does not report the removal, since nodes refuse these keys
-   * already.
+   * Removes keys that expired or were revoked before a time; returns how many. With `keepsOwners`, keeps the key of each principal that changed last, which
+   * shows that the principal had one. `listApiKeys` does not report the removal, since nodes refuse these keys already.
    */
-  pruneApiKeys(before: number): Promise<number>;
+  pruneApiKeys(before: number, options: { readonly keepsOwners: boolean }): Promise<number>;
   /**
    * Keys that changed after a revision, in the order of their revisions; every key after revision 0. Rejects if the table has not reached the revision:
    * somebody replaced the table by an older one.

@@ -31,8 +31,13 @@ export class MemoryApiKeys implements ApiKeys {
     return true;
   }
 
-  async pruneApiKeys(before: number): Promise<number> {
-    const ended = [...this.#keys.values()].filter((key) => isBefore(key.expiresAt) || isBefore(key.revokedAt));
+  async pruneApiKeys(before: number, { keepsOwners }: { readonly keepsOwners: boolean }): Promise<number> {
+    const all = [...this.#keys.values()];
+    const hasLater = ({ principal, tenant, revision }: NumberedApiKey): boolean =>
+      all.some((key) => key.principal === principal && key.tenant === tenant && key.revision > revision);
+    const ended = all
+      .filter((key) => isBefore(key.expiresAt) || isBefore(key.revokedAt))
+      .filter((key) => !keepsOwners || hasLater(key));
     for (const { id } of ended) this.#keys.delete(id);
     this.#revision += 1;
     return ended.length;

@@ -93,11 +93,14 @@ export class SqlApiKeys implements ApiKeys {
     });
   }
 
-  async pruneApiKeys(before: number): Promise<number> {
+  async pruneApiKeys(before: number, { keepsOwners }: { readonly keepsOwners: boolean }): Promise<number> {
+    const hasLater = sql<boolean>`exists (select 1 from api_keys as later where later.principal = api_keys.principal
+      and coalesce(later.tenant, '') = coalesce(api_keys.tenant, '') and later.revision > api_keys.revision)`;
     return this.#change(async (transaction) => {
       const { numDeletedRows } = await transaction
         .deleteFrom("api_keys")
         .where((row) => row.or([row("expires_at", "<", before), row("revoked_at", "<", before)]))
+        .$if(keepsOwners, (query) => query.where(hasLater))
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     });
