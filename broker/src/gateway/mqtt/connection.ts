@@ -68,6 +68,8 @@ export class Connection {
   #opened: Opened | undefined;
   #silence: NodeJS.Timeout | undefined;
   #expirySeconds = 0;
+  /** Bytes of the packet that is being handled, while it waits. */
+  #handledBytes = 0;
 
   constructor(stream: Duplex, parts: ConnectionParts, own: ConnectionOwn) {
     this.#parts = parts;
@@ -103,9 +105,9 @@ export class Connection {
   }
 
   get #keptBytes(): number {
-    if (this.#opened === undefined) return 0;
+    if (this.#opened === undefined) return this.#handledBytes;
     const { inbound, attachment } = this.#opened;
-    return inbound.waitingBytes + filterBytes(attachment.session.filterCount);
+    return this.#handledBytes + inbound.waitingBytes + filterBytes(attachment.session.filterCount);
   }
 
   /** Refuses another protocol by its first byte, rather than wait for a whole packet. @throws PacketError. */
@@ -117,18 +119,18 @@ export class Connection {
   #take(frame: Frame): void {
     const packet = decodePacket(frame, this.#opened?.version ?? 4);
     if (this.#opened === undefined) {
-      this.#connect(packet);
+      this.#connect(packet, frame.body.length);
       return;
     }
     this.#silence?.refresh();
-    this.#serve(packet, this.#opened);
+    this.#serve(packet, this.#opened, frame.body.length);
   }
 
   #write(bytes: Buffer): void {
     this.#intake.outbox.write(bytes);
   }
 
-  #connect(packet: ClientPacket): void {
+  #connect(packet: ClientPacket, bytes: number): void {
     if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
     this.#stopWatch();
     this.#whileBusy(async () => {
@@ -140,12 +142,19 @@ export class Connection {
       } catch (error) {
         this.#refuse(error, packet);
       }
-    });
+    }, bytes);
   }
 
-  /** Handles no further packet until `work` has ended. If `work` fails, the connection ends. Each work is a step of the time slices, as each packet is. */
-  #whileBusy(work: () => Promise<void>): void {
-    const step = work().then(() => this.#parts.slices.pause());
+  /**
+   * Handles no further packet until `work` has ended. If `work` fails, the connection ends. Each work is a step of the time slices, as each packet is.
+   * `bytes` are those that the work keeps of its packet, unless others count them.
+   */
+  #whileBusy(work: () => Promise<void>, bytes = 0): void {
+    this.#handledBytes = bytes;
+    const step = work().then(() => {
+      this.#handledBytes = 0;
+      return this.#parts.slices.pause();
+    });
     this.#intake.whileBusy(step, (error) => this.#fail(error));
   }
 
@@ -244,7 +253,7 @@ export class Connection {
     this.#close(false);
   }
 
-  #serve(packet: ClientPacket, opened: Opened): void {
+  #serve(packet: ClientPacket, opened: Opened, bytes: number): void {
     const { version, attachment, inbound, outbound } = opened;
     switch (packet.type) {
       case "publish": {
@@ -267,14 +276,14 @@ export class Connection {
           const reasonCodes = await subscribeAll(packet, { ...this.#parts, attachment, version });
           for (const code of reasonCodes) this.#parts.metrics.answered("suback", code);
           this.#answerWhole(encodeSuback({ packetId: packet.packetId, reasonCodes }, version), opened);
-        });
+        }, bytes);
         break;
       }
       case "unsubscribe": {
         this.#whileBusy(async () => {
           const reasonCodes = await unsubscribeAll(packet, { ...this.#parts, attachment });
           this.#answerWhole(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version), opened);
-        });
+        }, bytes);
         break;
       }
       case "pingreq":

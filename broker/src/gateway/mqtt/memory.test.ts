@@ -1,6 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { PassThrough } from "node:stream";
 import { afterEach, expect, it } from "vitest";
+import { withSessions } from "../../engine/testing/with-sessions.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { outboxBytesMax } from "../shared/connection/limits.ts";
 import { UnreadBytes } from "../shared/connection/memory.ts";
 import { Outbox } from "../shared/connection/outbox.ts";
@@ -49,6 +52,45 @@ it("counts the filters of a session against the shared memory, except the first 
     client?.send({ cmd: "pingreq" });
     await client?.next("pingresp");
   }
+});
+
+it("counts a CONNECT, SUBSCRIBE or UNSUBSCRIBE against the shared memory while it waits for the store", async () => {
+  const memory = createMemoryStore();
+  let [begun, going] = [createDeferred<void>(), createDeferred<void>()];
+  const wait = async (): Promise<void> => {
+    begun.resolve();
+    await going.promise;
+  };
+  const store = withSessions(memory, {
+    claimSession: (claim) => wait().then(() => memory.sessions.claimSession(claim)),
+    saveSessionFilters: (session, change) => wait().then(() => memory.sessions.saveSessionFilters(session, change)),
+  });
+  world = await MqttWorld.start({ store });
+  const heldWhile = async (send: () => void): Promise<number | undefined> => {
+    [begun, going] = [createDeferred(), createDeferred()];
+    send();
+    await begun.promise;
+    await setImmediate(); // the packet is counted in the turn that handles it
+    const held = world?.heldBytes();
+    going.resolve();
+    return held;
+  };
+  const client = await RawClient.open(world.port, 5);
+  const will = { topic: "will", payload: Buffer.alloc(60_000), qos: 0, retain: false } as const;
+  const properties = { sessionExpiryInterval: 60 };
+  const connect = { cmd: "connect", clientId: "c", clean: false, keepalive: 0, will, properties } as const;
+  expect(await heldWhile(() => client.send(connect))).toBeGreaterThan(60_000);
+  await client.next("connack");
+  const topics = Array.from({ length: 10 }, (_, index) => "x".repeat(250) + index);
+  const long = [...topics, ...Array.from({ length: 90 }, () => topics[0] ?? "")]; // 10 filters, some of them several times
+  const subscriptions = long.map((topic) => ({ topic, qos: 0 as const }));
+  expect(await heldWhile(() => client.send({ cmd: "subscribe", messageId: 1, subscriptions }))).toBeGreaterThan(25_000);
+  await client.next("suback");
+  expect(
+    await heldWhile(() => client.send({ cmd: "unsubscribe", messageId: 2, unsubscriptions: long })),
+  ).toBeGreaterThan(25_000);
+  await client.next("unsuback");
+  expect(world.heldBytes()).toBe(0);
 });
 
 it("stops a slow reader, but not a quick one, once the limit for all readers is reached", async () => {
