@@ -77,6 +77,8 @@ export class Connection {
   #credentialWatch: NodeJS.Timeout | undefined;
   #version: Version = "1.2"; // until one is negotiated
   #opened: Opened | undefined;
+  /** Characters of the headers of the frame that is being handled, while it waits. */
+  #handledLength = 0;
 
   constructor(stream: Duplex, parts: ConnectionParts) {
     this.#parts = parts;
@@ -89,7 +91,7 @@ export class Connection {
       onBytes: () => this.#opened?.beats.received(),
       onUnit: (frame) => this.#take(frame),
       onFailed: (error) => this.#refuseInTurn(error, undefined),
-      keptBytes: () => this.#opened?.dialogue.keptBytes ?? 0,
+      keptBytes: () => this.#handledLength + (this.#opened?.dialogue.keptBytes ?? 0),
       onDrained: () => this.#opened?.dialogue.wake(),
       onEnded: () => this.#leave(),
       onBroken: () => this.#close(),
@@ -124,7 +126,7 @@ export class Connection {
     const login = logIn(broker, this.#parts.caller, { userName, password });
     if (login instanceof Promise) {
       const opened = login.then((caller) => this.#open(caller, accepted));
-      this.#whileBusy(opened, undefined);
+      this.#whileBusy(opened, frame.headers);
     } else this.#open(login, accepted);
   }
 
@@ -172,15 +174,17 @@ export class Connection {
   #serve(frame: ClientFrame, { dialogue }: Opened): void {
     try {
       const waiting = dialogue.take(frame);
-      if (waiting !== undefined) this.#whileBusy(waiting, findHeader(frame.headers, "receipt"));
+      if (waiting !== undefined) this.#whileBusy(waiting, frame.headers, findHeader(frame.headers, "receipt"));
     } catch (error) {
       this.#refuseInTurn(error, findHeader(frame.headers, "receipt"));
     }
   }
 
-  /** Handles no further frame until `work` has ended. */
-  #whileBusy(work: Promise<void>, receipt: string | undefined): void {
-    this.#intake.whileBusy(work, (error) => this.#refuseInTurn(error, receipt));
+  /** Handles no further frame until `work`, which keeps the headers of its frame, has ended. */
+  #whileBusy(work: Promise<void>, headers: Headers, receipt?: string): void {
+    this.#handledLength = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+    const done = work.finally(() => (this.#handledLength = 0));
+    this.#intake.whileBusy(done, (error) => this.#refuseInTurn(error, receipt));
   }
 
   #answer(order: AnswerOrder, code?: number): void {

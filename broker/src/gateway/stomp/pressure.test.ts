@@ -1,4 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { withSessions } from "../../engine/testing/with-sessions.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { RawClient } from "./testing/raw-client.ts";
@@ -310,4 +312,23 @@ it("ends a connection as soon as its headers are too long, before they end", asy
   client.write(`SEND\nreceipt:1\na:${"x".repeat(1_000_000)}`);
   expect((await client.next("ERROR")).headers["message"]).toMatch(/more than 65536 bytes/);
   await client.closed;
+});
+
+it("counts the headers of a frame against the shared memory while it waits for the store", async () => {
+  const memory = createMemoryStore();
+  const [begun, going] = [createDeferred<void>(), createDeferred<void>()];
+  const claimSession: typeof memory.sessions.claimSession = async (claim) => {
+    begun.resolve();
+    await going.promise;
+    return memory.sessions.claimSession(claim);
+  };
+  const client = await RawClient.connect(await start({ store: withSessions(memory, { claimSession }) }));
+  client.send("SUBSCRIBE", { id: "s", destination: "a", durable: "true", receipt: "r", extra: "x".repeat(50_000) });
+  await begun.promise;
+  await answered();
+  expect(world?.heldBytes()).toBeGreaterThan(50_000);
+  going.resolve();
+  await client.next("RECEIPT");
+  await answered();
+  expect(world?.heldBytes()).toBe(0);
 });
