@@ -30,7 +30,10 @@ export interface EngineLimits {
   readonly sessionsMax: number;
   /** Rejections (STOMP NACK) of one event after which its session is suspended. With the waits between them they take 13 seconds. */
   readonly rejectionsMax: number;
-  /** Maximum bytes of the wills that the sessions of one node keep, with their topics and extensions. */
+  /**
+   * Maximum bytes of the wills that the sessions of one node keep, with their topics and extensions. Those of one tenant, or of one principal without a tenant,
+   * take at most half of it.
+   */
   readonly willBytesMax: number;
   /** Events that a reader may queue before it leaves the live feed. */
   readonly feedEventsMax: number;

@@ -56,8 +56,8 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-function caller(): Caller {
-  const principal = engine.running.calls.authenticate(formatKeyCredential({ id: firstId, secret }), testCaller);
+function caller(id = firstId): Caller {
+  const principal = engine.running.calls.authenticate(formatKeyCredential({ id, secret }), testCaller);
   if (principal instanceof Promise) throw new Error("an API key must authenticate synchronously");
   return { ...testCaller, principal };
 }
@@ -115,4 +115,32 @@ it("refuses a tail whose API key is revoked while it begins", async () => {
 it("refuses a tail whose principal loses the right to one of its topics while it begins", async () => {
   const opened = engine.running.calls.tail(caller(), tail, new RecordingPeer());
   expect(await codeOf(opened, () => addKey("2".repeat(16), "not secret"))).toBe(100_702);
+});
+
+it("lets the wills of a principal or tenant take half of the memory for wills, so that others have room", async () => {
+  await engine.stop();
+  for (const [id, tenant] of [
+    ["2", "acme"],
+    ["3", "acme"],
+    ["4", "globex"],
+  ] as const) {
+    const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
+    const key = { id: id.repeat(16), digest: sha256(secret), principal: `p${id}`, tenant, roles: ["all"], ...times };
+    await keys.insertApiKey(key, 100);
+  }
+  const all = new Map([...roles, ["all", [{ effect: "allow", actions: ["publish"] }]]] as const);
+  engine = await TestEngine.start({ limits: { willBytesMax: 4_200 }, keys: { apiKeys: keys, roles: all, sha256 } });
+  const attach = (id: string, key: string) => {
+    const call = { topic: "a/will", groupId: undefined, content: new Uint8Array(1_000), extensions: [] };
+    const will = { call, delayMs: 0, expiresAfterMs: undefined, opensTopic: false };
+    const order = { ...session, ...rest, expiryMs: 0, key, will };
+    return engine.running.calls.attach(caller(id.repeat(16)), order, new RecordingPeer());
+  };
+  const attached = [await attach("2", "a"), await attach("3", "b")];
+  await expect(attach("3", "c")).rejects.toMatchObject({ code: 200_301, message: expect.stringContaining("acme") });
+  await attach("4", "a");
+  for (const { end } of attached) await end();
+  await attach("3", "c");
+  for (const key of ["a", "b"]) await attach("1", key);
+  await expect(attach("4", "b")).rejects.toMatchObject({ code: 200_300 });
 });

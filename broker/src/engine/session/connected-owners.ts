@@ -1,12 +1,11 @@
-import { BrokerError } from "@stele/wire";
 import { DueBuckets } from "../../lib/due-buckets.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import { type ChangedOwners, type Owner, ownerOf } from "../access/caller.ts";
-import type { WillOrder } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import { checkRightsOf, type Connected, willBytes } from "./connected.ts";
+import { WillMemory } from "./will-memory.ts";
 
 export interface ConnectedOwnersParts {
   readonly access: Access;
@@ -17,15 +16,15 @@ export interface ConnectedOwnersParts {
 /** Connected sessions by principal and by expiry of their credentials: a check visits only those whose rights may have changed. Also counts bytes of wills. */
 export class ConnectedOwners {
   readonly #access: Access;
-  readonly #willBytesMax: number;
-  #willBytes = 0;
+  /** Wills of connected sessions, and of those that attach. */
+  readonly wills: WillMemory;
   readonly #time: ForwardClock;
   readonly #byOwner = new Map<Owner, Set<Connected>>();
   readonly #expiring = new DueBuckets<Connected>();
 
   constructor({ access, clock, limits }: ConnectedOwnersParts) {
     this.#access = access;
-    this.#willBytesMax = limits.willBytesMax;
+    this.wills = new WillMemory(limits.willBytesMax);
     this.#time = new ForwardClock(clock);
   }
 
@@ -34,7 +33,7 @@ export class ConnectedOwners {
     const owned = this.#byOwner.get(owner);
     if (owned === undefined) this.#byOwner.set(owner, new Set([known]));
     else owned.add(known);
-    this.#willBytes += willBytes(known.will);
+    this.wills.add(known.principal, willBytes(known.will));
     this.#watchExpiry(known);
   }
 
@@ -42,20 +41,10 @@ export class ConnectedOwners {
     const owner = ownerOf(known.principal);
     const owned = this.#byOwner.get(owner);
     owned?.delete(known);
-    this.#willBytes -= willBytes(known.will);
+    this.wills.add(known.principal, -willBytes(known.will));
     if (owned?.size === 0) this.#byOwner.delete(owner);
     const expiresAt = expiryOf(known);
     if (expiresAt !== undefined) this.#expiring.delete(known, expiresAt);
-  }
-
-  /** Counts a will while its connection attaches: many may attach at once. Call the returned function at the end. @throws BrokerError 200300. */
-  reserve(will: WillOrder | undefined): () => void {
-    const bytes = willBytes(will);
-    if (bytes > 0 && this.#willBytes + bytes > this.#willBytesMax) {
-      throw new BrokerError("busy", { details: `the wills at this node would exceed ${this.#willBytesMax} bytes` });
-    }
-    this.#willBytes += bytes;
-    return () => void (this.#willBytes -= bytes);
   }
 
   /** Ends the connections of principals that are no longer admitted. Call it several times a second. */

@@ -7,7 +7,7 @@ import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
 import type { Removable } from "../access/access.ts";
 import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
-import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { Attachment, AttachOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
@@ -139,7 +139,9 @@ export class Sessions implements Readers {
     await this.#sweeper.ready(group.id);
     const will = order.will && { ...order.will, id: this.#parts.randomness.uuid() }; // The store keeps the identifier: see `StoredWill`.
     const attach = (): Promise<Attachment> =>
-      this.#withRoom(name, will, () => this.#attachInTurn({ name, group, caller }, { ...order, will }, peer));
+      this.#withRoom({ name, will, caller }, () =>
+        this.#attachInTurn({ name, group, caller }, { ...order, will }, peer),
+      );
     return this.#turns.run(name, () => this.#attaches.run(attach));
   }
 
@@ -388,9 +390,13 @@ export class Sessions implements Readers {
     return all.flatMap(({ group, session }) => (group.id === groupId ? session : []));
   }
 
-  async #withRoom<T>(name: string, will: WillOrder | undefined, attach: () => Promise<T>): Promise<T> {
+  /** Counts the will while its connection attaches: many may attach at once. */
+  async #withRoom<T>(
+    { name, will, caller }: Pick<Attaching, "name" | "caller"> & Pick<AttachOrder, "will">,
+    attach: () => Promise<T>,
+  ): Promise<T> {
     const { sessionsMax } = this.#parts.limits;
-    const release = this.#owners.reserve(will);
+    const release = this.#owners.wills.reserve(caller.principal, will);
     try {
       if (this.#connected.size >= sessionsMax && !this.#connected.has(name)) {
         throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
