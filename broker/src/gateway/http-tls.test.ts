@@ -108,6 +108,20 @@ it("reloads its certificate every minute, and keeps open connections", async () 
   createCertificate(files, "first");
 });
 
+it("warns once of a certificate that expires while it is in use, and of each expired one that replaces it", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  await using served = await serveTls();
+  const warned = () => served.warnings.map(({ message }) => message);
+  served.reload();
+  expect(warned()).toEqual([]);
+  vi.setSystemTime(Date.now() + 3 * 86_400_000);
+  for (let count = 0; count < 2; count += 1) served.reload();
+  expect(warned()).toEqual(["HTTP certificate has expired; clients refuse it"]);
+  createCertificate(files, "first");
+  for (let count = 0; count < 2; count += 1) served.reload();
+  expect(warned()).toHaveLength(2);
+});
+
 it("serves pages of its own https origin, and refuses pages of the http origin", async () => {
   await using served = await serveTls();
   const [own, plain] = ["https://localhost", "http://localhost"];

@@ -34,6 +34,8 @@ export class RenewedCertificate {
   readonly #options: RenewedCertificateOptions;
   #certificate: Certificate;
   #problem: string | undefined;
+  /** The certificate whose expiry the log has named. */
+  #expired: Certificate | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @throws Error that says what is wrong with the files. */
@@ -57,28 +59,30 @@ export class RenewedCertificate {
     clearInterval(this.#timer);
   }
 
-  /** Uses renewed files. While they are invalid, the previous certificate stays in use, and the log names each new problem once. */
+  /** Uses renewed files. While they are invalid, the previous certificate stays in use, and the log names each new problem, and its expiry, once. */
   reload(server: Server): void {
     const { files, logger, protocol } = this.#options;
     try {
       const found = readCertificate(files, protocol);
       this.#problem = undefined;
-      if (isSame(found, this.#certificate)) return;
-      server.setSecureContext(toContext(found));
-      this.#certificate = found;
-      logger.info(`${protocol} certificate renewed`, { file: files.certificateFile, validTo: found.validTo });
-      this.#warnOfExpiry();
+      if (!isSame(found, this.#certificate)) {
+        server.setSecureContext(toContext(found));
+        this.#certificate = found;
+        logger.info(`${protocol} certificate renewed`, { file: files.certificateFile, validTo: found.validTo });
+      }
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       if (problem !== this.#problem)
         logger.warn(`${protocol} certificate not renewed; the previous one stays in use`, { problem });
       this.#problem = problem;
     }
+    this.#warnOfExpiry();
   }
 
   #warnOfExpiry(): void {
     const { validTo } = this.#certificate;
-    if (validTo.getTime() > Date.now()) return;
+    if (validTo.getTime() > Date.now() || this.#expired === this.#certificate) return;
+    this.#expired = this.#certificate;
     const { files, logger, protocol } = this.#options;
     logger.warn(`${protocol} certificate has expired; clients refuse it`, { file: files.certificateFile, validTo });
   }
