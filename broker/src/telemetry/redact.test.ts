@@ -13,7 +13,7 @@ test.each([
 
 const key = `stele_0123456789abcdef_${"aB-_".repeat(10)}xyz`;
 
-test.each([
+test.each<readonly [string, string]>([
   [`nothing at GET "/${key}/x"`, 'nothing at GET "/stele_0123456789abcdef_(redacted)/x"'],
   [`${key}, ${key.slice(0, 40)}…`, "stele_0123456789abcdef_(redacted), stele_0123456789abcdef_(redacted)…"],
   ["topic eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl", "topic eyJhbGciOiJIUzI1NiJ9.(redacted)"],
