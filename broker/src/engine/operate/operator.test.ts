@@ -57,7 +57,10 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 3]);
   });
 
-  it("a paused subscription whose secret was lost stays paused when its owner gives the secret again", async () => {
+  it.each<[string, (id: string) => Promise<unknown>]>([
+    ["its owner", (id) => settle(engine.subscribe("a", { subscriptionId: id, secret: secretNamed("a") }))],
+    ["an operator", (id) => order(id, { kind: "change", change: { secret: secretNamed("a") } })],
+  ])("a paused subscription whose secret was lost stays paused when %s gives the secret again", async (_, give) => {
     const memory = createMemoryStore();
     let isLost = false;
     const store = withCalls(memory, {
@@ -71,7 +74,7 @@ describe("orders", () => {
     await order(id, { kind: "pause" });
     isLost = true;
     expect(await stateOf(id)).toBe("locked");
-    await settle(engine.subscribe("a", { subscriptionId: id, secret: secretNamed("a") }));
+    await give(id);
     isLost = false;
     expect(await stateOf(id)).toBe("paused");
   });
