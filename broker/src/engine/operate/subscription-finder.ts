@@ -3,7 +3,7 @@ import type { DeadLetter } from "../../domain/dead-letter.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { nonePending } from "../../domain/pending-events.ts";
 import { fromStored, type Position } from "../../domain/position.ts";
-import { parseAnySubscriptionId, type Subscription } from "../../domain/subscription.ts";
+import { parseAnySubscriptionId, type Subscription, type SubscriptionState } from "../../domain/subscription.ts";
 import { matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -72,13 +72,15 @@ export class SubscriptionFinder {
     if (search === undefined) return { items: [], next: undefined };
     const lagMin = call.lagMin ?? 0;
     const matched = call.matches === undefined ? undefined : parseTopicName(call.matches);
-    const size = lagMin > 0 || matched !== undefined ? rowsReadMax : limit;
+    const isSelective = lagMin > 0 || matched !== undefined || isDerived(call.state);
+    const size = isSelective ? rowsReadMax : limit;
     const readMax = lagMin > 0 ? rowsSearchedMax : rowsMatchedMax;
     const items: SubscriptionView[] = [];
     let last = after === undefined ? undefined : parseAnySubscriptionId(after);
     for (let read = 0; read < readMax; read += size) {
       const rows = await this.#options.store.searchSubscriptions(search, { after: last, limit: size });
-      const found = matched === undefined ? rows : rows.filter((row) => isFor(row, matched));
+      const shown = call.state === undefined ? rows : rows.filter(({ state }) => state === call.state);
+      const found = matched === undefined ? shown : shown.filter((row) => isFor(row, matched));
       for (const view of await this.#viewAll(found, { addresses, slices })) {
         if (view.lag >= lagMin) items.push(view);
         if (items.length === limit) return { items, next: view.subscription.id };
@@ -162,7 +164,7 @@ export class SubscriptionFinder {
     checkText({ prefix, owner: principal });
     return {
       groupId: groupId === undefined ? undefined : this.#options.groups.getAny(groupId).id,
-      state,
+      state: isDerived(state) ? undefined : state,
       format,
       filter: topic === undefined ? undefined : parseTopicFilter(topic),
       prefix,
@@ -172,6 +174,11 @@ export class SubscriptionFinder {
       failingBefore: failingMsMin === undefined ? undefined : this.#options.clock.now() - failingMsMin + 1,
     };
   }
+}
+
+/** Whether stores never write the state, but derive it when they read a row: they cannot search for it. */
+function isDerived(state: SubscriptionState | undefined): boolean {
+  return state === "locked" || state === "damaged";
 }
 
 /** Whether the subscription receives events of the topic. The pattern of a damaged row may be invalid. */
