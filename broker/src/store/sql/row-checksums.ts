@@ -130,18 +130,26 @@ export function withChecksum<Table extends CheckedTable, Row extends Partial<Unc
 /** A prime below 2^31: no power of two is a multiple of it, so a change of any single bit is detected. */
 export const progressPrime = 2_147_483_647;
 
+/**
+ * A value modulo {@link progressPrime}; NaN, which no check equals, for a value of another type: one flipped bit makes NULL or an empty blob of a 0 in
+ * SQLite's file, and `%` reads both as 0.
+ */
+export function residueOf(value: unknown): number {
+  return typeof value === "number" ? value % progressPrime : Number.NaN;
+}
+
 /** Value of `progress_check`: a sum, so that the database can compute it when one statement changes many rows. */
 export function progressCheck(row: ProgressColumns): number {
   const { cursor, notified_count, notified_at, failed_attempts, failed_ms, failing_since, retry_at, epoch } = row;
   return (
-    (cursor % progressPrime) * 3 +
-    (notified_count % progressPrime) * 5 +
-    (notified_at % progressPrime) * 7 +
-    (failed_attempts % progressPrime) * 11 +
-    (failed_ms % progressPrime) * 13 +
-    (failing_since % progressPrime) * 19 +
-    (retry_at % progressPrime) * 23 +
-    (epoch % progressPrime) * 17
+    residueOf(cursor) * 3 +
+    residueOf(notified_count) * 5 +
+    residueOf(notified_at) * 7 +
+    residueOf(failed_attempts) * 11 +
+    residueOf(failed_ms) * 13 +
+    residueOf(failing_since) * 19 +
+    residueOf(retry_at) * 23 +
+    residueOf(epoch) * 17
   );
 }
 

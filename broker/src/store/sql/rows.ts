@@ -200,7 +200,7 @@ export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
 function damagedSubscription(row: SubscriptionTable): Subscription {
   return {
     id: row.id as Subscription["id"],
-    groupId: row.group_id as Subscription["groupId"],
+    groupId: toText(row.group_id) as Subscription["groupId"],
     filter: "#" as Subscription["filter"], // The stored filter may be damaged; this one is valid.
     delivery: { kind: "webhook", format: "RESTful", url: "", secret: undefined },
     state: "damaged",
@@ -215,4 +215,9 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
     owner: (row.owner ?? undefined) as Subscription["owner"],
     epoch: row.epoch,
   };
+}
+
+/** SQLite returns bytes for a text whose stored type is damaged. */
+function toText(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

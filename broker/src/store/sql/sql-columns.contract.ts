@@ -106,29 +106,54 @@ export function testSqlColumns(name: string, create: () => Promise<SqlBackend>):
       expect(await isNoticed(), said.join("; ")).toBe(false);
     });
 
-    it("detects a change of every covered column, or returns none of its values", async () => {
+    /** The covered columns with a change that neither a start nor a call notices. */
+    async function findUnnoticed(change: (table: keyof Schema, column: Column) => Promise<boolean>) {
       const unnoticed: string[] = [];
       const kept = await rowsOf(database);
       for (const { table, columns } of await columnsOf(database)) {
         if (uncoveredTables[table] !== undefined) continue;
         expect(kept.get(table), `rows of ${table}`).not.toEqual([]);
-        for (const { column, type } of columns) {
-          if (uncoveredColumns[table]?.[column] !== undefined) continue;
-          await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${changed(column, type)}`.execute(
-            database.relaxed,
-          );
+        for (const column of columns) {
+          if (uncoveredColumns[table]?.[column.name] !== undefined || !(await change(table, column))) continue;
           said.length = 0;
-          if (!(await isNoticed())) unnoticed.push(`${table}.${column}`);
+          if (!(await isNoticed())) unnoticed.push(`${table}.${column.name}`);
           await restore(database, kept);
         }
       }
-      expect(unnoticed).toEqual([]);
+      return unnoticed;
+    }
+
+    async function changeAll(table: keyof Schema, column: Column): Promise<boolean> {
+      await sql`update ${sql.table(table)} set ${sql.ref(column.name)} = ${changed(column)}`.execute(database.relaxed);
+      return true;
+    }
+
+    it("detects a change of every covered column, or returns none of its values", async () => {
+      expect(await findUnnoticed(changeAll)).toEqual([]);
+    }, 180_000);
+
+    async function emptyZeros(table: keyof Schema, { name, type }: Column): Promise<boolean> {
+      if (!/int/i.test(type)) return false;
+      const column = sql.ref(name);
+      const update = sql`update ${sql.table(table)} set ${column} = x'' where ${column} = 0`;
+      return (await update.execute(database.relaxed)).numAffectedRows !== 0n;
+    }
+
+    it("detects an empty blob in place of a 0, as one flipped bit of SQLite's type of the value leaves it", async () => {
+      const [first] = await columnsOf(database);
+      if (first?.isTyped) return; // PostgreSQL stores no value of another type.
+      expect(await findUnnoticed(emptyZeros)).toEqual([]);
     }, 180_000);
   });
 }
 
-function changed(column: string, type: string): RawBuilder<unknown> {
-  const ref = sql.ref(column);
+interface Column {
+  readonly name: string;
+  readonly type: string;
+}
+
+function changed({ name, type }: Column): RawBuilder<unknown> {
+  const ref = sql.ref(name);
   if (/int/i.test(type)) return sql`coalesce(${ref}, 0) + 64`;
   if (/bytea|blob/i.test(type)) return sql`${Buffer.from("changed")}`;
   return sql`coalesce(${ref}, '') || 'x'`;
@@ -142,7 +167,8 @@ async function columnsOf({ relaxed }: SqlDatabase) {
   const own = tables.filter(({ schema }) => schema === current?.rows[0]?.name);
   return own.map((table) => ({
     table: table.name as keyof Schema, // The database has no others.
-    columns: table.columns.map(({ name, dataType }) => ({ column: name, type: dataType })),
+    isTyped: isShared,
+    columns: table.columns.map(({ name, dataType }): Column => ({ name, type: dataType })),
   }));
 }
 

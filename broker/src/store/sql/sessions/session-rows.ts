@@ -10,7 +10,7 @@ import type {
 } from "../../../ports/session-store.ts";
 import { checksumOfBytes } from "../../../lib/bytes-checksum.ts";
 import { checksumOf } from "../../checksum.ts";
-import { progressPrime } from "../row-checksums.ts";
+import { progressPrime, residueOf } from "../row-checksums.ts";
 import type { SessionFilterTable, SessionTable } from "../schema.ts";
 
 // Casts restore the branded types: only this store writes these tables.
@@ -29,8 +29,8 @@ type Checked = Pick<SessionTable, "cursor" | "taken" | "epoch" | "detached_at">;
 
 /** Value of `state_check`: a sum, so that the database can compute it when one statement changes many rows. */
 export function stateCheck({ cursor, taken, epoch, detached_at }: Checked): number {
-  const detached = detached_at === null ? 0 : (detached_at % progressPrime) + 1;
-  return (cursor % progressPrime) * 3 + (taken % progressPrime) * 5 + (epoch % progressPrime) * 7 + detached * 11;
+  const detached = detached_at === null ? 0 : residueOf(detached_at) + 1;
+  return residueOf(cursor) * 3 + residueOf(taken) * 5 + residueOf(epoch) * 7 + detached * 11;
 }
 
 const prime = sql.lit(progressPrime);
@@ -51,7 +51,12 @@ export function detachedCheckSql(now: RawBuilder<number>): RawBuilder<number> {
 /** The columns of a row that change with its next epoch. */
 export function inNextEpoch(row: SessionTable): Pick<SessionTable, "epoch" | "state_check"> {
   const next = { ...row, epoch: row.epoch + 1 };
-  return { epoch: next.epoch, state_check: row.state_check + stateCheck(next) - stateCheck(row) };
+  return { epoch: next.epoch, state_check: toStored(row.state_check + stateCheck(next) - stateCheck(row)) };
+}
+
+/** A check as a column can hold it. That of a damaged row may be no number; then it becomes one that never matches. */
+export function toStored(check: number): number {
+  return Number.isNaN(check) ? -1 : check;
 }
 
 /** When the will or the end of a session is due, whichever comes first; null while it is connected. */
@@ -163,7 +168,7 @@ export function filtersCheck(rows: readonly Pick<SessionFilterTable, "checksum" 
 
 /** What the start of a filter adds to its checksum. */
 export function startCheck(startsAfter: number): number {
-  return (startsAfter % progressPrime) * 3;
+  return residueOf(startsAfter) * 3;
 }
 
 /** `startCheck` as an SQL expression. */

@@ -3,7 +3,7 @@ import { fromStored } from "../../../domain/position.ts";
 import type { SharePlace, StoredShare } from "../../../ports/share-store.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
 import { checksumOf } from "../../checksum.ts";
-import { progressPrime } from "../row-checksums.ts";
+import { progressPrime, residueOf } from "../row-checksums.ts";
 import type { ShareEventTable, ShareTable } from "../schema.ts";
 
 /** Selects the filters of shares. A query must use exactly this condition: databases then choose the partial index with the same condition. */
@@ -11,7 +11,7 @@ export const ofShare = sql<boolean>`filter like '$share/%'`;
 
 /** Value of `cursor_check`: a sum, so that the database can compute it when one statement changes many rows. */
 export function cursorCheck({ cursor, epoch }: Pick<ShareTable, "cursor" | "epoch">): number {
-  return (cursor % progressPrime) + (epoch % progressPrime) * 3;
+  return residueOf(cursor) + residueOf(epoch) * 3;
 }
 
 /** `cursorCheck` as an SQL expression. */

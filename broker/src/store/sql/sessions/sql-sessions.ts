@@ -41,6 +41,7 @@ import {
   toEndColumns,
   toSessionRow,
   toStateColumns,
+  toStored,
   withEnd,
 } from "./session-rows.ts";
 import { keepShared, settle, SqlShares } from "./sql-shares.ts";
@@ -124,7 +125,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         .execute();
       const rows = put.map((filter) => toFilterRow(key.id, filter));
       for (const page of pagesOf(rows)) await transaction.insertInto("session_subscriptions").values(page).execute();
-      const filters_check = row.filters_check + filtersCheck(rows) - filtersCheck(former);
+      const filters_check = toStored(row.filters_check + filtersCheck(rows) - filtersCheck(former));
       await transaction.updateTable("sessions").set({ filters_check }).where("session_id", "=", key.id).execute();
       await this.#shares.join(transaction, row.group_id, put);
       await this.#shares.leave(transaction, row.group_id, removed);
@@ -242,7 +243,7 @@ export class SqlSessions implements SessionStore, ShareStore {
         .set(({ eb }) => ({
           epoch: eb("epoch", "+", 1),
           state_check: eb("state_check", "+", nextEpochCheckSql),
-          filters_check: eb("filters_check", "-", filtersCheck([found])),
+          filters_check: eb("filters_check", "-", toStored(filtersCheck([found]))),
         }))
         .where("session_id", "=", found.session_id)
         .returning("group_id")
