@@ -1,9 +1,11 @@
-import type { Address } from "../domain/topic.ts";
+import type { Address, Hash } from "../domain/topic.ts";
 
 /** The event to prove: a batch by its topic's contract and first sequence, and the event's index in the batch. */
 export interface ProofPlace {
   readonly address: Address;
   readonly blockNumber: number;
+  /** The hash of that block; if left out, the ledger may prove a block that a reorg has removed a few seconds ago. */
+  readonly blockHash?: Hash | undefined;
   readonly firstSequence: number;
   /** Index of the event in the batch, from 0. */
   readonly index: number;

@@ -1,5 +1,5 @@
 import type { Keccak256 } from "@stele/eth";
-import { BrokerError, isBrokerError, quote, verifyProof } from "@stele/wire";
+import { BrokerError, isBrokerError, type ProofResult, quote, verifyProof } from "@stele/wire";
 import { advance, beforeBlock, endOfBlock } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Hash } from "../../domain/topic.ts";
@@ -8,7 +8,6 @@ import type { BlockState } from "../../ports/chain-check.ts";
 import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
-import type { ProofResult } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { PlacedProof } from "../placed-event.ts";
 import { Deadline } from "../time.ts";
@@ -58,11 +57,20 @@ export class ProofQuery {
     const index = event.sequence - firstSequence;
     using deadline = new Deadline(clock, proofTimeoutMs);
     const place = { address: topic.address, blockNumber, firstSequence, index };
-    const chain = await this.#findProof(group, place, deadline.signal);
-    const proof = { event, index, chain };
+    const proof = { event, index, chain: await this.#findProof(group, place, deadline.signal) };
     const blockHash = await group.ledger.findBlockHash(blockNumber, deadline.signal);
-    this.#check(proof, blockHash);
-    return proof;
+    if (blockHash === undefined) {
+      const details = `the chain has no block ${blockNumber} for ${event.eventId}`;
+      throw new BrokerError("proofUnavailable", { details });
+    }
+    const result = this.#verify(proof, blockHash);
+    if (result.status === "verified") return proof;
+    if (result.step !== "header") throw this.#refuted(proof, result);
+    // The ledger may know the block from before a reorg.
+    const now = { ...proof, chain: await group.ledger.findProof({ ...place, blockHash }, deadline.signal) };
+    const resultNow = this.#verify(now, blockHash);
+    if (resultNow.status === "refuted") throw this.#refuted(now, resultNow);
+    return now;
   }
 
   async #checkTopics({ id }: Group, blockNumber: number, mayRead: (topic: TopicName) => boolean): Promise<void> {
@@ -94,17 +102,18 @@ export class ProofQuery {
   }
 
   /** Verifies the proof before it is answered: an invalid one would look like a forgery by the broker or the chain. */
-  #check(proof: ProofResult, blockHash: Hash | undefined): void {
-    const { eventId } = proof.event;
-    const details = `the chain has no block ${proof.event.blockNumber} for ${eventId}`;
-    if (blockHash === undefined) throw new BrokerError("proofUnavailable", { details });
+  #verify(proof: PlacedProof, blockHash: Hash): ProofResult {
     const { keccak } = this.#options;
-    const result = verifyProof(toProof(proof), blockHash, keccak === undefined ? {} : { keccak });
-    if (result.status === "verified") return;
-    const { step, reason } = result;
+    return verifyProof(toProof(proof), blockHash, keccak === undefined ? {} : { keccak });
+  }
+
+  #refuted(
+    { event: { eventId } }: PlacedProof,
+    { step, reason }: Extract<ProofResult, { status: "refuted" }>,
+  ): BrokerError {
     this.#options.logger.error("proof does not hold", { eventId, step, reason });
     const why = `what the index and the chain have of ${eventId} does not fit: ${step}: ${reason}`;
-    throw new BrokerError("indexDamaged", { details: why });
+    return new BrokerError("indexDamaged", { details: why });
   }
 }
 

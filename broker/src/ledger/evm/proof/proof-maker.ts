@@ -29,9 +29,14 @@ export class ProofMaker {
     this.#registry = options.registry;
   }
 
-  /** @throws BrokerError 200205 if the endpoint is unreachable or `signal` aborts; 200206 if its answers make no proof; 200300 if other proofs block it. */
+  /** @throws BrokerError 200205 if the endpoint is unreachable, `signal` aborts, or a reorg replaces the block; 200206 if its answers make no proof; 200300 if other proofs block it. */
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
-    const block = await untilAborted(this.#blocks.get(place.blockNumber), signal);
+    const { blockNumber, blockHash } = place;
+    const block = await untilAborted(this.#blocks.get(blockNumber, blockHash), signal);
+    if (blockHash !== undefined && block.hash !== blockHash) {
+      const details = `a reorg replaced block ${blockNumber} during the call: try again`;
+      throw new BrokerError("chainUnreachable", { details });
+    }
     const { transactionIndex, logPlace, publisher, events } = block.getBatch(place);
     const nodes = block.prove(transactionIndex);
     const path = merklePath(events, place.index);

@@ -24,6 +24,7 @@ export interface ProvenBlockOptions {
 
 /** The data for proofs of one block's events. */
 export class ProvenBlock {
+  readonly hash: unknown;
   readonly header: Uint8Array;
   /** Approximate memory, in bytes. */
   readonly bytes: number;
@@ -37,6 +38,7 @@ export class ProvenBlock {
     const trie = new OrderedTrie(encoded);
     if (encoded.length !== receipts.length || toHex(trie.root) !== block["receiptsRoot"])
       throw unavailable(`the receipts of block ${number} do not hash to the block's receiptsRoot`);
+    this.hash = block["hash"];
     this.header = header;
     this.#number = number;
     this.#batches = findBatches(receipts, registry);

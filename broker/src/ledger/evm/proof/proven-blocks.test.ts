@@ -1,14 +1,15 @@
 import { OrderedTrie, toHex } from "@stele/eth/node";
 import { expect, test } from "vitest";
+import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { ProvenBlock } from "./proven-block.ts";
 import { ProvenBlocks } from "./proven-blocks.ts";
 
 const registry = "0x00000000000000000000000000000000000000aa";
 
-function createBlock(headerBytes: number): ProvenBlock {
+function createBlock(headerBytes: number, hash: Hash = "0x01"): ProvenBlock {
   const header = new Uint8Array(headerBytes);
-  const block = { transactions: [], receiptsRoot: toHex(new OrderedTrie([]).root) };
+  const block = { transactions: [], receiptsRoot: toHex(new OrderedTrie([]).root), hash };
   return new ProvenBlock(1, { block, header, receipts: [], registry });
 }
 
@@ -24,6 +25,14 @@ test("reads a block once for concurrent calls and for calls soon after", async (
   const [first, second] = await Promise.all(asked);
   expect([await blocks.get(7), second]).toEqual([first, first]);
   expect(read).toEqual([7]);
+});
+
+test("reads a block again after a reorg", async () => {
+  let now: Hash = "0x01";
+  const blocks = new ProvenBlocks(async () => createBlock(10, now));
+  await blocks.get(7);
+  now = "0x02";
+  expect((await blocks.get(7, now)).hash).toBe("0x02");
 });
 
 test("reads again after a failure", async () => {

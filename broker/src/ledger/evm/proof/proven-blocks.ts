@@ -1,6 +1,7 @@
+import type { Hash } from "../../../domain/topic.ts";
 import type { ProvenBlock } from "./proven-block.ts";
 
-/** How long a block is kept for further proofs, in milliseconds. After a reorg, a removed block is still proven for that long. */
+/** How long a block is kept for further proofs, in milliseconds. */
 const provenBlockKeptMs = 5_000;
 
 /** Upper bound on the memory of all blocks kept for proofs, in bytes; the oldest are dropped. A larger block is not kept. */
@@ -24,10 +25,12 @@ export class ProvenBlocks {
     this.#read = read;
   }
 
-  get(number: number): Promise<ProvenBlock> {
+  /** The block with that number; read again if the kept one has another hash than `hash`. Its read may have begun before a reorg. */
+  get(number: number, hash?: Hash): Promise<ProvenBlock> {
     this.#dropOld();
     const kept = this.#kept.get(number);
-    if (kept !== undefined) return Promise.resolve(kept.block);
+    if (kept !== undefined && (hash ?? kept.block.hash) === kept.block.hash) return Promise.resolve(kept.block);
+    this.#drop(number);
     const reading = this.#reading.get(number) ?? this.#begin(number);
     this.#reading.set(number, reading);
     return reading;
