@@ -73,6 +73,17 @@ test("computes the paths of a batch once, even if the batch is read again", () =
   expect(trees).toBe(1);
 });
 
+test("proves a batch whose log has, after a reorg, the place that another batch of its transaction had before", () => {
+  const places = new EventPlaces({ prefix: "svc-" });
+  for (const batch of [batchOf(5, 1), batchOf(3, 1)]) {
+    const checked = findCheckedBatch(logOf(batch));
+    for (const event of eventsOf(batch)) {
+      const { "svc-proof": proof = "" } = extensionsOf(places, event);
+      expect(verifyCompactProof({ proof, event, batch: checked })).toBe(true);
+    }
+  }
+});
+
 test("recomputes the least recently used batch once the cache is full", () => {
   const places = new EventPlaces({ prefix: "svc-", createTree });
   const large = batchOf(60_000);

@@ -1,5 +1,6 @@
 import { formatCompactProof, MerkleTree } from "@stele/wire";
 import type { Event, EventBatch, Extensions } from "../domain/event.ts";
+import { checksumOfBytes } from "../lib/bytes-checksum.ts";
 
 /** Maximum number of hashes in cached Merkle trees, two per event; the least recently used batch makes room. */
 const treeHashesMax = 262_144;
@@ -16,8 +17,12 @@ export interface EventPlacesOptions {
 export class EventPlaces {
   readonly #prefix: string;
   readonly #createTree: (encoded: Uint8Array) => MerkleTree;
-  /** Trees by transaction and log, since a batch that is read again is another object. */
+  /**
+   * Trees by transaction, log and checksum of the events: a batch that is read again is another object, and after a reorg the log may be that of another
+   * batch of the transaction.
+   */
   readonly #trees = new Map<string, MerkleTree>();
+  readonly #checksums = new WeakMap<EventBatch, number>();
   #hashes = 0;
 
   constructor({ prefix, createTree = createMerkleTree }: EventPlacesOptions) {
@@ -42,13 +47,20 @@ export class EventPlaces {
   }
 
   #treeOf(batch: EventBatch): MerkleTree {
-    const key = `${batch.transactionHash} ${batch.logIndex}`;
+    const key = `${batch.transactionHash} ${batch.logIndex} ${this.#checksumOf(batch)}`;
     const known = this.#trees.get(key);
     const tree = known ?? this.#createTree(batch.events);
     this.#trees.delete(key);
     this.#trees.set(key, tree);
     if (known === undefined) this.#makeRoom(tree);
     return tree;
+  }
+
+  #checksumOf(batch: EventBatch): number {
+    const known = this.#checksums.get(batch);
+    const checksum = known ?? checksumOfBytes(batch.events);
+    if (known === undefined) this.#checksums.set(batch, checksum);
+    return checksum;
   }
 
   #makeRoom(added: MerkleTree): void {
