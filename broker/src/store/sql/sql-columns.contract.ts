@@ -27,7 +27,7 @@ import { SqlStore } from "./sql-store.ts";
 /** Tables whose changes nothing needs to detect, and why. */
 const uncoveredTables: Partial<Record<keyof Schema, string>> = {
   schema_version: "the start refuses a version that it does not know, or that does not fit the tables",
-  journal: "the chain refuses a damaged transaction",
+  journal: "the ledger checks each transaction against its hash, and takes the nonce from it",
   group_chains: "the start compares it with the chain, and refuses a difference",
   nodes: "each node writes its row again within seconds",
   group_leases: "the holder of a lease takes it again",

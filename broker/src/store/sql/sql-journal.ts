@@ -95,10 +95,12 @@ function joinVariants(variants: readonly SignedVariant[]): Uint8Array {
   );
 }
 
-function splitVariants(joined: Uint8Array): readonly SignedVariant[] {
+/** Leaves out what damage cuts off; the reader checks each version against its hash. SQLite returns a text if the stored type is damaged. */
+function splitVariants(joined: unknown): readonly SignedVariant[] {
+  if (!(joined instanceof Uint8Array)) return [];
   const bytes = Buffer.from(joined.buffer, joined.byteOffset, joined.byteLength);
   const variants: SignedVariant[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at + hashBytes + lengthBytes <= bytes.length; ) {
     const start = at + hashBytes + lengthBytes;
     const end = start + bytes.readUInt32BE(at + hashBytes);
     const hash: Hash = `0x${bytes.toString("hex", at, at + hashBytes)}`;

@@ -5,6 +5,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Journal, JournalEntry, SignedVariant } from "../../../ports/journal.ts";
+import { checkEntries } from "./check-entries.ts";
 
 export interface JournalWriterOptions {
   readonly journal: Journal;
@@ -40,10 +41,13 @@ export class JournalWriter {
     this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
   }
 
+  /** The intact entries. Mends the journal if it has damaged ones. */
   async list(): Promise<readonly JournalEntry[]> {
     const { journal, groupId, sender } = this.#options;
     await this.idle();
-    return journal.listTransactions(groupId, sender);
+    const { intact, damaged } = checkEntries(await journal.listTransactions(groupId, sender));
+    if (damaged.length > 0) await this.#mend(intact, damaged);
+    return intact;
   }
 
   /** Resolves once all versions of the transaction are on disk. */
@@ -71,6 +75,19 @@ export class JournalWriter {
       batch.removals.add(nonce);
     }
     await batch.written.promise;
+  }
+
+  async #mend(intact: readonly JournalEntry[], damaged: readonly JournalEntry[]): Promise<void> {
+    const { journal, groupId, sender, logger } = this.#options;
+    const nonces = damaged.map(({ nonce }) => nonce);
+    logger.error("journal damaged: transactions that cannot be read are not resumed", { groupId, nonces });
+    await journal.recordTransactions(intact);
+    const kept = new Set(intact.map(({ nonce }) => nonce));
+    await journal.removeTransactions(
+      groupId,
+      sender,
+      nonces.filter((nonce) => !kept.has(nonce)),
+    );
   }
 
   /** Resolves when no write is in progress. */

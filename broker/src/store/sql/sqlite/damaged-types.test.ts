@@ -43,6 +43,17 @@ it("replaces and removes filters whose start became an empty blob, and finds the
   expect(await store.sessions.findSession(id)).toBeUndefined();
 });
 
+it.each<[string, RawBuilder<unknown>]>([
+  ["became a text", sql`cast(variants as text)`],
+  ["was cut", sql`substr(variants, 1, 20)`],
+])("lists a transaction of the journal without its versions if their column %s", async (_, variants) => {
+  const sender = `0x${"11".repeat(20)}` as const;
+  const one = { hash: `0x${"22".repeat(32)}`, raw: Uint8Array.of(1) } as const;
+  await store.recordTransactions([{ groupId: group, sender, nonce: 1, variants: [one], recordedAt: 1 }]);
+  await change(sql`update journal set variants = ${variants}`);
+  expect(await store.listTransactions(group, sender)).toMatchObject([{ nonce: 1, variants: [] }]);
+});
+
 it("takes no due session whose cursor became an empty blob", async () => {
   const { newId: id, newEpoch: epoch, will, willDelayMs, expiryMs } = claimOf();
   await store.sessions.claimSession(claimOf({ position: positionZero }));

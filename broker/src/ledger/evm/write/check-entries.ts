@@ -1,0 +1,49 @@
+import { MalformedError, RlpList, toInteger } from "@stele/eth";
+import { keccak256, toHex } from "@stele/eth/node";
+import type { JournalEntry } from "../../../ports/journal.ts";
+
+/** Entries of a journal after a check of what the store returned. */
+export interface CheckedEntries {
+  /** Ascending by nonce, which is that of the signed transaction. */
+  readonly intact: readonly JournalEntry[];
+  /** The damaged entries as they are stored: those that `intact` lacks, or has with another nonce or fewer versions. */
+  readonly damaged: readonly JournalEntry[];
+}
+
+/**
+ * Checks each version against its hash, and takes the nonce from the transaction: a damaged nonce would leave a gap before all later transactions, and a damaged
+ * transaction cannot be resumed.
+ */
+export function checkEntries(entries: readonly JournalEntry[]): CheckedEntries {
+  const byNonce = new Map<number, JournalEntry>();
+  const damaged: JournalEntry[] = [];
+  for (const entry of entries) {
+    const found = findIntact(entry);
+    if (found !== undefined && (found.nonce === entry.nonce || !byNonce.has(found.nonce)))
+      byNonce.set(found.nonce, found);
+    if (found?.nonce !== entry.nonce || found.variants.length < entry.variants.length) damaged.push(entry);
+  }
+  return { intact: [...byNonce.values()].toSorted((left, right) => left.nonce - right.nonce), damaged };
+}
+
+function findIntact(entry: JournalEntry): JournalEntry | undefined {
+  const variants = entry.variants.filter(({ hash, raw }) => toHex(keccak256(raw)) === hash);
+  const [newest] = variants;
+  const nonce = newest && findNonce(newest.raw);
+  return nonce === undefined ? undefined : { ...entry, nonce, variants };
+}
+
+/** Largest type of a transaction (EIP-2718); a larger first byte begins the list of a legacy transaction, which has no chain id before its nonce. */
+const typeMax = 0x7f;
+
+function findNonce(raw: Uint8Array): number | undefined {
+  try {
+    const isTyped = (raw[0] ?? 0) <= typeMax;
+    const fields = new RlpList(raw, { start: isTyped ? 1 : 0, end: raw.length });
+    if (isTyped) fields.string();
+    return toInteger(fields.string());
+  } catch (error) {
+    if (error instanceof MalformedError) return undefined;
+    throw error;
+  }
+}
