@@ -50,6 +50,7 @@ export class SqlApiKeys implements ApiKeys {
           await database.lock(transaction);
           await createTables(transaction);
           await createRoleTables(transaction);
+          await mendRevision(transaction);
         }),
       );
       this.#database = database;
@@ -193,6 +194,12 @@ async function createTables(database: Kysely<ApiKeySchema>): Promise<void> {
     .values({ only: 1, revision: 0 })
     .onConflict((conflict) => conflict.column("only").doNothing())
     .execute();
+}
+
+/** Sets a damaged revision forward: below that of a key, it would hide later changes from every process that has read the key. */
+async function mendRevision(database: Kysely<ApiKeySchema>): Promise<void> {
+  const newest = database.selectFrom("api_keys").select(({ fn }) => fn.max("revision").as("newest"));
+  await database.updateTable("api_key_revisions").set({ revision: newest }).where("revision", "<", newest).execute();
 }
 
 function toRow(key: NumberedApiKey): ApiKeyTable {

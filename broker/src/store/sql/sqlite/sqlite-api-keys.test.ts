@@ -61,6 +61,21 @@ it("refuses to list keys after an older copy was written over their file", async
   await keys.stop();
 });
 
+it("lists later changes again after a restart, if damage set the newest revision back", async () => {
+  const file = temporaryFile();
+  const first = createSqliteApiKeys(file);
+  await first.start();
+  for (const number of [1, 2, 3]) await first.insertApiKey(apiKeyOf(number), 10);
+  await first.stop();
+  await change(file, "update api_key_revisions set revision = 1");
+  const keys = createSqliteApiKeys(file);
+  await keys.start();
+  const upTo = (await keys.listApiKeys(0)).at(-1)?.revision ?? 0;
+  await keys.revokeApiKey(apiKeyOf(1).id, 5_000);
+  expect(await keys.listApiKeys(upTo)).toMatchObject([{ id: apiKeyOf(1).id, revokedAt: 5_000 }]);
+  await keys.stop();
+});
+
 it("names the remedy for a damaged file of keys", async () => {
   const file = temporaryFile();
   writeFileSync(file, "no database".repeat(1_000));
