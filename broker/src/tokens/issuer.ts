@@ -44,7 +44,8 @@ export class Issuer {
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #refreshing: Promise<void> | undefined;
-  #text = "";
+  /** The document of the known keys; undefined before the first. */
+  #text: string | undefined;
   #keys: readonly IssuerKey[] = [];
   #thumbprints: ReadonlySet<string> = new Set();
   /** When the last successful read began, on the monotonic clock; undefined before the first. */

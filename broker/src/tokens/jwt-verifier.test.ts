@@ -209,6 +209,17 @@ describe("keys", () => {
     }
   });
 
+  it("are missing, with a warning, if the first document is empty", async () => {
+    documents[place] = "";
+    const options = { issuer: issuer.name, audience: ["stele"], algorithms: ["ES256"], keys: place };
+    const read = async (asked: string): Promise<string> => documents[asked] ?? "";
+    const other = new JwtVerifier([options], { clock, logger: silentLogger, read });
+    await other.start(() => {});
+    expect(other.findWarning()).toContain(`cannot be read at ${place}`);
+    expect(await other.verify(await issuer.sign(valid()), clock.now())).toMatchObject({ status: "undecided" });
+    await other.stop();
+  });
+
   it("may be one public key in PEM", async () => {
     documents[place] = createPublicKey({ key: issuer.jwk as never, format: "jwk" })
       .export({ type: "spki", format: "pem" })
