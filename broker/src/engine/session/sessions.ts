@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
-import { allowManyListeners } from "../../lib/cancellation.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { SessionClaim, SessionGranted, SessionId, StoredSession } from "../../ports/session-store.ts";
 import type { Removable } from "../access/access.ts";
@@ -45,7 +45,8 @@ export class Sessions implements Readers {
   readonly #byId = new Map<string, Connected>();
   readonly #owners: ConnectedOwners;
   readonly #turns = new KeyedMutex<string>();
-  readonly #stopping = new AbortController();
+  /** No AbortController: each session that waits for the store listens, and a signal compares each listener with all others. */
+  readonly #stopping = new Cancellation();
   readonly #attaches = new Attaches();
   readonly #left: LeftConnections;
   readonly #filters: SessionFilters;
@@ -79,8 +80,7 @@ export class Sessions implements Readers {
     this.#streams = new Streams(parts);
     const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns };
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
-    const { signal } = this.#stopping;
-    allowManyListeners(signal); // Each session that waits for the store listens.
+    const signal = this.#stopping;
     this.#lost = new LostAttaches({ ...own, signal });
     this.#laterReads = new LaterReads({
       ...own,
@@ -290,7 +290,7 @@ export class Sessions implements Readers {
 
   /** Ends a session whose client asks for that; the broker's stop may come first. */
   async #endInTurn(known: Connected): Promise<void> {
-    await this.#ends.run(known.group.id, () => this.#end(known), this.#stopping.signal);
+    await this.#ends.run(known.group.id, () => this.#end(known), this.#stopping);
   }
 
   /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */

@@ -4,6 +4,7 @@ import type { Event } from "../../../domain/event.ts";
 import { eventFilterOf } from "../../../domain/shared-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
+import type { CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
@@ -94,7 +95,7 @@ export class Share implements Interest {
   }
 
   /** Ends deliveries for good: no member is left. Returns the events of failed takes, unless `signal` aborts first. Never rejects. */
-  async close(signal: AbortSignal): Promise<void> {
+  async close(signal: CancelSignal): Promise<void> {
     await this.stop();
     if (this.#unknown.length === 0) return;
     // Else the store may leave them with former members, whose connections may stay for long.

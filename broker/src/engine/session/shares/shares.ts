@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../lib/cancellation.ts";
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { Logger } from "../../../lib/logger.ts";
@@ -14,7 +15,7 @@ export interface SharesParts {
   readonly logger: Logger;
   readonly toShareParts: (groupId: GroupId) => ShareParts;
   /** Aborts when the process ends. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */

@@ -1,5 +1,6 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
+import type { CancelSignal } from "../../../lib/cancellation.ts";
 import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -28,7 +29,7 @@ export interface LeftConnectionsParts extends OwnRowsParts {
   readonly room: SessionRoom;
   readonly sweeper: SessionSweeper;
   readonly writers: Pick<SessionWriters, "of">;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Called when the end of a connection may have returned events to shares of the group. */
   readonly checkReturned: (groupId: GroupId) => void;
 }

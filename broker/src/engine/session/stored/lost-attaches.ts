@@ -1,4 +1,5 @@
 import type { NodeId } from "../../../domain/node.ts";
+import type { CancelSignal } from "../../../lib/cancellation.ts";
 import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -22,7 +23,7 @@ export interface LostAttachesParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /**

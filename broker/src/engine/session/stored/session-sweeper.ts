@@ -1,6 +1,7 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
+import type { CancelSignal } from "../../../lib/cancellation.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -24,7 +25,7 @@ export interface SessionSweeperParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly nodeId: () => NodeId | undefined;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Called when a session has ended. */
   readonly onEnded: (groupId: GroupId, id: SessionId) => void;
 }
