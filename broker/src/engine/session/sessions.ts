@@ -192,7 +192,7 @@ export class Sessions implements Readers {
   #endLate(connected: readonly Connected[]): void {
     for (const known of connected) {
       known.peer.ended("stopping"); // Its listener may detach it now.
-      if (this.#connected.get(known.name) === known) this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
+      this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
     }
   }
 
@@ -250,10 +250,10 @@ export class Sessions implements Readers {
       subscribe: (orders) => this.#filters.subscribe({ session, group, caller }, orders),
       unsubscribe: (filters) => this.#filters.unsubscribe({ session, group, caller }, filters),
       linger: (until) => lingering.add(until),
-      detach: (leave) => {
-        if (this.#connected.get(name) === known) this.#leave(known, leave);
+      detach: (leave) => this.#leave(known, leave),
+      end: async () => {
+        await this.#turns.run(name, () => this.#ends.run(group.id, () => this.#end(known), this.#stopping));
       },
-      end: () => this.#turns.run(name, () => this.#endInTurn(known)),
     };
   }
 
@@ -286,11 +286,6 @@ export class Sessions implements Readers {
       isStopped: this.#stopped.has(group.id),
       keeper: isKept(claim) || resumed !== undefined ? this.writers.of(group.id) : undefined,
     });
-  }
-
-  /** Ends a session whose client asks for that; the broker's stop may come first. */
-  async #endInTurn(known: Connected): Promise<void> {
-    await this.#ends.run(known.group.id, () => this.#end(known), this.#stopping);
   }
 
   /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */
@@ -337,11 +332,12 @@ export class Sessions implements Readers {
     this.#release(known);
   }
 
+  /** Does nothing if the connection has left already. */
   #leave(known: Connected, leave: Leave): void {
+    if (this.#connected.get(known.name) !== known) return;
     this.#release(known);
-    const { session } = known;
     const will = leave.isRegular ? undefined : known.will;
-    if (!session.isStored && !this.#parts.isShared) {
+    if (!known.session.isStored && !this.#parts.isShared) {
       if (will !== undefined) void this.#sweeper.publishUnstored(known, will);
       return;
     }
@@ -396,14 +392,9 @@ export class Sessions implements Readers {
     attach: () => Promise<T>,
   ): Promise<T> {
     const { sessionsMax } = this.#parts.limits;
-    const release = this.#owners.wills.reserve(caller.principal, will);
-    try {
-      if (this.#connected.size >= sessionsMax && !this.#connected.has(name)) {
-        throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
-      }
-      return await attach();
-    } finally {
-      release();
-    }
+    return this.#owners.wills.countWhile(caller.principal, will, async () => {
+      if (this.#connected.size < sessionsMax || this.#connected.has(name)) return attach();
+      throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
+    });
   }
 }

@@ -14,12 +14,16 @@ export class WillMemory {
     this.#bytesMax = bytesMax;
   }
 
-  /** Counts a will until the returned function is called. @throws BrokerError 200300, 200301. */
-  reserve(principal: Principal, will: WillOrder | undefined): () => void {
+  /** Counts a will while the task runs. @throws BrokerError 200300, 200301; what the task throws. */
+  async countWhile<T>(principal: Principal, will: WillOrder | undefined, task: () => Promise<T>): Promise<T> {
     const bytes = willBytes(will);
     if (bytes > 0) this.#check(principal, bytes);
     this.add(principal, bytes);
-    return () => this.add(principal, -bytes);
+    try {
+      return await task();
+    } finally {
+      this.add(principal, -bytes);
+    }
   }
 
   /** Counts bytes without a limit; a negative number is of wills that are no longer kept. */
