@@ -161,3 +161,9 @@ it("tail --template prints a long content whole", async () => {
   const { code, stdout } = await run(argv, { format: [] });
   expect({ code, stdout }).toEqual({ code: 0, stdout: [`${"x".repeat(5_000)}\\u{7}\n`] });
 });
+
+it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver %s, as a broker does", async (url) => {
+  const { code, stderr } = await run(["listen", "t", "--forward", url], {});
+  expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --forward contains a user name or a password\n" });
+  expect(sent).toEqual([]);
+});

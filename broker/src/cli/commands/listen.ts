@@ -55,7 +55,7 @@ export function defineListen(program: Command, io: CliIo): void {
     run: async (session, { words, flags }) => {
       const { output } = session;
       const { forward, secretFile, after, since, count } = flags;
-      if (!isHttpUrl(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
+      checkReceiver(forward);
       const secret =
         secretFile === undefined ? `whsec_${randomBytes(secretBytes).toString("base64")}` : readSecret(secretFile);
       if (secretFile === undefined) output.note(`the secret is ${secret}`);
@@ -76,6 +76,13 @@ export function defineListen(program: Command, io: CliIo): void {
       if (failed > 0) throw new CommandFailed(`${failed} of ${called} callbacks were not accepted`);
     },
   });
+}
+
+/** A broker refuses the same urls. The message does not quote a password. */
+function checkReceiver(forward: string): void {
+  if (!isHttpUrl(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
+  const { username, password } = new URL(forward);
+  if (username !== "" || password !== "") throw new UsageError("--forward contains a user name or a password");
 }
 
 interface Receiver {
