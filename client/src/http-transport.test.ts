@@ -134,6 +134,20 @@ describe("a client", () => {
     },
   );
 
+  it.each([
+    ["a call", (stele: Stele) => stele.exist("t"), `${url}/jsonrpc`],
+    ["an admin call", (stele: Stele) => stele.admin.figures(), `${url}/admin/v1/figures`],
+    ["a tail", (stele: Stele) => stele.subscribe("t").opened(), `${url}/tail?topic=t`],
+  ])("names the address of %s that gets no JSON, also from the option fetch", async (_what, call, address) => {
+    for (const [status, text] of [
+      [502, `${address} answers with status 502`],
+      [404, `${address} does not answer like a broker: status 404, no JSON`],
+    ] as const) {
+      const { fetch } = answering(() => new Response("<html>", { status }));
+      await expect(call(new Stele({ url, fetch, retries: 0 }))).rejects.toThrow(text);
+    }
+  });
+
   it("sends traceparent with each try", async () => {
     const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     const { requests, fetch } = answering(() => new Response("", { status: 503 }));

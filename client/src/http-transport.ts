@@ -87,7 +87,9 @@ export class HttpTransport {
       () => new DOMException("no answer in time", "TimeoutError"),
     );
     try {
-      const asking = this.open(request, { ...options, signal: scope.signal }).then(readAnswer);
+      const asking = this.open(request, { ...options, signal: scope.signal }).then((response) =>
+        readAnswer(response, request.url),
+      );
       return await scope.race(asking);
     } catch (error) {
       options.signal?.throwIfAborted();
@@ -99,8 +101,8 @@ export class HttpTransport {
   }
 }
 
-/** Reads a response as JSON. @throws SteleError if the body is not JSON; the stream's error if the connection breaks. */
-export async function readAnswer(response: Response): Promise<HttpAnswer> {
+/** Reads a response of `url` as JSON. A response that a custom `fetch` has made does not know its url. @throws SteleError if the body is not JSON; the stream's error if the connection breaks. */
+export async function readAnswer(response: Response, url: string): Promise<HttpAnswer> {
   const text = await response.text();
   const { headers, status } = response;
   const hint = headers.get("stele-error-retry");
@@ -108,7 +110,7 @@ export async function readAnswer(response: Response): Promise<HttpAnswer> {
   try {
     return { status, value: JSON.parse(text), ...advice };
   } catch {
-    throw toForeignAnswer(response.url, { status, ...advice }, `status ${status}, no JSON`);
+    throw toForeignAnswer(url, { status, ...advice }, `status ${status}, no JSON`);
   }
 }
 

@@ -76,7 +76,7 @@ export class Connection {
     const response = await transport.open(request, { ...options, signal: this.#scope.signal });
     const isStream = response.headers.get("content-type")?.startsWith(contentType) === true;
     if (!response.ok || !isStream || response.body === null) {
-      throw toRefusal(await readAnswer(response), this.#url);
+      throw toRefusal(await readAnswer(response, this.#url), this.#url);
     }
     const reader = response.body.getReader();
     this.#reader = reader;
