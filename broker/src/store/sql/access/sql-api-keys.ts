@@ -50,7 +50,6 @@ export class SqlApiKeys implements ApiKeys {
           await database.lock(transaction);
           await createTables(transaction);
           await createRoleTables(transaction);
-          await mendRevision(transaction);
         }),
       );
       this.#database = database;
@@ -140,12 +139,14 @@ export class SqlApiKeys implements ApiKeys {
     task: (transaction: Transaction<ApiKeySchema>, revision: number) => Promise<Result>,
   ): Promise<Result> {
     return this.#transact(async (transaction) => {
-      const { revision } = await transaction
-        .updateTable("api_key_revisions")
+      const update = transaction.updateTable("api_key_revisions");
+      const { revision } = await update
         .set({ revision: sql<number>`revision + 1` })
         .returning("revision")
         .executeTakeFirstOrThrow();
-      return task(transaction, revision);
+      const next = Math.max(revision, (await newestRevision(transaction)) + 1);
+      if (next > revision) await update.set({ revision: next }).execute();
+      return task(transaction, next);
     });
   }
 
@@ -160,10 +161,16 @@ export class SqlApiKeys implements ApiKeys {
   }
 }
 
-/** Throws if an older copy has replaced the table: the next changes would get revisions that this process has already read. */
+/** The highest revision of a key; 0 without keys. It is above that of the other table only if that one is damaged. */
+async function newestRevision(database: Kysely<ApiKeySchema>): Promise<number> {
+  const newest = database.selectFrom("api_keys").select(({ fn }) => fn.max<number | null>("revision").as("revision"));
+  return (await newest.executeTakeFirstOrThrow()).revision ?? 0;
+}
+
+/** Throws if an older copy has replaced the tables: the next changes would get revisions that this process has already read. */
 async function checkRevision(database: Kysely<ApiKeySchema>, atLeast: number): Promise<void> {
   const { revision } = await database.selectFrom("api_key_revisions").select("revision").executeTakeFirstOrThrow();
-  if (revision >= atLeast) return;
+  if (revision >= atLeast || (await newestRevision(database)) >= atLeast) return;
   throw new Error("the keys were replaced by older ones, so that changes would be missed: restart the broker");
 }
 
@@ -194,12 +201,6 @@ async function createTables(database: Kysely<ApiKeySchema>): Promise<void> {
     .values({ only: 1, revision: 0 })
     .onConflict((conflict) => conflict.column("only").doNothing())
     .execute();
-}
-
-/** Sets a damaged revision forward: below that of a key, it would hide later changes from every process that has read the key. */
-async function mendRevision(database: Kysely<ApiKeySchema>): Promise<void> {
-  const newest = database.selectFrom("api_keys").select(({ fn }) => fn.max("revision").as("newest"));
-  await database.updateTable("api_key_revisions").set({ revision: newest }).where("revision", "<", newest).execute();
 }
 
 function toRow(key: NumberedApiKey): ApiKeyTable {
