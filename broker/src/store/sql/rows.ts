@@ -213,8 +213,15 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
     retryAt: 0,
     createdAt: 0,
     owner: (row.owner ?? undefined) as Subscription["owner"],
-    epoch: row.epoch,
+    epoch: toEpoch(row.epoch),
   };
+}
+
+/** Stands for an epoch that is NULL by damage, which equals no other. */
+export const noEpoch = -1;
+
+function toEpoch(value: number | null): number {
+  return value ?? noEpoch;
 }
 
 /** SQLite returns bytes for a text whose stored type is damaged. */

@@ -31,6 +31,18 @@ it("returns a damaged subscription whose group became bytes with a text for its 
   expect(await store.deleteSubscription({ id, epoch })).toBe(true);
 });
 
+it("deletes a damaged subscription whose epoch became NULL", async () => {
+  await store.insertSubscription(subscriptionOf(1), 0);
+  // Damage passes by the constraints of a column; a copy of the table has none.
+  await change(sql`create table copied as select * from subscriptions`);
+  await change(sql`drop table subscriptions`);
+  await change(sql`alter table copied rename to subscriptions`);
+  await change(sql`update subscriptions set epoch = null`);
+  const found = await store.findSubscription(subscriptionOf(1).id);
+  expect(found).toMatchObject({ state: "damaged" });
+  expect(found && (await store.deleteSubscription(found))).toBe(true);
+});
+
 it("replaces and removes filters whose start became an empty blob, and finds their session damaged", async () => {
   const { newId: id, newEpoch: epoch } = claimOf();
   await store.sessions.claimSession(claimOf({ position: positionZero }));

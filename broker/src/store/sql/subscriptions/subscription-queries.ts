@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { SubscriptionSearch } from "../../../ports/subscription-search.ts";
 import { prepare } from "../prepared.ts";
+import { noEpoch } from "../rows.ts";
 import type { GroupTable, Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
 
 export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
@@ -81,7 +82,10 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     ),
     update: prepareUpdate(database),
     delete: prepare(({ id, epoch }: Key) =>
-      database.deleteFrom("subscriptions").where("id", "=", id).where("epoch", "=", epoch),
+      database
+        .deleteFrom("subscriptions")
+        .where("id", "=", id)
+        .where(sql`coalesce(epoch, ${sql.lit(noEpoch)})`, "=", epoch),
     ),
   };
 }
