@@ -42,7 +42,7 @@ import { createChainCheck } from "./read/own-chain-check.ts";
 import { closeCalldata } from "./registry/registry.ts";
 import { RegistryDeployer } from "./registry/registry-deployer.ts";
 import { toOutcome } from "./write/batch-outcome.ts";
-import { checkEntries } from "./write/check-entries.ts";
+import { nonceOf } from "./write/check-entries.ts";
 import { priceOf } from "./write/fee-policy.ts";
 import { GasPolicy } from "./write/gas.ts";
 import { type ConfiguredLimits, TransactionRoom } from "./write/transaction-room.ts";
@@ -232,10 +232,10 @@ export class EvmLedger implements Ledger {
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId } = options;
-    const { intact: entries } = checkEntries((await journal?.listTransactions(groupId, sender)) ?? []);
+    const entries = (await journal?.listTransactions(groupId, sender)) ?? [];
     const blockNumber = await this.finalBlockNumber(signal);
     const used = blockNumber < 0 ? 0 : await this.#ask(rpc.transactionCount(sender, blockNumber));
-    return entries.every(({ nonce }) => nonce < used) ? blockNumber : undefined;
+    return entries.every((entry) => nonceOf(entry) < used) ? blockNumber : undefined;
   }
 
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {

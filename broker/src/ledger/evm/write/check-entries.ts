@@ -26,6 +26,11 @@ export function checkEntries(entries: readonly JournalEntry[]): CheckedEntries {
   return { intact: [...byNonce.values()].toSorted((left, right) => left.nonce - right.nonce), damaged };
 }
 
+/** The nonce of an entry: that of its newest version, which no hash is computed for. A stored nonce may be damaged. */
+export function nonceOf({ variants: [newest], nonce }: JournalEntry): number {
+  return (newest && findNonce(newest.raw)) ?? nonce;
+}
+
 function findIntact(entry: JournalEntry): JournalEntry | undefined {
   const variants = entry.variants.filter(({ hash, raw }) => toHex(keccak256(raw)) === hash);
   const [newest] = variants;
