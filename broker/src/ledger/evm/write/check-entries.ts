@@ -38,7 +38,7 @@ function findIntact(entry: JournalEntry): JournalEntry | undefined {
   return nonce === undefined ? undefined : { ...entry, nonce, variants };
 }
 
-/** Largest type of a transaction (EIP-2718); a larger first byte begins the list of a legacy transaction, which has no chain id before its nonce. */
+/** Largest type of a transaction (EIP-2718). A larger first byte begins a legacy transaction, which has no chain id before its nonce. */
 const typeMax = 0x7f;
 
 function findNonce(raw: Uint8Array): number | undefined {
