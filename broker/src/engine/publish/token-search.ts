@@ -3,6 +3,7 @@ import type { Event } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { advance, endOfBlock, minOf, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { Cancellation } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { PublishKeyRow } from "../../ports/publish-keys.ts";
@@ -145,4 +146,4 @@ export class TokenSearch {
   }
 }
 
-const never = new AbortController().signal;
+const never = new Cancellation();

@@ -13,6 +13,29 @@ import { defaultEngineLimits } from "../../limits.ts";
 import { RetainedEvents } from "./retained.ts";
 import { RetainedReads } from "./retained-reads.ts";
 
+test("many reads that wait for their turn do not listen to one AbortSignal, which compares each listener with all others", async () => {
+  const warnings: Error[] = [];
+  const warn = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", warn);
+  const answered = createDeferred<void>();
+  const readBatches = () => answered.promise.then(() => []);
+  const limits = { ...defaultEngineLimits, feedReadsMax: 1 };
+  const reads = new RetainedReads({
+    store: { listRetained: async () => [], readBatches },
+    readDropped: async () => [],
+    limits,
+  });
+  const reader = { groupId: defaultGroupId, progress: new IndexProgress() };
+  const all = Array.from({ length: 20 }, (_, index) => {
+    return reads.find(reader, { topic: alpha, position: endOfBlock(index) }, new Cancellation());
+  });
+  answered.resolve();
+  await Promise.all(all);
+  await new Promise((resolve) => setImmediate(resolve)); // Node has emitted its warnings.
+  process.off("warning", warn);
+  expect(warnings).toEqual([]);
+});
+
 test("a read that waits for the chain ends when it is aborted, and the next read returns the same event", async () => {
   const events = encodeEvents([{ content: Buffer.from("kept"), extensions: [["svc-retain", "true"]] }]);
   const batch = batchOf(alpha, { block: 1, sequence: 1, count: 1, events });

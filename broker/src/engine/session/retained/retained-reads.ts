@@ -1,4 +1,4 @@
-import type { CancelSignal } from "../../../lib/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import type { Event, EventBatch } from "../../../domain/event.ts";
 import type { GroupId } from "../../../domain/group-id.ts";
 import { extensionsBytes } from "../../../domain/event-rules.ts";
@@ -119,7 +119,8 @@ export class RetainedReads {
   }
 }
 
-const never = new AbortController().signal;
+/** No AbortSignal: one compares each listener with all others, and tens of thousands of reads may wait. */
+const never = new Cancellation();
 
 function bytesOf({ content, extensions }: Event): number {
   return content.byteLength + extensionsBytes(extensions);
