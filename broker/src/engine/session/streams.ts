@@ -5,7 +5,7 @@ import { isShared } from "../../domain/shared-filter.ts";
 import { parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { StoredFilter } from "../../ports/session-store.ts";
+import type { SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
 import { type Caller, nobody } from "../access/caller.ts";
@@ -13,6 +13,7 @@ import type { AttachOrder, StreamOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Session } from "./session.ts";
 import type { FindStart } from "./session-parts.ts";
+import { StoreTurns } from "./stored/store-turns.ts";
 
 export interface StreamsParts {
   readonly store: Pick<Store, "sessions" | "findSubscription">;
@@ -45,6 +46,7 @@ interface CheckedStream {
 /** Streams: sessions that are one subscription each, begin at a given event and never change their filters. */
 export class Streams {
   readonly #parts: StreamsParts;
+  readonly #turns = new StoreTurns();
 
   constructor(parts: StreamsParts) {
     this.#parts = parts;
@@ -65,12 +67,12 @@ export class Streams {
     if (filters.length > sessionFiltersMax) {
       throw new BrokerError("parameterInvalid", { details: `${filters.length} filters, at most ${sessionFiltersMax}` });
     }
-    const { access, store } = this.#parts;
+    const { access } = this.#parts;
     for (const topic of filters) access.authorize(caller, "subscribe", { groupId: group.id, topic });
     const id = access.parseSubscriptionId(caller, key);
-    if ((await store.findSubscription(id)) !== undefined)
-      throw elsewhere(id, "the identifier belongs to a callback subscription");
-    const known = await store.sessions.findFilterOwner(id);
+    const found = await this.#turns.run(group.id, () => this.#findKnown(id), caller.signal);
+    if (found === undefined) throw new BrokerError("busy", { details: "the connection has ended" });
+    const { result: known } = found;
     if (known !== undefined) {
       const { session } = known;
       const isSame = session.protocol === protocol && session.key === key && session.groupId === group.id;
@@ -84,6 +86,13 @@ export class Streams {
     const mayFind = access.finderFor(caller);
     const start = { offset: known === undefined ? offset : undefined, findStart, mayFind };
     return { id, filters, acknowledges, ownedBy, ...start };
+  }
+
+  /** The session that has the identifier. @throws BrokerError 100108 if a callback subscription has it. */
+  async #findKnown(id: SubscriptionId): Promise<SessionWithFilters | undefined> {
+    const { store } = this.#parts;
+    if ((await store.findSubscription(id)) === undefined) return store.sessions.findFilterOwner(id);
+    throw elsewhere(id, "the identifier belongs to a callback subscription");
   }
 
   /** Finds the position after which a new session begins. @throws BrokerError 100300 to 100304 for an eventId. */

@@ -49,6 +49,17 @@ async function attachAll(engine: TestEngine): Promise<readonly Attachment[]> {
   return attachments;
 }
 
+/** Begins a STOMP subscription on each of many connections. */
+function beginAll(engine: TestEngine): void {
+  const defaults = { groupId: undefined, protocol: "STOMP", isClean: false, windowMax: 10, will: undefined } as const;
+  const stream = { filters: ["a"], acknowledges: true, offset: undefined };
+  for (let index = 0; index < count; index += 1) {
+    const key = `00000000-0000-4000-8000-${String(index).padStart(12, "9")}`;
+    const order = { ...defaults, key, stream, expiryMs: 60_000, onConnected: () => {} };
+    void engine.broker.attach(order, new RecordingPeer());
+  }
+}
+
 type Act = (engine: TestEngine, attachments: readonly Attachment[]) => void;
 
 const flows: readonly [string, keyof SessionStore, Act][] = [
@@ -56,6 +67,7 @@ const flows: readonly [string, keyof SessionStore, Act][] = [
   ["unsubscribe", "saveSessionFilters", (_, all) => all.forEach((one) => void one.unsubscribe([filter]))],
   ["leave", "detachSession", (_, all) => all.forEach((one) => one.detach({ expiryMs: 60_000, isRegular: true }))],
   ["end", "removeSession", (_, all) => all.forEach((one) => void one.end())],
+  ["begin as subscriptions of STOMP", "findFilterOwner", (engine) => beginAll(engine)],
   ["are taken over", "saveSessions", (engine) => void attachAll(engine)],
 ];
 
