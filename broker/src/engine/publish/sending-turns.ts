@@ -23,7 +23,7 @@ const sizesMax = 16;
 /**
  * Lets transactions go to the ledger in the order of their calls, at most one in each turn of the event loop. A ledger that refuses a transaction for its
  * size without asking the chain does so in that turn. The next transaction then waits until the parts of this one are answered, so that topics keep their order.
- * The chain may refuse it later, so the next one also waits for the answer to a transaction that is not within the size of an accepted one.
+ * The chain may refuse it later, so the next one also waits for the answer to a transaction that has more bytes or topics than each accepted one.
  */
 export class SendingTurns {
   readonly #clock: Pick<Clock, "soon">;
