@@ -49,7 +49,7 @@ export class JournalRecovery {
   async start(): Promise<number> {
     const { journal, clock, logger, adopt } = this.#options;
     const entries = (await journal?.list()) ?? [];
-    for (const entry of entries) adopt(recoverTransaction(entry, clock));
+    for (const entry of entries) adopt(recoverTransaction(entry, { clock, wasFinal: false }));
     if (entries.length > 0)
       logger.info("transactions of an earlier run resumed from the journal", { count: entries.length });
     return (entries.at(-1)?.nonce ?? -1) + 1;
@@ -124,6 +124,6 @@ export class JournalRecovery {
     const { journal, clock } = this.#options;
     const wanted = new Set(nonces);
     const entries = ((await journal?.list()) ?? []).filter(({ nonce }) => wanted.has(nonce));
-    return entries.map((entry) => recoverTransaction(entry, clock));
+    return entries.map((entry) => recoverTransaction(entry, { clock, wasFinal: true }));
   }
 }

@@ -6,7 +6,10 @@ import { PendingTransaction } from "./pending-transaction.ts";
 import { newTransaction, type TransactionRequest, type TransactionState, type Variant } from "./transaction-state.ts";
 
 /** Restores a transaction from its journal entry. Nobody waits for its outcome, and it may have been sent. */
-export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTransaction {
+export function recoverTransaction(
+  entry: JournalEntry,
+  { clock, wasFinal }: { readonly clock: Clock; readonly wasFinal: boolean },
+): PendingTransaction {
   const now = clock.monotonic();
   // By the wall clock, since an earlier process recorded it. If the clock was set back, the age is 0.
   const at = now - Math.max(0, clock.now() - entry.recordedAt);
@@ -20,6 +23,7 @@ export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTr
     isRecorded: true,
     reach: "unknown",
     isRecovered: true,
+    wasFinal,
     isAnswered: true,
   };
   return new PendingTransaction(state, { at, order: 0, lookUpAt: now });

@@ -93,6 +93,8 @@ export interface TransactionState {
   readonly isNoOp: boolean;
   /** Whether it was read from the journal, after a restart or a reorg; nobody waits for it. */
   readonly isRecovered: boolean;
+  /** Whether a final block contained it until a reorg removed the block: its caller may have been told that it is committed. */
+  readonly wasFinal: boolean;
   /** Whether the endpoint was asked to estimate its gas. */
   readonly isEstimated: boolean;
   /** Whether its caller has an answer. */
@@ -118,6 +120,7 @@ export function newTransaction(account: Address, request: TransactionRequest): T
     failedSends: 0,
     isNoOp: false,
     isRecovered: false,
+    wasFinal: false,
     isEstimated: false,
     isAnswered: false,
     isDone: false,

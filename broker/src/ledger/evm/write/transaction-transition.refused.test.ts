@@ -73,6 +73,7 @@ test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, re
   ["fewer failures", { failedSends: 47 }, []],
   ["a send in progress", { isBusy: true }, []],
   ["a no-op", { isNoOp: true }, []],
+  ["final until a reorg", { wasFinal: true }, []],
 ])(
   "after 48 failed sends, a no-op takes the nonce of a transaction for which nobody waits: %s",
   (_, { isNext = true, ...state }, effects) => {

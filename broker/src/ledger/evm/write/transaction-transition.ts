@@ -219,12 +219,12 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
 
 /**
  * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op takes the nonce. Only of the next transaction in line: if
- * the endpoint fails at all of them, the no-op fails too, and no others are given up.
+ * the endpoint fails at all of them, the no-op fails too, and no others are given up. Never of one that was final, since its event may be acknowledged.
  */
 function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext?: boolean }): Step {
-  const { isBusy, isAnswered, isNoOp, failedSends } = state;
+  const { isBusy, isAnswered, isNoOp, wasFinal, failedSends } = state;
   const looked = { ...state, seenIn: undefined, refusedInRow: 0 };
-  const isHopeless = isNext && !isBusy && isAnswered && !isNoOp && failedSends >= failedSendsMax;
+  const isHopeless = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal && failedSends >= failedSendsMax;
   return isHopeless ? giveUp(looked, "no endpoint took it") : step(looked);
 }
 
