@@ -12,11 +12,17 @@ interface PooledTransaction {
   readonly nonce: number;
   readonly data: Hex;
   readonly price: bigint;
+  readonly gas: number;
+}
+
+interface MinedTransaction extends PooledTransaction {
+  /** Whether it ran out of gas. */
+  readonly isReverted: boolean;
 }
 
 interface ForkingBlock {
   readonly hash: Hash;
-  readonly transactions: readonly PooledTransaction[];
+  readonly transactions: readonly MinedTransaction[];
 }
 
 /** How the node answers: not at all, with delays, with answers that get lost, or with errors of its own. */
@@ -37,7 +43,13 @@ export class ForkingNode implements EvmProvider {
   priceMax: bigint | undefined;
   /** Whether it refuses a nonce before its turn. */
   isStrict = false;
+  /** Gas that a transaction with new data needs. */
+  gasNeeded = 0;
+  /** Whether it refuses transactions with less gas; otherwise they run out of gas. */
+  checksGas = false;
   #made = 0;
+  /** Gas that a transaction needs, by its data. */
+  readonly #needs = new Map<Hex, number>();
   readonly #options: { readonly account: string; readonly clock: Clock; readonly random: () => number };
 
   constructor(options: { readonly account: string; readonly clock: Clock; readonly random: () => number }) {
@@ -50,11 +62,11 @@ export class ForkingNode implements EvmProvider {
 
   /** Makes a block of the next transactions of the pool. */
   mine(transactionsMax: number): void {
-    const transactions: PooledTransaction[] = [];
+    const transactions: MinedTransaction[] = [];
     for (let nonce = this.#count(this.head); transactions.length < transactionsMax; nonce += 1) {
       const next = this.pool.get(nonce);
       if (next === undefined) break;
-      transactions.push(next);
+      transactions.push({ ...next, isReverted: this.#isShort(next) });
       this.pool.delete(nonce);
     }
     this.#made += 1;
@@ -93,13 +105,17 @@ export class ForkingNode implements EvmProvider {
     if (method === "eth_getBlockByNumber") return this.#block(Number(first));
     if (method === "eth_sendRawTransaction") return this.#take(parse(first as Hex)); // A raw transaction.
     if (method === "eth_gasPrice") return "0x3b9aca00";
+    if (method === "eth_estimateGas") return toQuantity(this.#needOf(first as Hex)); // Its data.
     return method === "eth_getTransactionByHash" ? null : "0x0";
   }
 
   #receipt(hash: string): unknown {
     const at = this.blocks.findIndex(({ transactions }) => transactions.some((one) => one.hash === hash));
-    const place = { blockHash: this.hash(at), blockNumber: toQuantity(Math.max(0, at)) };
-    return at < 0 ? null : { ...place, status: "0x1", gasUsed: "0x5208", logs: [], contractAddress: null };
+    const transaction = this.blocks[at]?.transactions.find((one) => one.hash === hash);
+    if (transaction === undefined) return null;
+    const { isReverted, gas } = transaction;
+    const outcome = { status: isReverted ? "0x0" : "0x1", gasUsed: toQuantity(isReverted ? gas : 21_000) };
+    return { blockHash: this.hash(at), blockNumber: toQuantity(at), ...outcome, logs: [], contractAddress: null };
   }
 
   #block(number: number): unknown {
@@ -126,11 +142,22 @@ export class ForkingNode implements EvmProvider {
     return next;
   }
 
+  #isShort({ data, gas }: PooledTransaction): boolean {
+    return data !== "0x" && gas < this.#needOf(data);
+  }
+
+  #needOf(data: Hex): number {
+    const need = this.#needs.get(data) ?? this.gasNeeded;
+    this.#needs.set(data, need);
+    return need;
+  }
+
   #take(transaction: PooledTransaction): Hash {
     const { hash, nonce, price } = transaction;
     const old = this.pool.get(nonce);
     if (old?.hash === hash || this.#receipt(hash) !== null) throw refused("already known");
     if (nonce < this.#count(this.head)) throw refused("nonce too low");
+    if (this.checksGas && this.#isShort(transaction)) throw refused("intrinsic gas too low");
     if (this.refusal !== undefined) throw refused(this.refusal);
     if (this.priceMax !== undefined && price > this.priceMax)
       throw refused("insufficient funds for gas * price + value");
@@ -147,8 +174,8 @@ function hashAt(seed: number): Hash {
 }
 
 function parse(raw: Hex): PooledTransaction {
-  const { nonce = 0, data = "0x", gasPrice = 0n } = parseTransaction(raw);
-  return { hash: hashOf(raw), nonce, data, price: gasPrice };
+  const { nonce = 0, data = "0x", gasPrice = 0n, gas = 0n } = parseTransaction(raw);
+  return { hash: hashOf(raw), nonce, data, price: gasPrice, gas: Number(gas) };
 }
 
 function refused(message: string): Error {

@@ -13,6 +13,8 @@ import type { TransactionSender } from "./transaction-sender.ts";
 
 const moods: readonly NodeMood[] = ["well", "away", "unreached", "lossy", "slow", "failing"];
 const refusals = [undefined, undefined, "insufficient funds for gas", "max fee per gas less than block base fee"];
+/** Gas that a transaction needs; the ledger offers the first. */
+const gasNeeds = [50_000, 50_000, 80_000, 120_000] as const;
 const journalMoods = ["well", "well", "slow", "failing"] as const;
 const kinds = [
   "send",
@@ -24,6 +26,7 @@ const kinds = [
   "lose",
   "mood",
   "refuse",
+  "gas",
   "journal",
   "restart",
 ] as const;
@@ -88,6 +91,7 @@ class World {
     const random = createRandom(seed);
     this.node = new ForkingNode({ account: this.#signer.address, clock: this.clock, random });
     this.node.isStrict = seed % 2 === 0;
+    this.node.checksGas = seed % 5 < 2;
     if (seed % 3 === 0) this.node.priceMax = 1_500_000_000n; // One raise of the price.
     this.#current = this.#createSender();
   }
@@ -104,6 +108,7 @@ class World {
     else if (kind === "lose") for (const nonce of [...node.pool.keys()].slice(size % 3)) node.pool.delete(nonce);
     else if (kind === "mood") node.mood = moods[size % moods.length] ?? "well";
     else if (kind === "refuse") node.refusal = refusals[size % refusals.length];
+    else if (kind === "gas") node.gasNeeded = gasNeeds[size % gasNeeds.length] ?? gasNeeds[0];
     else if (kind === "journal") this.#journal.mood = journalMoods[size % journalMoods.length] ?? "well";
     else await this.#restart();
   }
@@ -133,7 +138,7 @@ class World {
     data.writeUInt32BE(this.answers.size);
     const text = toHex(data);
     this.answers.set(text, "none");
-    const request = { to: this.#signer.address, data, gas: 50_000, logsExpected: 1 };
+    const request = { to: this.#signer.address, data, gas: gasNeeds[0], logsExpected: 1 };
     this.#current.send(request, new AbortController().signal).then(
       () => this.answers.set(text, "included"),
       (error: unknown) => this.answers.set(text, isBrokerError(error, "transactionTimeout") ? "unknown" : "refused"),
@@ -164,7 +169,14 @@ class World {
       readUpTo: () => this.#readUpTo,
       isRead: async ({ number, hash }: BlockRef) => node.hash(number) === hash,
     };
-    const options = { fees: "legacy", journal: this.#journal, deadlineMs: 6000, feeBumpAfterMs: 5000 } as const;
+    const options = {
+      fees: "legacy",
+      journal: this.#journal,
+      deadlineMs: 6000,
+      feeBumpAfterMs: 5000,
+      estimateGas: async ({ data }: { readonly data: Uint8Array }) =>
+        Number(await node.request({ method: "eth_estimateGas", params: [toHex(data)] })),
+    } as const;
     return createSender({ node, clock, signer: this.#signer, ...chain }, options).sender;
   }
 }
@@ -179,7 +191,8 @@ test("includes each accepted transaction once, no refused one, and no unknown on
       }
       await world.heal();
       const counts = new Map<string, number>();
-      for (const { data } of world.node.blocks.flatMap(({ transactions }) => transactions))
+      const mined = world.node.blocks.flatMap(({ transactions }) => transactions);
+      for (const { data } of mined.filter(({ isReverted }) => !isReverted))
         counts.set(data, (counts.get(data) ?? 0) + 1);
       for (const [data, answer] of world.answers) {
         const times = counts.get(data) ?? 0;

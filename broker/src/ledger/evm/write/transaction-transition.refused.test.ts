@@ -109,3 +109,29 @@ test.each([
   const state = { ...newTransaction(account, noOp(account)), nonce: 8, variants: [newest], isBusy: true };
   expect(transition(state, event)).toEqual({ state, effects: [] });
 });
+
+test("a no-op, of which an endpoint may have an older version: sends the next version if one is refused for its size", () => {
+  const state = { reach: "unknown", isNoOp: true, isAnswered: true, isEstimated: true } as const;
+  const large = refuse("too-large", state);
+  expect([order(large.state), large.effects]).toEqual([[old.hash, oldest.hash, newest.hash], [send]]);
+  expect(refuse("gas-too-low", state).effects).toEqual([send]);
+});
+
+test("asks for the gas of a no-op once, also if the one that it replaces was estimated", () => {
+  const given = transition(
+    { ...newTransaction(account, { ...noOp(account), data: new Uint8Array(1) }), ...failing, isEstimated: true },
+    { kind: "absent", isNext: true },
+  ).state;
+  const asked = refuse("gas-too-low", { ...given, variants: [newest, old, oldest] });
+  expect(asked.effects).toMatchObject([{ kind: "estimate" }]);
+  expect(asked.state.isBusy).toBe(true);
+});
+
+test.each(["too-large", "gas-too-low"] as const)(
+  "%s: gives up no transaction that was final before a reorg, and sends its next version",
+  (kind) => {
+    const state = { reach: "unknown", isAnswered: true, isRecovered: true, wasFinal: true } as const;
+    const { state: next, effects } = refuse(kind, state);
+    expect([order(next), effects, next.isNoOp]).toEqual([[old.hash, oldest.hash, newest.hash], [send], false]);
+  },
+);

@@ -296,8 +296,8 @@ const estimates: readonly Row[] = [
     name: "an estimate after a refusal: signs again",
     state: { ...signed, isBusy: true },
     event: { kind: "estimated", gas: 60_000, nonce: 7, error },
-    next: { request: { ...request, gas: 60_000 }, isBusy: false },
-    effects: [{ kind: "sign" }],
+    next: { request: { ...request, gas: 60_000 }, isBusy: false, variants: [] },
+    effects: [left, { kind: "sign" }],
   },
   {
     name: "no estimate after a refusal: may be sent again",

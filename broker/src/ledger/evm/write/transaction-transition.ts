@@ -180,8 +180,7 @@ function onRefused(state: TransactionState, failure: RpcFailure): Step {
   if (!isRetractable(state)) return giveWay(state, failure);
   if (kind === "nonce-too-high") return step(state);
   if (kind === "nonce-too-low" || kind === "replacement-underpriced") return onNonceUsed(state);
-  if (kind === "gas-too-low" && !state.isEstimated)
-    return step({ ...state, isEstimated: true, isBusy: true }, { kind: "estimate", error: toBrokerError(failure) });
+  if (kind === "gas-too-low" && !state.isEstimated) return askForGas(state, failure);
   if (state.isNoOp) return mayPassByPrice(kind) ? fallBack(state) : step(state);
   if (state.nonce === undefined) return step(state);
   return step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason: toRejection(failure) });
@@ -194,11 +193,12 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
 
 /**
  * Handles a refusal while an endpoint may have a version: the refused one would block all later nonces if the endpoints lost the others. If the newest is
- * too large or has too little gas, send an older version that an endpoint has. Without one, or if it is refused too, a no-op takes the nonce once nobody waits for the
- * outcome; the chain includes at most one of the two.
+ * too large or has too little gas, send an older version that an endpoint has. Without one, or if it is refused too, a no-op takes the nonce once nobody
+ * waits for the outcome; the chain includes at most one of the two. Never of a transaction that was final, since its event may be acknowledged.
  */
-function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
-  const { variants, takenHash, isAnswered, isNoOp } = state;
+function giveWay(state: TransactionState, failure: RpcFailure): Step {
+  const { variants, takenHash, isAnswered, isNoOp, isEstimated, wasFinal } = state;
+  const { kind } = failure;
   // A node that has the newest version may refuse it as known, in words of its own.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
   if (mayPassByPrice(kind)) {
@@ -209,12 +209,19 @@ function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
     return step({ ...state, variants: putFirst(taken, variants) }, { kind: "send" });
-  return isAnswered && !isNoOp ? giveUp(state, kind) : step(state);
+  // A plain transfer may need more gas on this chain; or an older version, which is no no-op, is the first at present.
+  if (isNoOp) return kind === "gas-too-low" && !isEstimated ? askForGas(state, failure) : fallBack(state);
+  if (wasFinal) return fallBack(state);
+  return isAnswered ? giveUp(state, kind) : step(state);
+}
+
+function askForGas(state: TransactionState, failure: RpcFailure): Step {
+  return step({ ...state, isEstimated: true, isBusy: true }, { kind: "estimate", error: toBrokerError(failure) });
 }
 
 /** Signs a no-op with the same nonce: the chain includes at most one of the versions. */
 function giveUp(state: TransactionState, gaveUp: string): Step {
-  return step({ ...state, request: noOp(state.account), isNoOp: true }, { kind: "sign", gaveUp });
+  return step({ ...state, request: noOp(state.account), isNoOp: true, isEstimated: false }, { kind: "sign", gaveUp });
 }
 
 /**
@@ -296,7 +303,11 @@ function onEstimated(
       : step(next, { kind: "enqueue" });
   }
   if (state.isDone || state.nonce !== nonce) return step(next);
-  return step({ ...next, isBusy: false }, ...(gas === undefined ? [] : [{ kind: "sign" } as const]));
+  const idle = { ...next, isBusy: false };
+  if (gas === undefined) return step(idle);
+  if (state.reach !== "nowhere") return step(idle, { kind: "sign" });
+  // No endpoint has a version with too little gas, and none would ever accept one.
+  return step({ ...idle, variants: [] }, ...leave(state), { kind: "sign" });
 }
 
 function onRolledBack(state: TransactionState, { blockNumber }: { readonly blockNumber: number }): Step {
