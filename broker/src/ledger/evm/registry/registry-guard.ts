@@ -58,6 +58,8 @@ export class RegistryGuard {
     const { signal } = this.#stopping;
     while (!signal.aborted && !(await this.#isThere())) await pause(clock, pauseMs, signal);
     this.#running = undefined;
+    // A call may have found no registry after the last answer. Nobody else would check: no call is made during an outage.
+    if (this.#outage !== undefined) this.check();
   }
 
   async #isThere(): Promise<boolean> {
