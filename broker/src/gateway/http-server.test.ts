@@ -54,6 +54,16 @@ describe("close", () => {
     await ended;
   });
 
+  it("closes a connection that has not sent a request, as browsers and load balancers open in advance", async () => {
+    const server = await serve({}, { closeDeadlineMs: 600_000 });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    await once(socket, "connect");
+    const ended = once(socket, "close");
+    await server.close();
+    await ended;
+  });
+
   it("serves later requests on an open connection, and answers 503 on /health/ready", async () => {
     const gate = createGate();
     const asked = createGate();

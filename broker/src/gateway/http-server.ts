@@ -139,6 +139,8 @@ export class HttpServer implements Listener {
   readonly #endOrders: () => void;
   readonly #certificate: RenewedCertificate | undefined;
   readonly #connections = new Set<Socket>();
+  /** The TLS sockets of connections after the handshake; these count the bytes of requests. */
+  readonly #secured = new Set<Socket>();
   #isClosing = false;
 
   constructor(options: HttpServerOptions) {
@@ -157,9 +159,9 @@ export class HttpServer implements Listener {
     this.#webSockets = webSockets;
     app.server.on("connection", (socket: Socket) => {
       if (this.#connections.has(socket)) return; // WebSockets gave it back to the server.
-      this.#connections.add(socket);
-      socket.once("close", () => this.#connections.delete(socket));
+      collect(this.#connections, socket);
     });
+    app.server.on("secureConnection", (socket: Socket) => collect(this.#secured, socket));
   }
 
   /** Open connections, WebSockets and tails among them. */
@@ -197,6 +199,7 @@ export class HttpServer implements Listener {
     // Otherwise a connection whose last request ends after `close` began would be kept alive.
     const poll = setInterval(() => {
       this.#app.server.closeIdleConnections();
+      this.#closeUnused();
     }, closePollIntervalMs);
     const deadline = new AbortController();
     try {
@@ -214,6 +217,13 @@ export class HttpServer implements Listener {
     await this.#app.close();
   }
 
+  /** Node does not count a connection as idle before its first request. Browsers and load balancers open some in advance. */
+  #closeUnused(): void {
+    for (const sockets of [this.#connections, this.#secured]) {
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    }
+  }
+
   /** Serves during the delay. Each answer ends its connection, so that clients move to another node. */
   async #serveDuringDelay(): Promise<void> {
     const { server } = this.#app;
@@ -221,6 +231,12 @@ export class HttpServer implements Listener {
     server.maxRequestsPerSocket = 1;
     await pause(this.#closeDelayMs);
   }
+}
+
+/** Keeps a socket in the set until it closes. */
+function collect(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.once("close", () => sockets.delete(socket));
 }
 
 interface App {

@@ -58,6 +58,13 @@ async function ask(socket: TLSSocket, fields = ""): Promise<string> {
   return chunk.toString();
 }
 
+it("closes a connection that has not sent a request after its handshake when the server closes", async () => {
+  const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
+  const closed = once(await open(server), "close");
+  await server.close();
+  await closed;
+});
+
 it("serves HTTP over TLS at an https address", async () => {
   await using served = await serveTls();
   expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
