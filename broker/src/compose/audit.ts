@@ -9,7 +9,7 @@ import type { Clock } from "../ports/clock.ts";
 import { auditFileFlags, auditFileMode } from "../telemetry/audit-file.ts";
 import { FileAuditLog, formatAuditLine, OutputAuditLog } from "../telemetry/audit-log.ts";
 
-/** The value of the setting that names the standard output. */
+/** Value of `auditLog` for the standard output. */
 const toOutput = "stdout";
 /** Time limit for writing the last lines when the broker stops, in milliseconds. */
 const stopMsMax = 1_000;
@@ -30,8 +30,8 @@ export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Pr
 }
 
 /**
- * Appends what a command has done to the audit log. Returns the text that the command must print: the line itself if the log is the standard output,
- * the reason if the line could not be written, else "".
+ * Appends to the audit log what a command has done. Returns text for the command's standard error: the line itself if `auditLog` is `stdout`, the reason if
+ * the line could not be written, else "".
  */
 export function auditCommand(
   { auditLog }: Pick<Config, "auditLog">,
@@ -44,7 +44,7 @@ export function auditCommand(
     appendTo(auditLog, text);
     return "";
   } catch (error) {
-    return `not written to the audit log: ${error instanceof Error ? error.message : String(error)}\n`;
+    return `the change is made, but could not be written to the audit log: ${error instanceof Error ? error.message : String(error)}\n`;
   }
 }
 

@@ -69,7 +69,7 @@ describe("a group whose key is in the data folder", () => {
 });
 
 describe("a folder with the embedded chain", () => {
-  it("is accepted if it is empty, or if its first start was killed after it wrote the key", async () => {
+  it("is accepted if it is empty, or has only the key, as after a first start of the broker that was killed", async () => {
     await checkDataFolder(folder, configOf({}));
     writeFileSync(join(path, "signer.key"), "07".repeat(32));
     await checkDataFolder(folder, configOf({}));

@@ -9,7 +9,7 @@ export interface CancelSignal {
 
 /**
  * A controller and its signal in one small object, for owners that exist by the ten thousand. An AbortController with its signal takes 790 bytes
- * and each listener 120 more; this takes 40, and 150 more from the second listener on. Listeners run once and must not throw.
+ * and each listener 120 more; this takes 40, and with two to five listeners 150 more in all. Listeners run once and must not throw.
  */
 export class Cancellation implements CancelSignal {
   #isAborted = false;

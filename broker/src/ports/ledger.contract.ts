@@ -65,7 +65,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       await harness.dispose();
     });
 
-    test("opening, closing and reopening are idempotent and each change is one entry, signed by the ledger's sender", async () => {
+    test("opening, closing and reopening are idempotent: each change gives one entry in the ledger's blocks, and the opening names the ledger's account as sender", async () => {
       const { sender } = harness.createLedger();
       const opened = await ledger.openTopic(name, never);
       expect((await ledger.openTopic(name, never)).blockNumber).toBeGreaterThanOrEqual(opened.blockNumber);

@@ -61,7 +61,7 @@ describe("SnapshotReader", () => {
     }
   });
 
-  it("reads past states back to the start of the process", async () => {
+  it("reads past states, as far back as the start of the process", async () => {
     {
       await using chain = await start();
       for (let nonce = 0; nonce < 6; nonce += 1) {

@@ -124,7 +124,7 @@ describe("JSON-RPC 2.0, 4.1 Notification", () => {
 });
 
 describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
-  it("values by position are read in the order of the interface", async () => {
+  it("parameters given by position are taken in the order in which the interface declares them", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "open", params: ["by position", "1"], id: 1 })).toMatchObject({
       result: "true",
     });

@@ -7,7 +7,10 @@ export interface Draft {
 
 export interface CommandOptions {
   readonly url: string;
-  /** Whether the page has a key. Commands read the key from the environment, because others can see a command line. */
+  /**
+   * Whether the page has a key. Commands name the variable STELE_KEY, so that the key is neither on the page nor in the shell's history. While curl and
+   * mosquitto_pub run, their command lines still contain it.
+   */
   readonly hasKey: boolean;
   /** Name of the extension that says that a content is JSON. */
   readonly formatKey: string;
@@ -18,7 +21,7 @@ export interface CommandOptions {
 /** Addresses of a listener that serves every address of its machine. Nobody can connect to them from another machine. */
 const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
 
-/** A command that publishes the draft, for each kind of client. */
+/** For each kind of client, what publishes the form's event. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
   return {
     curl: toCurl(draft, options),

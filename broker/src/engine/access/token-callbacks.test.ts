@@ -173,7 +173,7 @@ it.each([
   },
 );
 
-it("publishes no will of a principal without keys and lasting roles, even if its token is valid", async () => {
+it("publishes no will of a principal that has neither keys nor lasting roles, even if its token is valid", async () => {
   await start({});
   const attachment = await attachWithWill("device", { delayMs: 0, expiryMs: 0 });
   attachment.detach({ expiryMs: 0, isRegular: false });

@@ -11,7 +11,7 @@ import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
 import { HeldBatches } from "./held-batches.ts";
 
-/** Estimated memory of a decoded event beside its encoded bytes, and of an empty page; in bytes. */
+/** Estimated memory, in bytes, of a decoded event without its encoded bytes; also that of a page without batches. */
 const overheadBytes = 512;
 
 /** Estimated memory of a batch and its decoded events. */
@@ -42,13 +42,13 @@ export interface Place {
   readonly after: Position;
   /** The end of the index. */
   readonly upTo: Position;
-  /** Version of the progress in the turn that read `upTo`. */
+  /** Version of the progress when `upTo` was read. */
   readonly version: number;
 }
 
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
-  /** Fills in events that retention has dropped from the store; may return only the first ones of the batches. Left out if the store keeps all events. */
+  /** Fills in events that retention has dropped from the store; may return only the batches before the first one whose events the chain does not give. Left out if the store keeps all events. */
   readonly readDropped?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;
@@ -64,13 +64,13 @@ export class RecentBatches {
   readonly held: HeldBatches;
   readonly #options: RecentBatchesOptions;
   readonly #semaphore: Semaphore;
-  /** Pages by topic, ascending by `after`. */
+  /** Pages by group and topic (`keyOf`), ascending by `after`. */
   readonly #byKey = new Map<string, KeptPage[]>();
   /** All pages, least recently used first. */
   readonly #pages = new Set<KeptPage>();
-  /** Reads of the store in progress, by key and place. */
+  /** Reads of the store in progress, by `nameOf`. */
   readonly #loading = new Map<string, Promise<KeptPage | undefined>>();
-  /** Reads of the chain in progress, by key and place. */
+  /** Reads of the chain in progress, by `nameOf`. */
   readonly #filling = new Map<string, Promise<Page | undefined>>();
   #bytes = 0;
 

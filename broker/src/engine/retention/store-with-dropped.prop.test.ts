@@ -101,7 +101,7 @@ async function readTheSame(kept: Store, { blocks, ranges: places, drops }: Histo
       const raw = await kept.findBatch(defaultGroupId, { topic: first.topic, sequence: first.firstSequence });
       expect(raw?.events).toHaveLength(0);
     }
-    // The first read finds no batches of earlier reads in memory, the second does.
+    // The first round begins with no batches in memory, the second with those of the first.
     const { store } = createReads(kept, mending);
     for (let times = 0; times < 2; times += 1) expect(await answersOf(store, ranges, 10)).toEqual(before);
   }

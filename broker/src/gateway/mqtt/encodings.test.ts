@@ -10,7 +10,7 @@ const longTopic = "t".repeat(200); // the length field of its packet has two byt
 function toDelivery(topic: string, extra: Partial<Delivery> = {}): Delivery {
   const event = { topic, content: Buffer.from("content"), extensions: [], sequence: 1, blockNumber: 1 };
   const delivery = { event, eventId: "e", qos: 1, ticket: 1, isRepeated: false, filters: [], ...extra };
-  return delivery as unknown as Delivery; // what encodings read of a delivery
+  return delivery as unknown as Delivery; // It has all the fields that Encodings reads.
 }
 
 /** Encodes events, and counts the calls of `toOrder`: one each time that an event is encoded. */
@@ -63,7 +63,7 @@ it("encodes an event once for each version and QoS", () => {
   expect(encoder.count).toBe(6);
 });
 
-/** Bytes of the packet of `toDelivery("t")` with QoS 1: fixed header, topic, packet identifier, content. */
+/** Bytes of the packet of `toDelivery("t")` with QoS 1 in version 4: fixed header, topic, packet identifier, content. */
 const packetBytes = 2 + 3 + 2 + 7;
 
 it("forgets all packets before they take more than their bound", () => {
@@ -107,14 +107,14 @@ const filter = { filter: "#", qos: 1, isNoLocal: false, isRetainAsPublished: fal
 
 it.each<[what: string, isAlike: boolean, Partial<Delivery> | [string, string]]>([
   ["a plain event", true, {}],
-  ["another extension", true, ["svc-user-a", "1"]],
+  ["an extension without an effect on sharing", true, ["svc-user-a", "1"]],
   ["a filter without identifier", true, { filters: [filter] } as unknown as Partial<Delivery>],
   ["a subscription identifier", false, { filters: [{ ...filter, identifier: 3 }] } as unknown as Partial<Delivery>],
   ["a repeat", false, { isRepeated: true }],
   ["a retained event", false, { isRetained: true }],
   ["an event that expires", false, ["svc-expires-at", "1"]],
   ["an event to be retained", false, ["svc-retain", "true"]],
-])("encodes a packet once for all clients only if they get it alike: %s, %s", (_, isAlike, what) => {
+])("has a packet for all clients only if they get it alike: %s: %j", (_, isAlike, what) => {
   const delivery = toDelivery("t");
   const changed = Array.isArray(what)
     ? { ...delivery, event: { ...delivery.event, extensions: [what] } }

@@ -25,7 +25,7 @@ beforeEach(() => {
   file = join(folder, `${tests}.sqlite`);
 });
 
-/** A new database with a log of transactions of one to three pages. */
+/** A new database with a log of transactions of one to six pages. */
 function fill(rows: number): { readonly database: DatabaseSyncInstance; readonly source: string } {
   sources += 1;
   const source = join(folder, `source-${sources}.sqlite`);
@@ -57,7 +57,7 @@ function leave({ isRestarted = false } = {}): Buffer {
   return log;
 }
 
-/** Leaves a log that a checkpoint has copied into the database, except `after` transactions. An open reader kept SQLite from restarting the log. */
+/** Leaves a log of which a checkpoint has copied all transactions but the last `after` into the database. An open reader kept SQLite from restarting the log. */
 function leaveCopied({ after = 0 } = {}): Buffer {
   const { database, source } = fill(12);
   const reader = new DatabaseSync(source);
@@ -132,7 +132,7 @@ test("finds a flipped bit anywhere while the index of the log exists", () => {
   }
 });
 
-test("without the index of the log, finds a flipped bit and zeros before later commits; a torn end is no damage", () => {
+test("without the index of the log, finds a flipped bit or zeros only if a later transaction follows; a torn end is no damage", () => {
   const bytes = leave();
   rmSync(`${file}-shm`);
   const frames = (bytes.length - headerBytes) / frameBytes;
@@ -229,7 +229,7 @@ test("a lost header is damage if a frame that is not copied is damaged, although
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
 });
 
-test("a lost header is damage if the salts of the first frame are lost too, although that frame is a copied transaction", () => {
+test("a lost header is damage if the salts of the first frame are lost too, although that frame is a whole transaction and is copied", () => {
   const { database, source } = fill(1);
   database.exec("pragma wal_checkpoint(restart); insert into t values (x'01')");
   const reader = new DatabaseSync(source);
@@ -268,7 +268,7 @@ test("a lost header is no damage if a transaction that never ended follows the c
   expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
 });
 
-test("headerBefore computes the header from the first frame, for either byte order and after checkpoints", () => {
+test("headerBefore computes the header from the first frame, in either byte order and after a restart of the log", () => {
   for (const log of [leave(), leave({ isRestarted: true })]) {
     expect(headerBefore(frameOf(log, 0))).toEqual(log.subarray(0, headerBytes));
     const big = toBigEndian(log);

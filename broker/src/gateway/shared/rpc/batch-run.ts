@@ -7,7 +7,10 @@ export interface BatchRunOptions<Response> {
   readonly members: readonly unknown[];
   /** Length of the batch, in bytes. */
   readonly bodyBytes: number;
-  /** Calls `onAnswered` once with the response, now or later, unless the returned promise rejects. */
+  /**
+   * Starts a member, and calls `onAnswered` once, now or later. Returns a promise if the member runs here: if the promise rejects, there is no response.
+   * Undefined if the member has been answered or handed over.
+   */
   readonly answer: (member: unknown, onAnswered: (response: Response) => void) => Promise<void> | undefined;
   readonly slices: Slices;
   readonly runningMembers: RunningMembers;
@@ -16,17 +19,17 @@ export interface BatchRunOptions<Response> {
 }
 
 /**
- * Starts the members of a batch in order, so that publishes of one batch reach the broker in that order, and a bounded number at once. Responses are in
- * the order of the members.
+ * Runs a JSON-RPC batch; its members are its requests. Starts them in order, so that the batch's publishes reach the engine in that order. Only a bounded
+ * number run at once. Responses are in the order of the members.
  */
 export class BatchRun<Response> {
   readonly #options: BatchRunOptions<Response>;
   readonly #responses: Response[] = [];
   readonly #failures: unknown[] = [];
   #running = 0;
-  /** The running members that have a promise. */
+  /** Number of members for which `answer` returned a promise that has not settled. */
   #promised = 0;
-  /** Called when a member has ended. */
+  /** Called when a member has ended, and when its promise has settled: there may be room. */
   #onEnded = (): void => {};
 
   constructor(options: BatchRunOptions<Response>) {

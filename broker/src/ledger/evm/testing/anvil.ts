@@ -1,20 +1,20 @@
 import * as launcher from "../../../../../tools/anvil.mjs";
 import type { EvmProvider } from "../endpoint/rpc.ts";
 
-/** A running anvil, which seals a block for each transaction. */
+/** A running anvil. Unless flags say otherwise, it makes a block for each transaction. */
 export interface Anvil {
   readonly provider: EvmProvider;
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Starts anvil with blocks of 1 G gas. */
+/** Starts anvil with a gas limit of 1,000,000,000 for each block. */
 export async function startAnvil(flags: readonly string[] = []): Promise<Anvil> {
   const { url, stop } = await launcher.startAnvil(["--gas-limit", "1000000000", ...flags]);
   return { url, provider: createHttpProvider(url), stop };
 }
 
-/** The smallest EIP-1193 provider: one POST a request, no notifications. */
+/** The smallest EIP-1193 provider: one HTTP POST for each request, no notifications. */
 export function createHttpProvider(url: string): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
