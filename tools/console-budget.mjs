@@ -1,5 +1,5 @@
-// Fails if everything that a browser loads before it shows the console's first page is larger, after gzip, than the budget, or if index.html names fewer than
-// two files. Charts and proofs are loaded later, when they are opened.
+// Fails if everything that a browser loads before it shows the console's first page is larger, after gzip, than the budget. Also fails if it finds fewer than
+// two files in index.html: then the pattern below no longer fits the page. The pages of figures, of the chain and of proofs are loaded when they are opened.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";

@@ -74,7 +74,7 @@ describe("docs/proofs.md", () => {
 describe("notifications with the place of their event", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
-  it("have a proof that leads to the batch's root on the chain; getEvent returns the event without it", async () => {
+  it("have a proof that leads to the batch's root on the chain; getEvent returns the event without place and proof", async () => {
     const { client, broker } = running();
     await using receiver = await startReceiver();
     await client.open("place");

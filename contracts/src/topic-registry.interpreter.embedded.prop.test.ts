@@ -43,7 +43,7 @@ test.each([
   ["the chain's own interpreter matches", undefined],
   ["the chain's own publish and interpreter match", registryCode],
 ])(
-  "%s the EVM in gas, logs, storage and contracts for any opens and batches",
+  "%s the EVM in gas, logs, storage and contracts for any opens, publishes and closes",
   async (_what, code) => {
     const genesisAccounts = [alice, bob].map((account) => account.address);
     await using chain = await startEmbeddedChain({

@@ -13,7 +13,7 @@ export function viewOf(event: Event, names: TenantNames): Event {
   if (topic === undefined) throw new Error("an event of another tenant was to be delivered");
   const known = views.get(event);
   if (known !== undefined) return known;
-  const view = { ...event, topic: topic as TopicName }; // Its client wrote this name, and the broker checked it when the topic was opened.
+  const view = { ...event, topic: topic as TopicName }; // The index has only topics whose real names are valid.
   views.set(event, view);
   reals.set(view, event);
   return view;

@@ -5,19 +5,22 @@ export interface AuditLine {
   /** The operation, such as `open` or `log in`. */
   readonly action: string;
   /**
-   * `begun`: an order of an operator, before it changes anything; `done` or `failed` follows unless the broker dies. `failed` also for a change of a topic
-   * whose outcome is unknown. `left out` stands for lines that were not written; `count` is their number.
+   * `begun`: an order of an operator, before it changes anything; `done` or `failed` follows unless the broker dies. An `open` or `close` of a topic is
+   * also `failed` if its outcome is unknown. `left out` stands for lines that were not written; `count` is their number.
    */
   readonly outcome: "begun" | "done" | "failed" | "refused" | "left out";
-  /** `tenant/name`; `anonymous` for a caller without a credential. Undefined if the caller is unknown. */
+  /**
+   * `tenant/name`, or the name alone without a tenant; `anonymous` for a caller without a credential. Undefined if the broker rejected the credential. For
+   * `key create`, the principal of the new key.
+   */
   readonly principal?: string | undefined;
   readonly tenant?: string | undefined;
-  /** The identifier of the key, which is no secret. */
+  /** Identifier of the caller's key; for `key create` and `key revoke`, of that key. The identifier is no secret. */
   readonly keyId?: string | undefined;
   readonly address?: string | undefined;
   readonly protocol?: string | undefined;
   readonly groupId?: string | undefined;
-  /** A topic or a filter, as the client wrote it. */
+  /** A topic or a filter by its real name, which begins with the tenant's prefix if there is a tenant; the filters of a tail, separated by spaces. */
   readonly topic?: string | undefined;
   /** Receiver of a callback: scheme, host and port. */
   readonly receiver?: string | undefined;
@@ -27,13 +30,13 @@ export interface AuditLine {
   readonly role?: string | undefined;
   /** Rules of a role, as JSON. */
   readonly rules?: string | undefined;
-  /** Where an order moves a subscription. */
+  /** For `replay`, where delivery starts again; for `skip`, the last event that is skipped. */
   readonly place?: string | undefined;
   /** Fields that an order changes, without their values. */
   readonly changed?: string | undefined;
-  /** Number of events that an order concerned. */
+  /** Number of events that an order skipped, repeated or found waiting, or of dead letters that it removed. */
   readonly events?: number | undefined;
-  /** Number of waiting events that the new topic of a subscription does not match. */
+  /** Number of waiting events that the new filter of a subscription does not match, so that they are never delivered. */
   readonly unmatched?: number | undefined;
   /** Error code of the refusal or failure. */
   readonly code?: number | undefined;
@@ -43,7 +46,7 @@ export interface AuditLine {
 
 /** Where audit lines go. */
 export interface AuditLog {
-  /** Never throws and never waits. Counts and drops lines that cannot be written soon. */
+  /** Never throws, and waits for no reader. Lines that cannot be written at once wait in memory, up to a bound; the log drops further ones, and counts them. */
   write(line: AuditLine): void;
   /** Why lines are missing or late; undefined while all are written, or late for a few seconds only. */
   findTrouble(): string | undefined;

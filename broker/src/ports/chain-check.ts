@@ -7,10 +7,10 @@ export interface DamagedBlock {
   readonly reason: string;
 }
 
-/** State of a block after an inspection; `repaired` if it was damaged before. */
+/** Result of an inspection: the worse state of a block and the next one. `repaired`: damaged before, intact now. */
 export type BlockState = "intact" | "repaired" | "damaged";
 
-/** A place in the chain's state, which only the check that returned it can interpret. */
+/** A place in the chain's state. Callers only pass it back to `checkState` of the same ChainCheck. */
 export interface StatePlace {
   readonly account: string;
   readonly slot: string;
@@ -20,10 +20,11 @@ export interface StatePlace {
 export interface CheckedState {
   /** Where the next check continues; undefined at the end of the state. */
   readonly next: StatePlace | undefined;
+  /** Number of trie nodes and contract codes that were compared. */
   readonly nodes: number;
-  /** A reason for each node or code that remains damaged. */
+  /** A reason for each trie node or contract's code that remains damaged. */
   readonly damaged: readonly string[];
-  /** Number of nodes and codes that were damaged and are rewritten from memory. */
+  /** Number of trie nodes and contract codes that were damaged and have been rewritten from memory. */
   readonly mended: number;
 }
 
@@ -35,7 +36,7 @@ export interface CheckedIndexEntries {
   readonly isDamaged: boolean;
 }
 
-/** A batch of the index, with the address of its topic. */
+/** A batch of the store's index, with the address of its topic. */
 export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "count" | "events"> & {
   readonly address: Address;
 };
@@ -48,8 +49,8 @@ export interface ChainCheck {
    */
   check(from: number): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] } | undefined>;
   /**
-   * Rebuilds the calldata of a block's transactions from `batches`, all that the store's index has of the block; the other fields stay. Returns whether
-   * the block then matches its hashes; if not, nothing has changed.
+   * Repairs a block from `batches`: those of the block whose events the store's index still has. Rewrites the calldata of its transactions and, if that is
+   * not enough, short events in their receipts. Returns whether the block then matches its hashes; if not, nothing has changed.
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
   /**
@@ -57,6 +58,9 @@ export interface ChainCheck {
    * comparison. Rebuilds the index from the blocks if it differs.
    */
   checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries>;
-  /** Compares nodes and code of the newest state with their hashes, from place `from` on, as many as it can in a short time. */
+  /**
+   * Compares trie nodes and contract code of the newest state with their hashes, from place `from` on (undefined: from the beginning), as many as it can in a
+   * short time. Rewrites damaged ones that are still in memory.
+   */
   checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

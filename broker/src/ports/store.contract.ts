@@ -148,7 +148,7 @@ function testTopics(store: () => Store): void {
     expect(await store().findTopic(group, alpha)).toEqual(found);
     expect(await store().findTopicsByAddress(group, [found.address])).toEqual([found]);
   });
-  it("closing and reopening apply in order and keep the history", async () => {
+  it("closings and reopenings of a topic in one block apply in order, and the topic keeps its sequence", async () => {
     const closed = [true, false, true].map((closed) => ({ name: alpha, closed }));
     await store().applyBlocks(group, [...history, blockOf(7, { closed })]);
     expect(await store().findTopic(group, alpha)).toMatchObject({ closed: true, sequence: 8 });

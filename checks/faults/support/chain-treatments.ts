@@ -40,7 +40,7 @@ export function sometimes(share: number, { treatment, random }: { treatment: Tre
   return (passage) => (random.fraction() < share ? treatment(passage) : pass(passage));
 }
 
-/** Applies the treatment of the request's method. Passes requests of other methods. */
+/** Applies the treatment of the request's method; in a batch, the first call's method decides. Passes other requests. */
 export function treatMethods(treatments: Readonly<Record<string, Treatment>>): Treatment {
   return (passage) => (treatments[passage.calls[0]?.method ?? ""] ?? pass)(passage);
 }
@@ -73,7 +73,7 @@ export function filterOf({ calls }: Passage): LogFilter {
   return filter;
 }
 
-/** A node's answer: JSON-RPC 2.0 without its envelope. */
+/** A chain node's answer: JSON-RPC 2.0 without its envelope. */
 export type NodeAnswer = { readonly result: unknown } | { readonly error: { code: number; message: string } };
 
 export function answer({ calls, response }: Passage, content: NodeAnswer): void {

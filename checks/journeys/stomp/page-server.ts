@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { findFreePort } from "../../harness/free-port.ts";
 
-/** Path of the library in a page's URLs, as in a folder where `npm install` ran. */
+/** Path at which pages load the library: the same as if `npm install` had put it beside them. */
 const libraryPath = "/node_modules/@stomp/stompjs/";
 const libraryFolder = dirname(dirname(createRequire(import.meta.url).resolve("@stomp/stompjs")));
 

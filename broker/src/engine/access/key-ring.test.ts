@@ -265,7 +265,7 @@ describe("a stored role", () => {
     ]);
   });
 
-  it("that does not exist refuses nobody once its key has expired", async () => {
+  it("that is missing no longer refuses the owner's other keys once the key that names it has expired", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["gone"], expiresAt: clock.now() + 10_000 }), 10);
     await clock.advance(keysReadEveryMs + 1);
     expect(faultOf(credentialOf(ids[0]))).toBe(lacking);

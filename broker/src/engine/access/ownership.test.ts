@@ -272,7 +272,7 @@ it("checks the receiver only for the owner, so that others do not learn its answ
   expect(asked).toEqual(["http://one/"]);
 });
 
-it("refuses a stream to a caller without the right to each filter, and to another principal while the client of its owner is away", async () => {
+it("refuses a stream to a caller that lacks the right to one of its filters and, while the owner's client is away, to any other principal", async () => {
   const stream = { acknowledges: true, offset: undefined };
   const id = "5f1c0b2e-0000-4000-8000-000000000004";
   const order = (...filters: readonly string[]) =>

@@ -81,7 +81,7 @@ it("a client that rejects an event does not get the event again once the right t
   expect(topicsOf(peer)).toEqual(["a", "b"]);
 });
 
-it("an event that is not committed to the chain does not reach a client whose right to its topic has ended", async () => {
+it("an event that is passed on without a commit does not reach a client whose right to the topic has ended", async () => {
   const passed: string[] = [];
   const peer = Object.assign(new RecordingPeer(), { pass: ({ event }: Delivery) => void passed.push(event.topic) });
   const attachment = await attach(peer);

@@ -37,7 +37,7 @@ it("the group is ready again once the origin of an event that could not be read 
   expect(engine.broker.health()).toMatchObject([{ ready: true }]);
 });
 
-it("the group is ready again once a subscription that waits for the origin of an event is paused", async () => {
+it("the group is ready again once an operator pauses the subscription that waits for an event's origin", async () => {
   const order = { order: { kind: "pause" }, isDryRun: false } as const;
   const pausing = engine.broker.operator.orderSubscription(testCaller, id, order);
   await engine.clock.advance(1_000);

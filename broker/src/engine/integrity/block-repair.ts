@@ -7,9 +7,9 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ChainDamage } from "./chain-damage.ts";
 
-/** Maximum number of batches in a block that can be repaired. */
+/** Maximum number of batches of a block that a repair reads; it cannot repair what needs later ones. */
 const batchesMax = 10_000;
-/** Maximum bytes of events in a block that can be repaired. */
+/** Bytes of events after which a repair reads no further batch of the block. */
 const bytesMax = 64 * 1024 * 1024;
 
 export interface BlockRepairOptions {
@@ -21,7 +21,7 @@ export interface BlockRepairOptions {
   readonly logger: Logger;
 }
 
-/** Repairs damaged blocks in the chain's file from the index. Health reports the blocks that it cannot repair. */
+/** Repairs damaged blocks in the chain's file from the index. Blocks that cannot be repaired are reported by health. */
 export class BlockRepair {
   readonly #options: BlockRepairOptions;
 
@@ -31,7 +31,7 @@ export class BlockRepair {
 
   /**
    * Checks a block against its hashes and repairs it if it is damaged. The parent hash in the next block proves the block's header, so the next block is
-   * checked too. A block that is known to be damaged is not read again.
+   * checked and repaired too. Returns the worse state of the two. A block that is known to be damaged is not read again.
    */
   async inspect(blockNumber: number): Promise<BlockState> {
     const states = [await this.#inspectOne(blockNumber), await this.#inspectOne(blockNumber + 1)];
@@ -58,9 +58,10 @@ export class BlockRepair {
       return true;
     }
     if (chainDamage.has(number)) return false;
-    chainDamage.note(number, { reason, isLost: batches.some(({ dropped }) => dropped !== undefined) });
+    const isLost = batches.some(({ dropped }) => dropped !== undefined);
+    chainDamage.note(number, { reason, isLost });
     metrics.chainDamaged(groupId, "unmended");
-    const remedy = chainDamage.failure ?? chainDamage.warning;
+    const remedy = isLost ? chainDamage.failure : chainDamage.warning;
     logger.error("chain damaged, and not mended", { blockNumber: number, reason, remedy });
     return false;
   }

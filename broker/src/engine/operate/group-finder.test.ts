@@ -55,7 +55,7 @@ it.each<[string, TestEngineOptions, string | number]>([
   ]);
 });
 
-it("ends the list after the last group, and refuses a cursor that names no group", async () => {
+it("ends the list after the last group, and refuses a page cursor that names no group", async () => {
   expect((await listGroups()).next).toBeUndefined();
   const { operator } = engine.broker;
   expect((await operator.listGroups(testCaller, { after: "1", limit: 1 })).items).toEqual([]);

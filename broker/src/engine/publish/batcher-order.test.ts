@@ -68,7 +68,7 @@ it.each([
   ["its first publish has a key", claim, 0],
   ["the chain refuses it only later", undefined, 20],
 ])(
-  "keeps the order of a topic whose transaction is too large although the next one is not, if %s",
+  "keeps the order of a topic's events when one transaction is too large and the next is not, if %s",
   async (_, first, answerMs) => {
     const sent: string[] = [];
     const progress = new IndexProgress();

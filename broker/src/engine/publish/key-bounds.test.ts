@@ -56,7 +56,7 @@ describe("the limits of publish keys", () => {
     expect((await send(call("k"))).eventId).not.toBe(first.eventId);
   });
 
-  it("does not forget a key early if no key was recorded for long before it", async () => {
+  it("keeps a key for its whole lifetime if it is the first one after a long time without keys", async () => {
     await start({ limits: { publishKeyKeptMs: 600_000 } });
     await send(call("forgotten"));
     await engine.clock.advance(2_000_000);
@@ -93,7 +93,7 @@ describe("the limits of publish keys", () => {
     expect((await send(call("3", "text", { session: { id: "s" } }))).status).toBe("SUCCESS");
   });
 
-  it("counts keys that an earlier process recorded in a scope", async () => {
+  it("counts a caller's keys from before a restart towards the caller's limit", async () => {
     await start({ limits: { publishKeysPerCallerMax: 20 } });
     for (let count = 0; count < 20; count += 1) await publish(engine.broker, call(String(count)));
     await engine.rebuild();
@@ -127,7 +127,7 @@ describe("a repeat of a publish with a key", () => {
     expect(upTo).toEqual([endOfBlock(firstBlock)]);
   });
 
-  it("reads the topic from its first request on if the block is not known, and afterwards only the block", async () => {
+  it("reads the topic from the position of the first request on if the event's block is not known, and the next time only that block", async () => {
     await start();
     const first = await send(call("k"));
     await engine.publishMany("a", 20);

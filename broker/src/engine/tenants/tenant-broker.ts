@@ -274,7 +274,7 @@ function toView(names: TenantNames, topic: Topic): Topic {
 function toViewName(names: TenantNames, real: TopicName): TopicName {
   const view = names.toView(real);
   if (view === undefined) throw new Error("an answer names a topic of another tenant");
-  return view as TopicName; // A client wrote this name, and the broker checked it when the topic was opened.
+  return view as TopicName; // The index has only topics whose real names are valid.
 }
 
 function toViewResult(names: TenantNames, result: PublishResult): PublishResult {

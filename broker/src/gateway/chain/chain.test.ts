@@ -203,7 +203,7 @@ describe("limits on calls of the chain", () => {
     expect([runningMost, requests.length]).toEqual([runningMax, 80]);
   });
 
-  it("a look-up does not wait for computations, and the queue is bounded", async () => {
+  it("computations wait in a bounded queue, and a look-up does not wait for them", async () => {
     const gate = createDeferred<string>();
     const source: ChainSource = {
       read: ({ method }) => (method === "eth_call" ? gate.promise : Promise.resolve('"0x1"')),

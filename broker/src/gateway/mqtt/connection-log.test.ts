@@ -64,7 +64,7 @@ async function sendNoConnect(): Promise<void> {
   await client.closed;
 }
 
-it("logs a burst of ended connections, then a few lines each second, and their number", async () => {
+it("logs the first connections of a burst that end, then a few each second, with the number of those left out", async () => {
   const now = performance.now();
   const clock = vi.spyOn(performance, "now").mockReturnValue(now);
   for (let count = 0; count < connectionLinesMax + 5; count += 1) await sendNoConnect();

@@ -271,7 +271,7 @@ describe("reading", () => {
     });
   });
 
-  test("a batch with a wrong root or a wrong count is malformed, even with our own bytes", async () => {
+  test("a batch with a wrong root or a wrong count is malformed, even if its events are those of a valid batch", async () => {
     await withLedger(async (ledger, append, address) => {
       await append("ours");
       const events = encodeEvents([event("ours")]);

@@ -117,7 +117,7 @@ describe("the W3C trace of an event", () => {
   const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const traced = notified(61, "1", [["svc-traceparent", trace]]);
 
-  it("is a header of a callback of one event, in the interface's form and as a binary CloudEvent", async () => {
+  it("is a header of a callback with one event, both in the form of the interface and as a binary CloudEvent", async () => {
     expect(await traceOf(traced)).toBe(trace);
     expect(await traceOf(traced, { options: { form: "cloudevents-binary" } })).toBe(trace);
   });

@@ -253,7 +253,7 @@ describe("the chain's interpreter", () => {
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
   });
 
-  it("leaves code that calls another account to the EVM", async () => {
+  it("does not plan code that calls another account: the EVM runs it", async () => {
     await prepare({ code: Buffer.from("600060006000600060006000620100005af1", "hex"), before: [] });
     const message = {
       from,

@@ -6,7 +6,7 @@ import { waitFor } from "../../lib/wait-for.mjs";
 
 const nodes = 3;
 const callsAtOnce = 32;
-/** Largest difference between a node's number of subscriptions and an even share, in percent of an even share. */
+/** Shares count as even while no node's number of subscriptions differs more than this from an even share, in percent of an even share. */
 const unevennessMax = 10;
 
 /** How evenly several nodes share many subscriptions, and how long they take to rebalance after a node dies and after it restarts. */
@@ -80,6 +80,10 @@ function toFigures(subscriptions, { subscribeSeconds, afterKill, afterStart, not
     { name: name("largest difference from an even share"), unit: "%", values: [unevenness], below: unevennessMax },
     { name: name("time from a kill until the shares are even again"), unit: "s", values: [afterKill] },
     { name: name("time from the start of a node until the shares are even again"), unit: "s", values: [afterStart] },
-    { name: name("time until all are notified of an event"), unit: "s", values: [notifySeconds] },
+    {
+      name: name("time from the answer to a publish until all subscriptions are notified"),
+      unit: "s",
+      values: [notifySeconds],
+    },
   ].map(toFigure);
 }

@@ -139,7 +139,7 @@ const warnings = (node: number): readonly (string | undefined)[] =>
     .broker.groupHealth()
     .map(({ warning }) => warning);
 
-it("keeps an event for a member at another node without room yet, if no member at this node may receive it", async () => {
+it("keeps an event for a share's session at another node whose window is full, if no session of the share at this node may receive it", async () => {
   const narrowed = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   await narrow("one");
   const entitled = await (await Member.attach(await addKey("two", "all of a"), 1, 1)).join();

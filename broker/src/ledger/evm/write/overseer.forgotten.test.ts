@@ -7,7 +7,7 @@ const longMs = 30_000;
 /** Longest time between two checks of a waiting transaction. */
 const lookMsMax = 8000;
 
-/** Sends `seen` transactions, which get into a block that is not final, and `count` others, which wait in the pool for long. */
+/** Sends `seen` transactions, which get into a block that is not final, then `count` others. Returns when these have waited in the pool for `longMs`. */
 async function startWithWaiting(count: number, { seen = 0, isForgiving = false } = {}): Promise<SenderWorld> {
   const world = new SenderWorld();
   world.node.includeMax = seen;
@@ -27,7 +27,7 @@ test.each([
   { forgotten: 100, seen: 400, backMsMax: 5000 },
   { forgotten: 256, seen: 600, backMsMax: lookMsMax },
 ])(
-  "resends $forgotten forgotten transactions within $backMsMax ms, while $seen others are in a block",
+  "within $backMsMax ms, resends $forgotten transactions that the node lost, while $seen others are in a block",
   async (given) => {
     const world = await startWithWaiting(given.forgotten, given);
     const { node } = world;
@@ -50,7 +50,7 @@ test.each([1, 20])(
 );
 
 test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-  "within 2 s after an outage of 30 + %i s, resends all lost transactions but the included one",
+  "within 2 s after each of two outages of 30 + %i s, resends the lost transactions but not the one that is in a block",
   async (seconds) => {
     const world = await startWithWaiting(21);
     const { node, clock } = world;
@@ -80,7 +80,8 @@ test.each([0, 2, 4, 6])(
     await world.send(1);
     await clock.advance(1500);
     node.isAway = true;
-    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // At once, because the ledger signs nothing more after one got no answer.
+    // All at once: after a send without an answer, the sender signs no other transaction until it has read the next nonce.
+    await Promise.all(Array.from({ length: 20 }, () => world.send(1)));
     await clock.advance(longMs + seconds * 1000);
     node.isAway = false;
     expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
@@ -88,7 +89,7 @@ test.each([0, 2, 4, 6])(
 );
 
 test.each([16, 256])(
-  "resends %i transactions one to four times each in 16 s if the node accepts known ones as new",
+  "resends %i transactions one to four times on average in 16 s if the node accepts known ones as new",
   async (count) => {
     const { node, clock } = await startWithWaiting(count, { isForgiving: true });
     node.sends = 0;

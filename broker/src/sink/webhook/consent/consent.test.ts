@@ -155,7 +155,7 @@ describe("a receiver that does not support the handshake", () => {
     expect(await attempt(sink, receiver.url, { secret })).toEqual(accepted);
     expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST", "POST"]);
     const [, ping] = receiver.requests;
-    if (ping === undefined) throw new Error("there is a ping");
+    if (ping === undefined) throw new Error("there is no ping");
     const { headers, body } = ping;
     const id = String(headers["webhook-id"]);
     expect(id).toMatch(/^ping-[0-9a-f-]{36}$/);

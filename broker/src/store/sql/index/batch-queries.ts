@@ -56,7 +56,7 @@ function createEndQueries(database: Kysely<Schema>) {
   };
 }
 
-/** Queries for the batch before or after a place, in the group or in the topic. */
+/** Queries for the neighbours of a place: in the group, the batches before and after a position; in the topic, the batch before a sequence. */
 function createNeighbourQueries(database: Kysely<Schema>) {
   const inGroup = ({ groupId }: { readonly groupId: string }) =>
     database

@@ -56,7 +56,7 @@ interface Planned {
   readonly generation: number;
 }
 
-/** The index's part of the store: heads, topics and batches. */
+/** The index's part of the store: heads, blocks, topics, batches, retained and vanished events, and skipped entries. */
 export class SqlIndex {
   readonly #shared: SqlDatabase;
   readonly #database: Kysely<Schema>;
@@ -65,7 +65,7 @@ export class SqlIndex {
   readonly #batches: SqlBatches;
   readonly #mending: SqlMending;
   readonly #cache: TopicCache;
-  readonly #applying = new Mutex(); // Held from the first read of a plan until the cache has the committed state.
+  readonly #applying = new Mutex(); // Every change holds it, from its first read until the cache agrees with what was committed.
 
   constructor(database: SqlDatabase) {
     this.#shared = database;
@@ -88,7 +88,7 @@ export class SqlIndex {
     options: ApplyOptions = { isFinal: false },
   ): Promise<void> {
     if (blocks.length === 0) return;
-    // Other nodes read these rows, report them to their callers and continue from them: a crash of the server must not undo them.
+    // With a lease, other nodes read what is written here and continue from it: a crash of the database server must not undo it.
     const database = options.lease === undefined ? this.#database : this.#shared.durable;
     await this.#applying.acquire();
     try {
@@ -160,7 +160,7 @@ export class SqlIndex {
     return this.#toPage(rows, page, await this.#countTopics(this.#database, groupId));
   }
 
-  /** The prefix ends with a slash. "0" is the next character, so the range contains exactly the names with the prefix. */
+  /** The prefix ends with a slash, and "0" follows the slash in byte order: so the range contains exactly the names with the prefix. */
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
     const name = this.#shared.byBytes("name");
     const counting = this.#database
@@ -352,7 +352,7 @@ export class SqlIndex {
     return { total, topics: this.#topicsOf(rows) };
   }
 
-  /** Rollbacks delete the newest topics, so the newest ordinal is the number of topics. */
+  /** Ordinals count from 1 and have no gaps, since only rollbacks delete topics, and always the newest: so the newest ordinal is the number of topics. */
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
     const { rows } = await database.executeQuery(this.#queries.findNewestTopic.bind({ groupId }));
     return rows[0]?.ordinal ?? 0;
@@ -371,7 +371,7 @@ export class SqlIndex {
   }
 }
 
-/** The hash is unchanged since it was stored. */
+/** The cast is safe: `checkRow` has verified the row. */
 function toHead(row: GroupTable): IndexHead {
   return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
 }

@@ -5,13 +5,13 @@ import { corruptFile, lostRows } from "./errors.ts";
 
 type Check = RawBuilder<{ readonly integrity_check: string }>;
 
-/** Maximum number of lost rows that a refused start names. */
+/** Maximum number of lost rows that the error of a refused start names. */
 const lostNamedMax = 10;
 
 /**
- * Compares every table except `batches` with its database indexes, which have no checksums. SqlBatches detects a batch that an index lacks. If the disk
- * did not write a page, a table is older than its indexes, or the reverse. Rebuilding the indexes would hide that rows are lost. Returns damage of the
- * store's index. @throws StoreError `corrupt` for a table whose content is not on the chain.
+ * Compares every table with its database indexes. These have no checksums, and if the disk lost the write of a page, a table is older than they are, or the
+ * reverse. Rebuilding them would hide that rows are lost. Leaves out `batches`: SqlBatches notices if a database index lacks a batch. Returns the first
+ * damage of a table of the store's index (`indexTables`). @throws StoreError `corrupt` for a table whose content is not on the chain.
  */
 export async function checkTables(database: Kysely<Schema>, description: string): Promise<IndexFinding | undefined> {
   const tables = sql<{ name: string }>`
