@@ -81,10 +81,14 @@ export class Inbound {
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
     const { qos, packetId } = packet;
+    const { session } = this.#parts;
     if (qos > 0) this.#takeCredit(packet);
     const pending: Pending | undefined = qos === 0 ? undefined : { packetId, qos, outcome: undefined };
     if (pending !== undefined) this.#pending.push(pending);
-    if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
+    if (pending?.qos === 2) {
+      const earlier = session.inbound.get(packetId);
+      if (earlier !== undefined) return this.#join(pending, earlier);
+    }
     const call = this.#toCall(packet, topic);
     if (qos === 0 && !packet.isRetained && this.#parts.settings.qos0 === "live") {
       this.#pass(call);
@@ -168,11 +172,13 @@ export class Inbound {
     else this.#unacknowledged += 1;
   }
 
-  /** Whether the publish repeats an earlier one; then both get the same answer. */
-  #isRepeated(pending: Pending): boolean {
-    const earlier = this.#parts.session.inbound.get(pending.packetId);
-    void earlier?.then((outcome) => this.#settle(pending, outcome));
-    return earlier !== undefined;
+  /**
+   * Gives a repeat the outcome of its earlier publish. An earlier connection may still search for the event of that publish, and publish it only then. So
+   * the promise of a stored session resolves when the outcome is known.
+   */
+  #join(pending: Pending, earlier: Promise<PublishOutcome>): Promise<void> | undefined {
+    const settled = earlier.then((outcome) => this.#settle(pending, outcome));
+    return this.#parts.session.isStored ? settled : undefined;
   }
 
   /** Returns the callback for the outcome. With QoS 2 the session remembers the identifier until the client releases it. */

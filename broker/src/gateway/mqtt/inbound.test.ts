@@ -1,0 +1,71 @@
+import { beforeEach, expect, it } from "vitest";
+import { anonymous } from "../../engine/access/caller.ts";
+import type { ConnectedSession, OnSettled, PublishCall } from "../../engine/broker.ts";
+import { LazyMap } from "../../lib/lazy-collections.ts";
+import type { PublishPacket } from "./codec/packet.ts";
+import { type Answer, Inbound } from "./inbound.ts";
+
+/** Publishes that the broker has not answered yet, by content, in the order of their submission. */
+const submitted = new Map<string, OnSettled>();
+/** What the connections answered, `unknown` for the end of a connection. */
+let answers: (Answer | "unknown")[] = [];
+beforeEach(() => {
+  submitted.clear();
+  answers = [];
+});
+
+/** Gives the publish a place at once, as the broker does if it knows the topic: it finds out later that an earlier connection used the key. */
+function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
+  submitted.set(new TextDecoder().decode(call.content), onSettled);
+  call.placement?.onPlaced();
+}
+
+/** A connection of the stored session at this node. */
+function connect(session: ConnectedSession): Inbound {
+  return new Inbound({
+    broker: { submit, whenRoom: () => true, submitAll: unused, release: unused, pass: unused },
+    caller: anonymous,
+    opener: { isAutomatic: false } as never, // Not used for topics that are open.
+    session,
+    groupId: undefined,
+    settings: { extensionPrefix: "svc-", receiveMax: 10, topicAliasMax: 0, qos0: "commit" },
+    onAnswer: (answer) => answers.push(answer),
+    onReleased: unused,
+    onUnknown: () => answers.push("unknown"),
+    onLost: unused,
+  });
+}
+
+function createSession(): ConnectedSession {
+  const keys = { id: "s", epoch: 1 };
+  return { isStored: true, inbound: new LazyMap(), keys, originFor: () => undefined } as never; // The rest is not used.
+}
+
+function unused(): never {
+  throw new Error("not used");
+}
+
+const packet = (packetId: number, text: string): PublishPacket =>
+  ({
+    topic: "a",
+    qos: 2,
+    packetId,
+    isDuplicate: true,
+    isRetained: false,
+    payload: new TextEncoder().encode(text),
+    properties: {},
+  }) as never; // The other fields are empty.
+
+it("takes nothing after a repeat until its outcome is known, although an earlier connection submitted it at this node", async () => {
+  const session = createSession();
+  void connect(session).take(packet(1, "one"));
+  const second = connect(session);
+  const taken = second.take(packet(1, "one"));
+  let isTaken = false;
+  void taken?.then(() => (isTaken = true));
+  await Promise.resolve();
+  expect([taken, isTaken]).toEqual([expect.any(Promise), false]);
+  submitted.get("one")?.({ topic: "a", eventId: "1", status: "SUCCESS" });
+  await taken;
+  expect([...submitted.keys()]).toEqual(["one"]);
+});
