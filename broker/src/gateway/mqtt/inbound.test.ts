@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { beforeEach, expect, it } from "vitest";
 import { anonymous } from "../../engine/access/caller.ts";
 import type { ConnectedSession, OnSettled, PublishCall } from "../../engine/broker.ts";
@@ -68,4 +69,21 @@ it("takes nothing after a repeat until its outcome is known, although an earlier
   submitted.get("one")?.({ topic: "a", eventId: "1", status: "SUCCESS" });
   await taken;
   expect([...submitted.keys()]).toEqual(["one"]);
+});
+
+it.each(["storeUnreachable", "chainUnreachable"] as const)(
+  "ends the connection without an answer if it cannot find out whether a repeat was published: %s",
+  (name) => {
+    const inbound = connect(createSession());
+    void inbound.take(packet(1, "one"));
+    submitted.get("one")?.({ status: "REFUSED", error: new BrokerError(name) });
+    expect(answers).toEqual(["unknown"]);
+  },
+);
+
+it("answers a repeat that the broker refuses for another reason", () => {
+  const inbound = connect(createSession());
+  void inbound.take(packet(1, "one"));
+  submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
+  expect(answers).toMatchObject([{ packetId: 1, qos: 2, error: { code: 100112 } }]);
 });

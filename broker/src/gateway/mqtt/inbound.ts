@@ -109,11 +109,11 @@ export class Inbound {
     }
   }
 
-  /** Resolves when the publish has settled. */
+  /** Resolves when the publish has settled. A refusal must not hide that an earlier connection may have published the message. */
   #submitAndWait(call: PublishCall, settle: OnSettled): Promise<void> {
     const { promise, resolve } = createDeferred<void>();
     void this.#submitter.submit(call, (outcome) => {
-      settle(outcome);
+      settle(isUncertain(outcome) ? { topic: call.topic, eventId: "", status: "TIMEOUT" } : outcome);
       resolve();
     });
     return promise;
@@ -253,4 +253,10 @@ export class Inbound {
     const reasonCode = isBrokerError(error, "topicNotExist") ? reason.topicNameInvalid : toReasonCode(error);
     this.#parts.onAnswer({ packetId, qos, reasonCode, error });
   }
+}
+
+/** Whether the broker could not find out if an earlier connection published a repeated message. */
+function isUncertain(outcome: PublishOutcome): boolean {
+  if (outcome.status !== "REFUSED") return false;
+  return isBrokerError(outcome.error, "storeUnreachable") || isBrokerError(outcome.error, "chainUnreachable");
 }
