@@ -1,8 +1,8 @@
-import { toHex } from "@stele/eth/node";
+import { type Hex, toHex } from "@stele/eth/node";
 import { parseTransaction } from "viem";
 import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
-import { TestJournal } from "../testing/writer-world.ts";
+import { hashOf, TestJournal } from "../testing/writer-world.ts";
 
 const minute = 60_000;
 const data = (mark: number): Uint8Array => new Uint8Array(40).fill(mark);
@@ -77,4 +77,33 @@ test("gives up no transaction while no endpoint answers", async () => {
   node.isAway = false;
   await clock.advance(minute);
   expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
+});
+
+test("gives up at most one transaction if the node failed at all of them, and includes each at once after it is back", async () => {
+  const world = startFailing();
+  const { clock, node, sender } = world;
+  let isFailing = true;
+  node.onSend = () => {
+    if (isFailing) throw Object.assign(new Error("Internal error"), { code: -32_603 });
+  };
+  for (let mark = 1; mark <= 5; mark += 1) {
+    await world.send(1, { data: data(mark) });
+    await clock.advance(1500);
+  }
+  await clock.advance(60 * minute);
+  isFailing = false;
+  const included: Hex[] = [];
+  for (let ticks = 0; ticks < 200; ticks += 1) {
+    const next = [...node.pool].find((raw) => parseTransaction(raw).nonce === included.length);
+    if (next !== undefined) {
+      node.pool.delete(next);
+      node.included.add(hashOf(next));
+      included.push(next);
+      world.readUpTo = 1;
+      sender.onRound({ logs: [] });
+    }
+    await clock.advance(250);
+  }
+  const contents = included.map((raw) => parseTransaction(raw).data);
+  expect(contents).toEqual([undefined, ...[2, 3, 4, 5].map((mark) => toHex(data(mark)))]);
 });

@@ -127,6 +127,8 @@ const handlers: Handlers = {
  * two to three minutes, one from the journal after six.
  */
 const failedSendsMax = 48;
+/** How many of them it makes as the next in line: an endpoint that failed at all transactions for a while takes this one first once it is back. */
+const failedSendsInLine = 4;
 
 /** The next state of a transaction, and what the sender has to do. Pure. */
 export function transition(state: TransactionState, event: TransactionEvent): Step {
@@ -229,8 +231,9 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
  * the endpoint fails at all of them, the no-op fails too, and no others are given up. Never of one that was final, since its event may be acknowledged.
  */
 function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext?: boolean }): Step {
-  const { isBusy, isAnswered, isNoOp, wasFinal, failedSends } = state;
-  const looked = { ...state, seenIn: undefined, refusedInRow: 0 };
+  const { isBusy, isAnswered, isNoOp, wasFinal } = state;
+  const failedSends = isNext ? state.failedSends : Math.min(state.failedSends, failedSendsMax - failedSendsInLine);
+  const looked = { ...state, seenIn: undefined, refusedInRow: 0, failedSends };
   const isHopeless = isNext && !isBusy && isAnswered && !isNoOp && !wasFinal && failedSends >= failedSendsMax;
   return isHopeless ? giveUp(looked, "no endpoint took it") : step(looked);
 }
