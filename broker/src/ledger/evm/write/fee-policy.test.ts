@@ -48,6 +48,9 @@ describe("offered fees", () => {
     ["legacy, at least the gas price", {}, undefined, legacy(4n), legacy(12n)],
     ["up to the cap", { max: 46n * gwei }, 1n, dynamic(40n, 4n), dynamic(46n, 5n)],
     ["no replacement if the cap allows less than 13 % more", { max: 44n * gwei }, 1n, dynamic(40n, 4n), undefined],
+    ["up to 16 times the current price", {}, 1n, dynamic(160n, 160n), dynamic(192n, 192n)],
+    ["legacy, up to 16 times the gas price", {}, undefined, legacy(160n), legacy(192n)],
+    ["a configured maximum above that", { max: 500n * gwei }, 1n, dynamic(160n, 4n), dynamic(200n, 5n)],
     ["no replacement if gas is free", { mode: "zero" }, undefined, legacy(0n), undefined],
   ] as const)("raised: %s", async (...[, settings, baseFee, old, raised]) => {
     const fees = await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei);

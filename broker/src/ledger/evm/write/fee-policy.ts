@@ -20,6 +20,11 @@ const baseFeeFactor = 2n;
 const bumpPercent = 125n;
 /** The lowest price of a replacement that all nodes accept, in percent of the old price: geth demands a tenth more, others up to an eighth. */
 const enoughPercent = 113n;
+/**
+ * How many times the endpoint's price a replacement offers at most if no maximum is configured: an endpoint that refuses every price, or a chain that never
+ * includes the transaction, must not empty the account.
+ */
+const raiseFactorMax = 16n;
 
 /** The price that a transaction offers, known without a request: each head has the base fee; gas price and tip are read again when they are old. */
 export class FeePolicy {
@@ -75,14 +80,12 @@ export class FeePolicy {
    */
   raised(old: Fees): Fees | undefined {
     const now = this.current();
-    if (now.kind === "legacy" || old.kind === "legacy") {
-      const price = larger(raise(priceOf(old)), priceOf(now));
-      return this.#ifEnough({ kind: "legacy", gasPrice: this.#capped(price) }, old);
-    }
-    const maxFeePerGas = this.#capped(larger(raise(old.maxFeePerGas), now.maxFeePerGas));
+    const max = this.#settings.max ?? larger(priceOf(now), this.#gasPrice) * raiseFactorMax;
+    const price = smaller(larger(raise(priceOf(old)), priceOf(now)), max);
+    if (now.kind === "legacy" || old.kind === "legacy") return this.#ifEnough({ kind: "legacy", gasPrice: price }, old);
     // Geth also wants a higher tip, even in place of a tip of zero.
     const tip = larger(larger(raise(old.maxPriorityFeePerGas), 1n), now.maxPriorityFeePerGas);
-    return this.#ifEnough({ kind: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(tip, maxFeePerGas) }, old);
+    return this.#ifEnough({ kind: "eip1559", maxFeePerGas: price, maxPriorityFeePerGas: smaller(tip, price) }, old);
   }
 
   /** Whether `fees` cover the newest base fee or, on a chain without base fees, the endpoint's gas price. */

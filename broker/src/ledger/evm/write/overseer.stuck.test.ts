@@ -93,3 +93,24 @@ test.each(["oversized data", "intrinsic gas too low"])(
     expect(new Set(noncesOf(world))).toEqual(new Set([0]));
   },
 );
+
+test("offers at most 16 times the endpoint's price to an endpoint that accepts no price", async () => {
+  const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
+  await world.fees.refresh();
+  const { node, clock } = world;
+  const prices: bigint[] = [];
+  node.onSend = (raw) => {
+    prices.push(parseTransaction(raw).gasPrice ?? 0n);
+    throw Object.assign(new Error("transaction underpriced"), { code: -32_000 });
+  };
+  await world.send(1);
+  for (let seconds = 0; seconds < 300; seconds += 1) {
+    world.head += 1;
+    await clock.advance(1000);
+  }
+  const [first = 0n] = prices;
+  const highest = prices.reduce((left, right) => (left > right ? left : right));
+  expect(first).toBe(1_000_000_000n);
+  expect(highest).toBeGreaterThan(10n * first);
+  expect(highest).toBeLessThanOrEqual(16n * first);
+});
