@@ -131,10 +131,11 @@ export class HeadSubscriptions {
 
   async #attach(subscription: Subscription, member: Member): Promise<void> {
     const { refusal } = subscription;
-    if (refusal?.member === member && this.#options.clock.monotonic() < refusal.until) return;
-    subscription.refusal = undefined;
+    if (refusal?.member !== member) subscription.refusal = undefined;
+    else if (this.#options.clock.monotonic() < refusal.until) return;
     if (!member.connection.canNotify) return;
     const id = await this.#options.ask(member, { method: "eth_subscribe", params: subscription.params });
+    subscription.refusal = undefined;
     subscription.place = { member, id };
   }
 
@@ -143,8 +144,9 @@ export class HeadSubscriptions {
     { member, error }: { readonly member: Member; readonly error: RpcAnswerError },
   ): void {
     const { clock, logger } = this.#options;
+    const level = subscription.refusal === undefined ? "info" : "debug"; // A node without subscriptions refuses each attempt.
     subscription.refusal = { member, until: clock.monotonic() + refusedMs };
-    logger.info("chain endpoint refused the subscription, polling it", { endpoint: member.name, error });
+    logger[level]("chain endpoint refused the subscription, polling it", { endpoint: member.name, error });
   }
 
   async #release(subscription: Subscription): Promise<void> {

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import type { Connection } from "./connection.ts";
+import { RpcAnswerError } from "./endpoint-error.ts";
+import { HeadSubscriptions } from "./head-subscriptions.ts";
+import { Member } from "./member.ts";
+
+const connection: Connection = {
+  name: "node",
+  canNotify: true,
+  request: async () => undefined,
+  requestAll: async () => [],
+  close: async () => {},
+};
+
+/** Subscribes at an endpoint that refuses subscriptions; returns how often the refusal was logged. */
+async function startRefused() {
+  const clock = new VirtualClock();
+  const member = new Member(connection, clock);
+  let asked = 0;
+  let lines = 0;
+  const subscriptions = new HeadSubscriptions({
+    clock,
+    logger: { ...silentLogger, info: () => void (lines += 1) },
+    ask: async () => {
+      asked += 1;
+      throw new RpcAnswerError("method not found", { code: -32_601 });
+    },
+    askAny: async () => undefined,
+  });
+  await subscriptions.subscribe(["newHeads"], member);
+  const refreshFor = async (minutes: number): Promise<void> => {
+    for (let seconds = 0; seconds < minutes * 60; seconds += 5) {
+      await clock.advance(5000);
+      await subscriptions.refresh(member);
+    }
+  };
+  return { subscriptions, member, refreshFor, count: () => ({ asked, lines }) };
+}
+
+test("logs once, and once more after each reconnect, that an endpoint refuses subscriptions", async () => {
+  const { subscriptions, member, refreshFor, count } = await startRefused();
+  await refreshFor(10);
+  expect(count()).toEqual({ asked: 11, lines: 1 });
+  expect(subscriptions.isRenewable).toBe(false); // The endpoint is not checked more often for that.
+  subscriptions.onLost(member);
+  await refreshFor(1);
+  expect(count()).toEqual({ asked: 12, lines: 2 });
+});
