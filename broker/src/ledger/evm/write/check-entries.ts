@@ -8,6 +8,8 @@ export interface CheckedEntries {
   readonly intact: readonly JournalEntry[];
   /** The damaged entries as they are stored: those that `intact` lacks, or has with another nonce or fewer versions. */
   readonly damaged: readonly JournalEntry[];
+  /** Those of `intact` that differ from what is stored. */
+  readonly mended: readonly JournalEntry[];
 }
 
 /**
@@ -21,9 +23,11 @@ export function checkEntries(entries: readonly JournalEntry[]): CheckedEntries {
     const found = findIntact(entry);
     if (found !== undefined && (found.nonce === entry.nonce || !byNonce.has(found.nonce)))
       byNonce.set(found.nonce, found);
-    if (found?.nonce !== entry.nonce || found.variants.length < entry.variants.length) damaged.push(entry);
+    if (found !== entry) damaged.push(entry);
   }
-  return { intact: [...byNonce.values()].toSorted((left, right) => left.nonce - right.nonce), damaged };
+  const intact = [...byNonce.values()].toSorted((left, right) => left.nonce - right.nonce);
+  const stored = new Set(entries);
+  return { intact, damaged, mended: intact.filter((entry) => !stored.has(entry)) };
 }
 
 /** The nonce of an entry: that of its newest version, which no hash is computed for. A stored nonce may be damaged. */
@@ -31,11 +35,13 @@ export function nonceOf({ variants: [newest], nonce }: JournalEntry): number {
   return (newest && findNonce(newest.raw)) ?? nonce;
 }
 
+/** The entry itself if nothing of it is damaged. */
 function findIntact(entry: JournalEntry): JournalEntry | undefined {
   const variants = entry.variants.filter(({ hash, raw }) => toHex(keccak256(raw)) === hash);
   const [newest] = variants;
   const nonce = newest && findNonce(newest.raw);
-  return nonce === undefined ? undefined : { ...entry, nonce, variants };
+  if (nonce === undefined) return undefined;
+  return nonce === entry.nonce && variants.length === entry.variants.length ? entry : { ...entry, nonce, variants };
 }
 
 /** Largest type of a transaction (EIP-2718). A larger first byte begins a legacy transaction, which has no chain id before its nonce. */

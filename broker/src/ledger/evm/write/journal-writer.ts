@@ -5,7 +5,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Journal, JournalEntry, SignedVariant } from "../../../ports/journal.ts";
-import { checkEntries } from "./check-entries.ts";
+import { type CheckedEntries, checkEntries } from "./check-entries.ts";
 
 export interface JournalWriterOptions {
   readonly journal: Journal;
@@ -45,9 +45,9 @@ export class JournalWriter {
   async list(): Promise<readonly JournalEntry[]> {
     const { journal, groupId, sender } = this.#options;
     await this.idle();
-    const { intact, damaged } = checkEntries(await journal.listTransactions(groupId, sender));
-    if (damaged.length > 0) await this.#mend(intact, damaged);
-    return intact;
+    const checked = checkEntries(await journal.listTransactions(groupId, sender));
+    if (checked.damaged.length > 0) await this.#mend(checked);
+    return checked.intact;
   }
 
   /** Resolves once all versions of the transaction are on disk. */
@@ -77,11 +77,12 @@ export class JournalWriter {
     await batch.written.promise;
   }
 
-  async #mend(intact: readonly JournalEntry[], damaged: readonly JournalEntry[]): Promise<void> {
+  /** Leaves the other entries alone: they may have changed since they were read. */
+  async #mend({ intact, damaged, mended }: CheckedEntries): Promise<void> {
     const { journal, groupId, sender, logger } = this.#options;
     const nonces = damaged.map(({ nonce }) => nonce);
     logger.error("journal damaged: transactions that cannot be read are not resumed", { groupId, nonces });
-    await journal.recordTransactions(intact);
+    await journal.recordTransactions(mended);
     const kept = new Set(intact.map(({ nonce }) => nonce));
     await journal.removeTransactions(
       groupId,

@@ -1,0 +1,55 @@
+import { Signer, signTransaction } from "@stele/eth/node";
+import { expect, test } from "vitest";
+import { defaultGroupId } from "../../../domain/group-id.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import type { JournalEntry } from "../../../ports/journal.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { testKey } from "../testing/evm-harness.ts";
+import { TestJournal } from "../testing/writer-world.ts";
+import { JournalWriter } from "./journal-writer.ts";
+
+const signer = new Signer(testKey("writer"));
+const sender = signer.address;
+
+function sign(nonce: number, gasPrice = 1n) {
+  const fees = { kind: "legacy", gasPrice } as const;
+  return signTransaction({ chainId: 1, nonce, fees, gas: 21_000, to: sender, data: new Uint8Array(0) }, signer);
+}
+
+/** A journal with something to do after its next read. */
+class WatchedJournal extends TestJournal {
+  afterRead: () => Promise<void> = async () => {};
+
+  override async listTransactions(group: string, account: typeof sender): Promise<readonly JournalEntry[]> {
+    const entries = await super.listTransactions(group, account);
+    await this.afterRead();
+    return entries;
+  }
+}
+
+test("mends a damaged entry, and keeps the changes that others get meanwhile", async () => {
+  const journal = new WatchedJournal();
+  const writer = new JournalWriter({
+    journal,
+    groupId: defaultGroupId,
+    sender,
+    clock: new VirtualClock(),
+    logger: silentLogger,
+  });
+  for (const nonce of [3, 4, 5]) await writer.record({ nonce, variants: [sign(nonce)] });
+  const [removed, raised, damaged] = await journal.listTransactions(defaultGroupId, sender);
+  if (removed === undefined || raised === undefined || damaged === undefined) throw new Error("not recorded");
+  await journal.removeTransactions(defaultGroupId, sender, [5]);
+  await journal.recordTransactions([{ ...damaged, nonce: 69 }]);
+  journal.afterRead = async () => {
+    await writer.remove([3]);
+    await writer.record({ nonce: 4, variants: [sign(4, 2n), sign(4)] });
+  };
+  expect((await writer.list()).map(({ nonce }) => nonce)).toEqual([3, 4, 5]);
+  journal.afterRead = async () => {};
+  const kept = await journal.listTransactions(defaultGroupId, sender);
+  expect(kept.map(({ nonce, variants }) => [nonce, variants.length])).toEqual([
+    [4, 2],
+    [5, 1],
+  ]);
+});
