@@ -96,6 +96,13 @@ test.each([
   expect(refuse(kind, { reach: "unknown", failedSends: 5, ...state }).state.failedSends).toBe(failedSends);
 });
 
+test("counts the refusals of all versions in one check as one failed send", () => {
+  let { state } = refuse("refused", { reach: "unknown" });
+  for (let version = 0; version < 2; version += 1) ({ state } = refuse("refused", state));
+  expect([state.refusedInRow, state.failedSends]).toEqual([3, 1]);
+  expect(refuse("refused", transition(state, { kind: "absent", isNext: true }).state).state.failedSends).toBe(2);
+});
+
 test("forgets the failed sends once an endpoint takes a version", () => {
   const sending = { ...newTransaction(account, noOp(account)), ...failing, isBusy: true };
   expect(transition(sending, { kind: "sent", hash: newest.hash, failure: undefined }).state.failedSends).toBe(0);

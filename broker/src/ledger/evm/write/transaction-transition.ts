@@ -204,7 +204,8 @@ function giveWay(state: TransactionState, failure: RpcFailure): Step {
   // A node that has the newest version may refuse it as known, in words of its own.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
   if (mayPassByPrice(kind)) {
-    const failedSends = state.failedSends + (kind === "insufficient-funds" ? 0 : 1);
+    // Once in a check, however many versions it sends: otherwise a transaction with many versions would be given up within seconds.
+    const failedSends = state.failedSends + (kind === "insufficient-funds" || state.refusedInRow > 0 ? 0 : 1);
     return isKnown ? step(state) : fallBack({ ...state, failedSends });
   }
   if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
