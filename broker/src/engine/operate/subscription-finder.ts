@@ -73,11 +73,11 @@ export class SubscriptionFinder {
     const lagMin = call.lagMin ?? 0;
     const matched = call.matches === undefined ? undefined : parseTopicName(call.matches);
     const isSelective = lagMin > 0 || matched !== undefined || isDerived(call.state);
-    const size = isSelective ? rowsReadMax : limit;
+    let size = isSelective ? rowsReadMax : limit;
     const readMax = lagMin > 0 ? rowsSearchedMax : rowsMatchedMax;
     const items: SubscriptionView[] = [];
     let last = after === undefined ? undefined : parseAnySubscriptionId(after);
-    for (let read = 0; read < readMax; read += size) {
+    for (let read = 0; read < readMax; ) {
       const rows = await this.#options.store.searchSubscriptions(search, { after: last, limit: size });
       const shown = call.state === undefined ? rows : rows.filter(({ state }) => state === call.state);
       const found = matched === undefined ? shown : shown.filter((row) => isFor(row, matched));
@@ -87,6 +87,8 @@ export class SubscriptionFinder {
       }
       if (rows.length < size) return { items, next: undefined };
       last = rows.at(-1)?.id;
+      read += size;
+      if (size < rowsReadMax) size *= 2; // Many rows may show another state than the stored one.
       await slices.pause();
     }
     return { items, next: last };
