@@ -131,6 +131,37 @@ it("sends a transaction alone if its size was refused after it was accepted, or 
   expect(await isCertain({ bytes: 10, topics: 100 })).toBe(true);
 });
 
+it("holds few full transactions, however their bytes are spread over topics", async () => {
+  const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
+  let held = 0;
+  for (let count = 0; count < 500; count += 1) {
+    const topics = 100 + ((count * 317) % 801);
+    const probe = turns.probe({ bytes: 120_000 - 224 * topics - ((count * 7) % 100), topics });
+    if (turns.isHeld) held += 1;
+    probe.accepted();
+    await vi.waitFor(() => expect(turns.isHeld).toBe(false));
+  }
+  expect(held).toBeLessThan(50);
+});
+
+it("sends a transaction alone if mixes of accepted sizes were refused", async () => {
+  const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
+  const settled = (): Promise<void> => vi.waitFor(() => expect(turns.isHeld).toBe(false));
+  for (const size of [
+    { bytes: 1000, topics: 1 },
+    { bytes: 10, topics: 100 },
+  ]) {
+    turns.probe(size).accepted();
+    await settled();
+  }
+  const mix = { bytes: 500, topics: 50 };
+  const probe = turns.probe(mix);
+  expect(turns.isHeld).toBe(false);
+  probe.refused();
+  turns.probe(mix);
+  expect(turns.isHeld).toBe(true);
+});
+
 it("keeps the order of a topic behind a size that the chain took earlier, but refuses now", async () => {
   const progress = new IndexProgress();
   progress.advanceTo(0);

@@ -23,7 +23,8 @@ const sizesMax = 16;
 /**
  * Lets transactions go to the ledger in the order of their calls, at most one in each turn of the event loop. A ledger that refuses a transaction for its
  * size without asking the chain does so in that turn. The next transaction then waits until the parts of this one are answered, so that topics keep their order.
- * The chain may refuse it later, so the next one also waits for the answer to a transaction that has more bytes or topics than each accepted one.
+ * The chain may refuse it later, so the next one also waits for the answer to a transaction that is larger than all mixes of accepted ones: limits on bytes and
+ * gas that allow two sizes also allow every mix of them.
  */
 export class SendingTurns {
   readonly #clock: Pick<Clock, "soon">;
@@ -32,7 +33,7 @@ export class SendingTurns {
   #isTaken = false;
   /** Number of transactions that may turn out too large, or whose parts are not all answered. */
   #splits = 0;
-  /** Sizes of accepted transactions, none within another one, and none that the chain has refused since. */
+  /** Sizes of accepted transactions, none within a mix of others, and none that the chain has refused since. */
   #accepted: readonly SendingSize[] = [];
 
   constructor(clock: Pick<Clock, "soon">) {
@@ -69,14 +70,20 @@ export class SendingTurns {
   /** Call it when a transaction goes to the ledger. Holds the next ones if this one may turn out too large. */
   probe(size: SendingSize): Probe {
     const refused = (): void => {
-      this.#accepted = this.#accepted.filter((one) => !isWithin(size, one));
+      const smaller = this.#accepted.filter((one) => !isWithin(size, one));
+      this.#accepted = isCertain(size, smaller) ? [] : smaller;
     };
-    if (this.#accepted.some((one) => isWithin(size, one))) return { accepted: () => {}, refused, ended: () => {} };
+    if (isCertain(size, this.#accepted)) return { accepted: () => {}, refused, ended: () => {} };
     const answered = createDeferred<void>();
     void this.hold(answered.promise);
     return {
       accepted: () => {
-        this.#accepted = [...this.#accepted.filter((one) => !isWithin(one, size)), size].slice(-sizesMax);
+        const known = this.#accepted.filter((one) => !isWithin(one, size));
+        const isNeeded = (one: SendingSize): boolean => {
+          const others = known.filter((other) => other !== one);
+          return !isCertain(one, [...others, size]);
+        };
+        this.#accepted = [...known.filter(isNeeded), size].slice(-sizesMax);
         answered.resolve();
       },
       refused,
@@ -99,6 +106,21 @@ export class SendingTurns {
     this.#pass();
     resume();
   }
+}
+
+/** Whether a mix of two accepted sizes, or one of them, is at least as large. */
+function isCertain(size: SendingSize, accepted: readonly SendingSize[]): boolean {
+  return accepted.some((one) => accepted.some((other) => isWithinMix(size, [one, other])));
+}
+
+/** Whether `size` is within a mix of a size with more bytes and one with more topics, or within one of two others. */
+function isWithinMix(size: SendingSize, [long, broad]: readonly [SendingSize, SendingSize]): boolean {
+  if (isWithin(size, long) || isWithin(size, broad)) return true;
+  if (long.bytes <= broad.bytes || long.topics >= broad.topics) return false;
+  // The shares of the long one that have enough bytes, and few enough not to lack topics.
+  const least = (size.bytes - broad.bytes) / (long.bytes - broad.bytes);
+  const most = (broad.topics - size.topics) / (broad.topics - long.topics);
+  return Math.max(0, least) <= Math.min(1, most);
 }
 
 function isWithin(size: SendingSize, other: SendingSize): boolean {
