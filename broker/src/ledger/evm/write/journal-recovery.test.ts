@@ -77,3 +77,27 @@ test("stops reading a journal that fails", async () => {
   await world.clock.advance(10_000);
   expect(world.clock.timers).toBe(0);
 });
+
+test("sends a lost final transaction again, though a no-op was signed in its place before a block included it", async () => {
+  const journal = new TestJournal();
+  const world = new SenderWorld({ journal, deadlineMs: 30_000 });
+  const { node, clock, sender, signer } = world;
+  // The node passes it on, but fails to answer for it.
+  node.onSend = (raw) => {
+    if (parseTransaction(raw).data === sent) throw Object.assign(new Error("Internal error"), { code: -32_603 });
+  };
+  await world.send(1, { data });
+  await clock.advance(600_000);
+  const [entry] = await journal.listTransactions("", signer.address);
+  const final = entry?.variants.at(-1)?.hash ?? "0x";
+  expect([entry?.variants.length, poolOf(world)]).toEqual([2, { 0: "0x" }]);
+  node.pool.clear();
+  world.readUpTo = 1;
+  const place = { blockNumber: 1, blockHash: final, transactionHash: final, logIndex: 0, address: signer.address };
+  sender.onRound({ logs: [{ kind: "topic-closed", ...place }] });
+  expect(sender.unfinished).toBe(0);
+  node.onSend = () => {};
+  sender.onReorganised(0);
+  await clock.advance(30_000);
+  expect(poolOf(world)).toEqual({ 0: sent });
+});

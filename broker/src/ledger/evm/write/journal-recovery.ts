@@ -2,10 +2,12 @@ import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { SignedVariant } from "../../../ports/journal.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import { KeptTransactions } from "./kept-transactions.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import { recoverTransaction } from "./recovered-transaction.ts";
+import type { Inclusion } from "./transaction-state.ts";
 
 /** Pause before the journal is read again after a failure, in milliseconds. */
 const retryMs = 1000;
@@ -56,13 +58,15 @@ export class JournalRecovery {
   }
 
   /** Keeps the journal's entry of a final transaction for some blocks, in case a deep reorg removes the transaction. */
-  keep(pending: PendingTransaction, blockNumber: number): void {
+  keep(pending: PendingTransaction, { blockNumber, logs }: Inclusion): void {
     const { nonce, variants, isRecovered } = pending.state;
     const what = this.#lost.has(pending) ? "that the chain lost is included again" : "of an earlier run is included";
     if (isRecovered) this.#options.logger.debug(`transaction ${what}`, { nonce, blockNumber });
     if (nonce === undefined || this.#options.journal === undefined) return;
     const bytes = variants.reduce((sum, { raw }) => sum + raw.length, 0);
     this.#kept.keep({ nonce, blockNumber, bytes });
+    const included = variants.find(({ hash }) => hash === logs[0]?.transactionHash);
+    if (included !== undefined && included !== variants[0]) void this.#keepOnly(nonce, included);
   }
 
   /** Removes the entries of transactions deep below `blockNumber`, and the oldest beyond the bound on bytes, from the journal. */
@@ -80,6 +84,15 @@ export class JournalRecovery {
   resume(nonces: readonly number[]): readonly number[] {
     void this.#bringBack(this.#kept.takeNonces(new Set(nonces)));
     return nonces.filter((nonce) => this.#bringingBack.has(nonce));
+  }
+
+  /** Leaves only the included version in the journal: a newer one may be a no-op, which must not take its nonce after a reorg. */
+  async #keepOnly(nonce: number, included: SignedVariant): Promise<void> {
+    try {
+      await this.#options.journal?.record({ nonce, variants: [included] });
+    } catch (error) {
+      this.#options.logger.debug("included version not recorded", { error }); // The journal writer logs it.
+    }
   }
 
   async #forget(nonces: readonly number[]): Promise<void> {

@@ -215,7 +215,7 @@ export class TransactionSender {
     dequeue: (pending) => this.#queue.remove(pending),
     resolve: (pending, { inclusion }) => {
       this.#inFlight.delete(pending);
-      this.#recovery.keep(pending, inclusion.blockNumber);
+      this.#recovery.keep(pending, inclusion);
       pending.resolve(inclusion);
     },
     reject: (pending, { reason }) => this.#reject(pending, reason),
