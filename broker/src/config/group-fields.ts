@@ -112,7 +112,8 @@ export const groupFields = {
     default: "auto",
   }),
   feeMaxGwei: structured<number | undefined>({
-    description: "Maximum price for one unit of gas, in gwei; while the market price is higher, transactions wait.",
+    description:
+      "Maximum price for one unit of gas, in gwei; while the market price is higher, transactions wait. Without it, the fee of a waiting transaction rises to at most 16 times the market price.",
     default: undefined,
     defaultText: "no limit",
     schema: z.number().positive().max(1_000_000_000),
