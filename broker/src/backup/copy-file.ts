@@ -22,7 +22,7 @@ export async function copyFile(
   { signal, isOpenDatabase = false }: CopyOptions = {},
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
   if (isOpenDatabase) return copyFrom(await openForGood(from), to, signal);
-  const source = await unlessStuck(open(from, "r"), signal);
+  const source = await openUnlessStuck(open(from, "r"), signal);
   try {
     return await copyFrom(source, to, signal);
   } finally {
@@ -51,12 +51,22 @@ async function isAt(handle: FileHandle, path: string): Promise<boolean> {
   return own.ino === there.ino && own.dev === there.dev;
 }
 
+/** Closes a file that opens only after nobody waits for it any more: from Node.js 26 on, one that nobody closes ends the process. */
+async function openUnlessStuck(opening: Promise<FileHandle>, signal: AbortSignal | undefined): Promise<FileHandle> {
+  try {
+    return await unlessStuck(opening, signal);
+  } catch (error) {
+    void opening.then((late) => late.close()).catch(() => {});
+    throw error;
+  }
+}
+
 async function copyFrom(
   source: FileHandle,
   to: string,
   signal: AbortSignal | undefined,
 ): Promise<Pick<BackupFile, "bytes" | "sha256">> {
-  const target = await unlessStuck(open(to, "wx", 0o600), signal);
+  const target = await openUnlessStuck(open(to, "wx", 0o600), signal);
   try {
     const hash = createHash("sha256");
     let bytes = 0;

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, mkdirSync, openSync, rmSync, writeFileSync, existsSync } from "node:fs";
+import { closeSync, constants, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
@@ -38,6 +38,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
+/** Lets an open of a pipe for reading go on. */
+function release(pipe: string): void {
+  closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK));
+}
+
 it("makes a backup without an operation on the target that blocks the broker's thread", async () => {
   blocking.calls = [];
   await makeBackup(target, { folder, holds, version: "test", now: () => 0 });
@@ -65,5 +70,7 @@ it("stops although a file of the backup hangs, and removes the others", async ()
   await vi.waitFor(() => expect(existsSync(join(target, "store.sqlite"))).toBe(true));
   await service.stop();
   expect(existsSync(target)).toBe(false);
-  openSync(pipe, "r+"); // Ends the open that hangs.
+  release(pipe);
+  // Without a reader, such an open fails: so nobody has left the pipe open.
+  await vi.waitFor(() => expect(() => release(pipe)).toThrow("ENXIO"));
 });
