@@ -49,6 +49,7 @@ async function backup(command: BackupCommand, argv: readonly string[]): Promise<
     task: () => runBackupCommand(command, argv, { env: process.env, log: (line) => void process.stderr.write(line) }),
   });
   await conclude(outcome);
+  process.exit(); // An operation on a disk that hangs would keep the process.
 }
 
 async function verify(argv: readonly string[]): Promise<void> {

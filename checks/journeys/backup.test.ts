@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -224,6 +224,19 @@ it("a broker that stops while it makes a backup leaves a whole backup or none", 
   await until("the broker takes the request", () => !existsSync(join(data, "backup.request")));
   expect((await broker.stop()).code).toBe(0);
   expect(!existsSync(backup) || existsSync(join(backup, "backup.json"))).toBe(true);
+});
+
+it("a broker ends although a file of its backup hangs, and so does the command", async () => {
+  using folder = createTempFolder();
+  const [data, backup] = [join(folder.path, "data"), join(folder.path, "backup")];
+  await using broker = await startBroker({ dataDir: data });
+  execFileSync("mkfifo", [join(data, "hanging.key")]); // Opening it hangs until somebody writes.
+  const command = stele("backup", backup, "--data-dir", data);
+  await until("the keys are copied last", () => existsSync(join(backup, "store.sqlite")));
+  expect(await broker.stop()).toMatchObject({ signal: "SIGKILL" }); // It kills itself: see `unlessStuck`.
+  expect(broker.stdout()).toMatch(/broker stopped/);
+  expect(await command).toMatchObject({ code: 1, stderr: expect.stringMatching(/the broker was stopped/) });
+  expect(existsSync(backup)).toBe(false);
 });
 
 it.runIf(process.getuid?.() === 0)(

@@ -6,25 +6,48 @@ const operationMsMax = 600_000;
 /** How long an operation may go on after the abort, in milliseconds. */
 const abortedMsMax = 1_000;
 
+/** Operations that nobody waits for any more. Each may keep one of the four threads on which Node.js uses files and looks up host names. */
+const stuck = new Set<Promise<unknown>>();
+
+/** Node.js ends a process only after the last operation on a file, so one that hangs would keep the process for ever. */
+function killSelf(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
 /**
- * Waits for an operation on a disk that may hang, such as a network's. If it hangs, it goes on: nobody can cancel it.
+ * Waits for an operation on a disk that may hang, such as a network's. If it hangs, it goes on: nobody can cancel it. The process then kills itself when it
+ * exits.
  * @throws Error if it takes too long; the reason of `signal` if it goes on after the abort; what the operation throws.
  */
 export async function unlessStuck<T>(operation: Promise<T>, signal?: AbortSignal): Promise<T> {
-  const stuck = createDeferred<never>();
+  const ended = createDeferred<never>();
+  const giveUp = (reason: unknown): void => {
+    noteStuck(operation);
+    ended.reject(reason);
+  };
   const seconds = operationMsMax / 1_000;
-  const late = (): void => stuck.reject(new Error(`the disk did not answer for ${seconds} s`));
+  const late = (): void => giveUp(new Error(`the disk did not answer for ${seconds} s`));
   let timer = setTimeout(late, operationMsMax);
   const onAbort = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(() => stuck.reject(signal?.reason), abortedMsMax);
+    timer = setTimeout(() => giveUp(signal?.reason), abortedMsMax);
   };
   if (signal?.aborted === true) onAbort();
   signal?.addEventListener("abort", onAbort, { once: true });
   try {
-    return await Promise.race([operation, stuck.promise]);
+    return await Promise.race([operation, ended.promise]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
   }
+}
+
+function noteStuck(operation: Promise<unknown>): void {
+  if (stuck.size === 0) process.on("exit", killSelf);
+  stuck.add(operation);
+  const forget = (): void => {
+    stuck.delete(operation);
+    if (stuck.size === 0) process.off("exit", killSelf);
+  };
+  operation.then(forget, forget);
 }
