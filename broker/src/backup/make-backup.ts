@@ -2,7 +2,7 @@ import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:
 import { dirname, join, resolve, sep } from "node:path";
 import { copyFile } from "./copy-file.ts";
 import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
-import { unlessStuck } from "./unless-stuck.ts";
+import { checkNoneStuck, unlessStuck } from "./unless-stuck.ts";
 
 /** Moves the logs of databases into their files, then keeps the files unchanged until the caller calls the returned function. */
 export type Hold = () => Promise<() => Promise<void>>;
@@ -43,6 +43,7 @@ const spareBytes = 2 ** 20;
 export async function makeBackup(target: string, options: BackupOptions): Promise<Manifest> {
   const path = resolve(target);
   const { signal } = options;
+  checkNoneStuck();
   const { isNew } = await unlessStuck(prepare(path, resolve(options.folder)), signal);
   try {
     const manifest = await copyAll(path, options);

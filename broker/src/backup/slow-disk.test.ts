@@ -74,3 +74,20 @@ it("stops although a file of the backup hangs, and removes the others", async ()
   // Without a reader, such an open fails: so nobody has left the pipe open.
   await vi.waitFor(() => expect(() => release(pipe)).toThrow("ENXIO"));
 });
+
+it("refuses a backup while a file of an earlier one hangs, since each takes a thread of the broker", async () => {
+  const pipe = join(folder, "signer.key");
+  execFileSync("mkfifo", [pipe]);
+  const options = { folder, holds, version: "test", now: () => 0 };
+  const reason = new Error("stopped");
+  const stopping = new AbortController();
+  const first = makeBackup(target, { ...options, signal: stopping.signal });
+  await vi.waitFor(() => expect(existsSync(join(target, "store.sqlite"))).toBe(true));
+  stopping.abort(reason);
+  await expect(first).rejects.toBe(reason);
+  await expect(makeBackup(target, options)).rejects.toThrow("does not answer an earlier backup");
+  release(pipe);
+  await vi.waitFor(() => expect(() => release(pipe)).toThrow("ENXIO"));
+  rmSync(pipe);
+  expect((await makeBackup(target, options)).files).toHaveLength(3);
+});

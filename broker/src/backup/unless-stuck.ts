@@ -14,6 +14,12 @@ function killSelf(): void {
   process.kill(process.pid, "SIGKILL");
 }
 
+/** @throws Error while an operation of an earlier backup hangs: more of them would take all threads. */
+export function checkNoneStuck(): void {
+  if (stuck.size > 0)
+    throw new Error("a disk still does not answer an earlier backup: wait for the disk, or restart the broker");
+}
+
 /**
  * Waits for an operation on a disk that may hang, such as a network's. If it hangs, it goes on: nobody can cancel it. The process then kills itself when it
  * exits.
