@@ -3,7 +3,7 @@ import { createDeferred } from "../lib/deferred.ts";
 /** Longest time for one operation on a backup's files, in milliseconds: it syncs up to a whole database. */
 const operationMsMax = 600_000;
 
-/** How long an operation may go on after the abort, in milliseconds. */
+/** How long an operation may go on after the abort, or while an earlier one hangs, in milliseconds. */
 const abortedMsMax = 1_000;
 
 /** Operations that nobody waits for any more. Each may keep one of the four threads on which Node.js uses files and looks up host names. */
@@ -33,7 +33,8 @@ export async function unlessStuck<T>(operation: Promise<T>, signal?: AbortSignal
   };
   const seconds = operationMsMax / 1_000;
   const late = (): void => giveUp(new Error(`the disk did not answer for ${seconds} s`));
-  let timer = setTimeout(late, operationMsMax);
+  // Closing a file waits for the write that hangs.
+  let timer = setTimeout(late, stuck.size > 0 ? abortedMsMax : operationMsMax);
   const onAbort = (): void => {
     clearTimeout(timer);
     timer = setTimeout(() => giveUp(signal?.reason), abortedMsMax);
