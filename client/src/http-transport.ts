@@ -101,7 +101,10 @@ export class HttpTransport {
   }
 }
 
-/** Reads a response of `url` as JSON. A response that a custom `fetch` has made does not know its url. @throws SteleError if the body is not JSON; the stream's error if the connection breaks. */
+/**
+ * Reads a response of `url` as JSON. A response that a custom `fetch` has made does not know its url.
+ * @throws SteleError if the body is not JSON; the stream's error if the connection breaks.
+ */
 export async function readAnswer(response: Response, url: string): Promise<HttpAnswer> {
   const text = await response.text();
   const { headers, status } = response;

@@ -38,8 +38,8 @@ export const rpcBatchMax = 1000;
 export const cloudEventBatchMax = 1000;
 
 /**
- * Members of one JSON-RPC batch that run at once. Publishes of a batch of up to {@link rpcWholeBytesMax} may be more, while fewer than {@link rpcRunningMax}
- * members run.
+ * Members of one JSON-RPC batch that run at once. A batch of up to {@link rpcWholeBytesMax} runs all its publishes at once while fewer than
+ * {@link rpcRunningMax} members run.
  */
 export const rpcBatchRunningMax = 256;
 
@@ -47,8 +47,9 @@ export const rpcBatchRunningMax = 256;
 export const rpcWholeBytesMax = 2 ** 20;
 
 /**
- * Members of all JSON-RPC batches of an endpoint from which each batch runs at most {@link rpcBatchRunningMax} at once. Up to there a batch runs all its
- * publishes at once, since one large transaction costs less than several. 4096 would take another 20 MiB with 20,000 topics, and save 3 % of processor time.
+ * Running members of all JSON-RPC batches of an endpoint. While more run, each batch runs at most {@link rpcBatchRunningMax} at once. While fewer run, a batch
+ * runs all its publishes, since one large transaction costs less than several. 4096 would take another 20 MiB with 20,000 topics, and save 3 % of processor
+ * time.
  */
 export const rpcRunningMax = 2048;
 

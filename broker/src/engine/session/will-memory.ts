@@ -4,7 +4,10 @@ import { ownerOf, type Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import { willBytes } from "./connected.ts";
 
-/** Counts the bytes of the wills that the connections of this node keep. A tenant, or a principal without one, may use half of them, to leave room for others. */
+/**
+ * Counts the bytes of the wills that the connections of this node keep. A tenant, or a principal without one, may use half of the limit, to leave room for
+ * others.
+ */
 export class WillMemory {
   readonly #bytesMax: number;
   #bytes = 0;
