@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Speed, TwoSpeedMutex } from "./mutex.ts";
+import { Mutex, type Speed, TwoSpeedMutex } from "./mutex.ts";
 
 /** Runs the named callers, which arrive in this order while another one holds the mutex; returns the order of their turns. */
 async function runAll(
@@ -38,4 +38,18 @@ it("lets slow callers have their turn while quick ones keep coming", async () =>
   });
   expect(turns.slice(0, 5)).toEqual(["quick", "slow 1", "quick 1", "slow 2", "quick 2"]);
   expect(turns).toHaveLength(9);
+});
+
+// An array would move all waiting callers at each turn: more than half a minute.
+it("gives 200,000 waiting callers their turns within 20 s", { timeout: 20_000 }, async () => {
+  const mutexes = [new Mutex(), new TwoSpeedMutex()];
+  for (const mutex of mutexes) {
+    await mutex.acquire("slow");
+    const turns = Array.from({ length: 200_000 }, async () => {
+      await mutex.acquire("slow");
+      mutex.release();
+    });
+    mutex.release();
+    await Promise.all(turns);
+  }
 });

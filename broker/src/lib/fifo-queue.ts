@@ -1,0 +1,29 @@
+/** Number of taken places from which the array is copied without them. */
+const takenMin = 1024;
+
+/** A queue, first in, first out. Arrays of more than about 16,000 items move all items at each `shift` (V8): a queue may be longer. */
+export class FifoQueue<Item> {
+  #items: (Item | undefined)[] = [];
+  #taken = 0;
+
+  get size(): number {
+    return this.#items.length - this.#taken;
+  }
+
+  add(item: Item): void {
+    this.#items.push(item);
+  }
+
+  /** Removes and returns the oldest item; undefined if the queue is empty. */
+  take(): Item | undefined {
+    if (this.size === 0) return undefined;
+    const item = this.#items[this.#taken];
+    this.#items[this.#taken] = undefined; // Frees the item before the next copy.
+    this.#taken += 1;
+    if (this.#taken >= takenMin && this.#taken * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return item;
+  }
+}
