@@ -36,9 +36,18 @@ export class KnownRegistries {
     );
   }
 
-  async add(chain: ChainIdentity, registry: string): Promise<void> {
+  /** `check` gets the chain's present registries while no other process can add one; if it throws, nothing is added. */
+  async add(
+    chain: ChainIdentity,
+    registry: string,
+    check: (registries: readonly string[]) => void = () => {},
+  ): Promise<void> {
     try {
-      await changeUserFile(this.file, (text) => this.#withRegistry(text, { chain, registry }));
+      await changeUserFile(this.file, (text) => {
+        const content = this.#read(() => text);
+        check(registriesOf(content, chain));
+        return withRegistry(content, { chain, registry });
+      });
     } catch (error) {
       if (error instanceof Unverifiable) throw error;
       throw new Unverifiable(`cannot write ${this.file}; name another file with --known-registries`, error);
@@ -53,19 +62,18 @@ export class KnownRegistries {
       throw new Unverifiable(`${this.file} does not contain known registries; fix it or move it away`, error);
     }
   }
+}
 
-  /** The text of a file that also has `registry`. */
-  #withRegistry(
-    text: string | undefined,
-    { chain, registry }: { readonly chain: ChainIdentity; readonly registry: string },
-  ): string {
-    const content = this.#read(() => text);
-    const { chainId, genesisHash } = chain;
-    const others = content.chains.filter((known) => !isSame(known, chain));
-    const registries = [...new Set([...registriesOf(content, chain), registry])];
-    const next: Content = { version: 1, chains: [...others, { chainId, genesisHash, registries }] };
-    return `${JSON.stringify(next, null, 2)}\n`;
-  }
+/** The text of a file that also has `registry`. */
+function withRegistry(
+  content: Content,
+  { chain, registry }: { readonly chain: ChainIdentity; readonly registry: string },
+): string {
+  const { chainId, genesisHash } = chain;
+  const others = content.chains.filter((known) => !isSame(known, chain));
+  const registries = [...new Set([...registriesOf(content, chain), registry])];
+  const next: Content = { version: 1, chains: [...others, { chainId, genesisHash, registries }] };
+  return `${JSON.stringify(next, null, 2)}\n`;
 }
 
 function registriesOf({ chains }: Content, chain: ChainIdentity): readonly string[] {

@@ -27,9 +27,7 @@ export class RegistryPin {
     if (registry !== undefined) return "you";
     const identity = await chain.identity();
     this.#checked = identity;
-    const pinned = known.list(identity);
-    if (pinned.includes(found)) return "the known registries";
-    if (pinned.length > 0) throw changed(found, { pinned, identity, file: known.file });
+    if (this.#isKnown(found, { identity, pinned: known.list(identity) })) return "the known registries";
     if (remember) return "first use";
     throw new Unverifiable(
       `no registry is pinned for ${nameOf(identity)}. The registry found is ${found}: compare it with the address from the broker's operator, ` +
@@ -37,7 +35,10 @@ export class RegistryPin {
     );
   }
 
-  /** If asked to, remembers a registry after a successful verification. Returns a warning if it does and nobody has confirmed the registry, else "". */
+  /**
+   * If asked to, remembers a registry after a successful verification. Returns a warning if it does and nobody has confirmed the registry, else "".
+   * @throws Unverifiable if another command remembered another registry on first use since `check`.
+   */
   async keep(
     found: string,
     { chain, pinnedBy }: { readonly chain: ChainClient; readonly pinnedBy: PinnedBy },
@@ -45,27 +46,29 @@ export class RegistryPin {
     const { remember, known } = this.#options;
     if (!remember || pinnedBy === "the known registries") return "";
     const identity = this.#checked ?? (await chain.identity());
-    await known.add(identity, found);
-    if (pinnedBy === "you") return "";
+    if (pinnedBy === "you") {
+      await known.add(identity, found);
+      return "";
+    }
+    await known.add(identity, found, (pinned) => void this.#isKnown(found, { identity, pinned }));
     return (
       `warning: registry ${found} of ${nameOf(identity)} is trusted on first use and remembered in ${known.file}. ` +
       "Compare it with the address from the broker's operator."
     );
   }
-}
 
-function changed(
-  found: string,
-  {
-    pinned,
-    identity,
-    file,
-  }: { readonly pinned: readonly string[]; readonly identity: ChainIdentity; readonly file: string },
-): Unverifiable {
-  return new Unverifiable(
-    `the registry of ${nameOf(identity)} has changed: found ${found}, known ${pinned.join(", ")} (${file}). Somebody may present their own ` +
-      "registry as the broker's. If you trust the new one, pass --registry, and --remember to remember it",
-  );
+  /** Whether the registry is among the `pinned` ones of the chain; false if there are none. @throws Unverifiable if there are only others. */
+  #isKnown(
+    found: string,
+    { identity, pinned }: { readonly identity: ChainIdentity; readonly pinned: readonly string[] },
+  ): boolean {
+    if (pinned.length === 0 || pinned.includes(found)) return pinned.length > 0;
+    const known = `known ${pinned.join(", ")} (${this.#options.known.file})`;
+    throw new Unverifiable(
+      `the registry of ${nameOf(identity)} has changed: found ${found}, ${known}. Somebody may present their own ` +
+        "registry as the broker's. If you trust the new one, pass --registry, and --remember to remember it",
+    );
+  }
 }
 
 function nameOf({ chainId, genesisHash }: ChainIdentity): string {
