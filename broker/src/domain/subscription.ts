@@ -61,8 +61,8 @@ export interface Subscription {
   readonly filter: TopicFilter;
   readonly delivery: Delivery;
   readonly state: SubscriptionState;
-  /** Whether an operator paused a `locked` subscription: it stays paused when its secret is available again. */
-  readonly isPaused?: boolean | undefined;
+  /** The stored state of a `locked` subscription that is not active: the subscription keeps it when its secret is available again. */
+  readonly heldState?: "paused" | "suspended" | undefined;
   /** Every matching event up to this position is acknowledged or skipped. */
   readonly cursor: Position;
   /** Matching events acknowledged since the subscription was created. */

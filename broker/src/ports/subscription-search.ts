@@ -33,7 +33,7 @@ export interface SubscriptionSearch {
 /** An operator's change of a callback subscription. A field that is left out keeps its value, except `failure`. */
 export interface SubscriptionMove {
   readonly cursor?: Position;
-  readonly state?: "active" | "paused";
+  readonly state?: "active" | "paused" | "suspended";
   readonly filter?: TopicFilter;
   readonly delivery?: WebhookDelivery;
   /** Failures to store; cleared if left out. */

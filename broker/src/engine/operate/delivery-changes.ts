@@ -44,15 +44,15 @@ export class DeliveryChanges {
     current: CallbackSubscription,
     change: DeliveryChange,
   ): SubscriptionMove & Pick<CallbackSubscription, "delivery"> {
-    const { delivery, state, isPaused = false } = current;
+    const { delivery, state, heldState = "active" } = current;
     const { topic, url = delivery.url, kind: format = delivery.format } = change;
     const options = changeOptions(delivery.options, change);
     const secret = this.#toSecret(current, change);
     return {
       delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
       ...(topic !== undefined && { filter: parseTopicFilter(topic) }),
-      // A new secret, or the removal of the secret, unlocks the subscription. Only `resume` ends a pause.
-      ...(state === "locked" && { state: isPaused ? "paused" : "active" }),
+      // A new secret, or the removal of the secret, unlocks the subscription. Only `resume` ends a pause or a suspension.
+      ...(state === "locked" && { state: heldState }),
     };
   }
 

@@ -4,7 +4,6 @@ import type { AttemptOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
-import { secretNamed } from "../testing/secret-named.ts";
 import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
 import { withCalls } from "../testing/with-sessions.ts";
 import type { EventBound, SubscriptionOrder } from "./calls.ts";
@@ -55,28 +54,6 @@ describe("orders", () => {
     expect(await order(id, { kind: "resume" })).toEqual({ id, events: 2 });
     await clock.settle();
     expect(sink.sequencesOf(id)).toEqual([1, 2, 3]);
-  });
-
-  it.each<[string, (id: string) => Promise<unknown>]>([
-    ["its owner", (id) => settle(engine.subscribe("a", { subscriptionId: id, secret: secretNamed("a") }))],
-    ["an operator", (id) => order(id, { kind: "change", change: { secret: secretNamed("a") } })],
-  ])("a paused subscription whose secret was lost stays paused when %s gives the secret again", async (_, give) => {
-    const memory = createMemoryStore();
-    let isLost = false;
-    const store = withCalls(memory, {
-      findSubscription: async (id) => {
-        const row = await memory.findSubscription(id);
-        return isLost && row !== undefined ? { ...row, state: "locked", isPaused: row.state === "paused" } : row;
-      },
-    });
-    await start({ store });
-    const id = await engine.subscribe("a", { secret: secretNamed("a") });
-    await order(id, { kind: "pause" });
-    isLost = true;
-    expect(await stateOf(id)).toBe("locked");
-    await give(id);
-    isLost = false;
-    expect(await stateOf(id)).toBe("paused");
   });
 
   it("a paused subscription stays paused over a restart", async () => {

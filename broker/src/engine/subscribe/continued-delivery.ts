@@ -20,7 +20,7 @@ export function toChange(existing: CallbackSubscription, { call, caller }: Conti
   const adopted = existing.principal === undefined ? principalOf(caller) : {};
   return {
     delivery: { kind: "webhook", format, url, secret, ...(options && { options }) },
-    state: existing.state === "paused" || existing.isPaused === true ? "paused" : "active",
+    state: existing.state === "paused" || existing.heldState === "paused" ? "paused" : "active",
     ...adopted,
   };
 }

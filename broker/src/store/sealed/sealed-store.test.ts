@@ -76,12 +76,15 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual({ ...one, epoch: 1 });
   });
 
-  it("marks a locked subscription as paused if an operator paused it", async () => {
-    await open("old").insertSubscription(one, 0);
-    await inner.moveSubscription(one, { state: "paused" }, 0);
-    expect(await open("new").findSubscription(one.id)).toMatchObject({ state: "locked", isPaused: true });
-    expect(await open("old").findSubscription(one.id)).toMatchObject({ state: "paused" });
-  });
+  it.each(["paused", "suspended"] as const)(
+    "returns a locked subscription that is %s with that state",
+    async (state) => {
+      await open("old").insertSubscription(one, 0);
+      await inner.moveSubscription(one, { state }, 0);
+      expect(await open("new").findSubscription(one.id)).toMatchObject({ state: "locked", heldState: state });
+      expect(await open("old").findSubscription(one.id)).toMatchObject({ state });
+    },
+  );
 
   it("locks a subscription whose sealed secret belongs to another subscription", async () => {
     const store = open("new");

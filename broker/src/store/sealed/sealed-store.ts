@@ -117,7 +117,7 @@ class Opener {
     }
     shut.push({ id: row.id, reason: outcome.reason });
     const locked = { ...row, delivery: { ...delivery, secret: undefined }, state: "locked" } as const;
-    return row.state === "paused" ? { ...locked, isPaused: true } : locked;
+    return row.state === "paused" || row.state === "suspended" ? { ...locked, heldState: row.state } : locked;
   }
 
   #report(shut: readonly Shut[]): void {
