@@ -131,11 +131,11 @@ export function withChecksum<Table extends CheckedTable, Row extends Partial<Unc
 export const progressPrime = 2_147_483_647;
 
 /**
- * A value modulo {@link progressPrime}; NaN, which no check equals, for a value of another type: one flipped bit makes NULL or an empty blob of a 0 in
- * SQLite's file, and `%` reads both as 0.
+ * A value modulo {@link progressPrime}; NaN, which no check equals, for a value of another type and for a rounded one: one flipped bit makes NULL or an empty
+ * blob of a 0 in SQLite's file, and `%` reads both as 0. Rounding can cancel the difference that a flipped bit made.
  */
 export function residueOf(value: unknown): number {
-  return typeof value === "number" ? value % progressPrime : Number.NaN;
+  return Number.isSafeInteger(value) ? (value as number) % progressPrime : Number.NaN;
 }
 
 /** Value of `progress_check`: a sum, so that the database can compute it when one statement changes many rows. */

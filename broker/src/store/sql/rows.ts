@@ -217,11 +217,11 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
   };
 }
 
-/** Stands for an epoch that is NULL by damage, which equals no other. */
+/** Stands for an epoch that is NULL, or too large, by damage. It equals no other. */
 export const noEpoch = -1;
 
 function toEpoch(value: number | null): number {
-  return value ?? noEpoch;
+  return value !== null && Number.isSafeInteger(value) && value >= 0 ? value : noEpoch;
 }
 
 /** SQLite returns bytes for a text whose stored type is damaged. */

@@ -1,12 +1,14 @@
 import { type RawBuilder, sql } from "kysely";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { positionZero } from "../../../domain/position.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { endOfBlock, positionZero, toPosition } from "../../../domain/position.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { claimOf, filterOf } from "../../../ports/session-examples.contract.ts";
-import { group, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { group, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { IndexDamagedError } from "../../../ports/store.ts";
 import { migratedFile } from "../migrations/migrated-file.contract.ts";
 import type { SqlDatabase } from "../schema.ts";
 import { SqlStore } from "../sql-store.ts";
+import type { StoreError } from "../store-error.ts";
 import { createSqliteBackend } from "./sqlite-backend.ts";
 
 let store: SqlStore;
@@ -41,6 +43,50 @@ it("deletes a damaged subscription whose epoch became NULL", async () => {
   const found = await store.findSubscription(subscriptionOf(1).id);
   expect(found).toMatchObject({ state: "damaged" });
   expect(found && (await store.deleteSubscription(found))).toBe(true);
+});
+
+describe("a bit above 2^53 that flipped", () => {
+  const faults: StoreError[] = [];
+  beforeEach(async () => {
+    await store.stop();
+    faults.length = 0;
+    const backend = createSqliteBackend(await migratedFile(), { onFault: (fault) => void faults.push(fault) });
+    store = new SqlStore({ ...backend, open: async () => (database = await backend.open()) }, silentLogger);
+    await store.start();
+  });
+
+  it.each(
+    ["cursor", "notified_count", "retry_at", "epoch", "created_at", "checksum"].flatMap((column) =>
+      [53, 55, 62].map((bit) => [column, bit] as const),
+    ),
+  )("damages the one subscription whose %s has it (bit %i), which can be deleted", async (column, bit) => {
+    const cursor = toPosition(0, 1025); // If bit 62 flips, rounding removes a 1, and the residue of 2^62 is 1.
+    for (const number of [1, 2]) await store.insertSubscription(subscriptionOf(number, { cursor }), 0);
+    const { id } = subscriptionOf(1);
+    const name = sql.ref(column);
+    await change(sql`update subscriptions set ${name} = ${name} + (1 << ${bit}) where id = ${id}`);
+    const found = await store.findSubscription(id);
+    expect(found).toMatchObject({ state: "damaged" });
+    expect(await store.listSubscriptions()).toEqual([found, subscriptionOf(2, { cursor })]);
+    expect(found && (await store.deleteSubscription(found))).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  it.each(["first_sequence", "events_before", "first_position", "byte_count", "log_index"])(
+    "damages the one batch whose %s has it, which is mended",
+    async (column) => {
+      await store.applyBlocks(group, history);
+      const name = sql.ref(column);
+      await change(sql`update batches set ${name} = ${name} + (1 << 54) where first_sequence = 4`);
+      const range = { after: positionZero, upTo: endOfBlock(6), topic: undefined, batchesMax: 99, bytesMax: 1 << 30 };
+      await expect(store.readBatches(group, range)).rejects.toBeInstanceOf(IndexDamagedError);
+      let mended = 0;
+      for (const { batches } of history) mended += (await store.mendBatches(group, batches)).length;
+      expect(mended).toBe(1);
+      expect(await store.readBatches(group, range)).toEqual(history.flatMap(({ batches }) => batches));
+      expect(faults).toEqual([]);
+    },
+  );
 });
 
 it("replaces and removes filters whose start became an empty blob, and finds their session damaged", async () => {

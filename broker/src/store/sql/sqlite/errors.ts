@@ -47,6 +47,11 @@ const codeByMessage: ReadonlyMap<string, number> = new Map([
 const numberTooLarge = /^Value is too large to be represented as a JavaScript number/;
 const corrupt = 11;
 
+/** Whether a row has a number that JavaScript cannot represent. */
+export function isNumberTooLarge(error: unknown): boolean {
+  return error instanceof Error && numberTooLarge.test(error.message);
+}
+
 /** The one place where SQLite's errors are recognised. Returns other errors unchanged. */
 export function toStoreError(error: unknown, description: string): unknown {
   const code = sqliteCodeOf(error);
@@ -85,5 +90,5 @@ export function damagedIndex(description: string, found: string): StoreError {
 function sqliteCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   if ("errcode" in error && typeof error.errcode === "number") return error.errcode;
-  return codeByMessage.get(error.message) ?? (numberTooLarge.test(error.message) ? corrupt : undefined);
+  return codeByMessage.get(error.message) ?? (isNumberTooLarge(error) ? corrupt : undefined);
 }

@@ -6,6 +6,8 @@ export interface NativeStatement {
   all(...parameters: readonly SqliteValue[]): unknown[];
   run(...parameters: readonly SqliteValue[]): { readonly changes: number | bigint };
   columns(): readonly unknown[];
+  /** Whether integers are returned as bigints. */
+  setReadBigInts(isOn: boolean): void;
 }
 
 /** The members of a database that the store uses, in the shape of `node:sqlite`. */

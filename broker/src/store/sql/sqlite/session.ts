@@ -1,6 +1,6 @@
 import type { DatabaseConnection, QueryResult } from "kysely";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
-import { toStoreError } from "./errors.ts";
+import { isNumberTooLarge, toStoreError } from "./errors.ts";
 import { chunksOf } from "../../../lib/chunks.ts";
 import { type Speed, TwoSpeedMutex } from "../mutex.ts";
 import type { Prepared } from "../prepared.ts";
@@ -178,7 +178,7 @@ export class SqliteSession implements DatabaseConnection {
     return this.#wrapped(() => {
       const { statement, hasRows } = this.#prepare(sql);
       // The query builder's types give the type of the rows.
-      if (hasRows) return { rows: statement.all(...parameters) as Row[] };
+      if (hasRows) return { rows: readAll(statement, sql, parameters) as Row[] };
       return { rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) };
     });
   }
@@ -202,6 +202,29 @@ export class SqliteSession implements DatabaseConnection {
       throw failure;
     }
   }
+}
+
+/**
+ * Reads all rows. A damaged row may have an integer that JavaScript cannot represent: it is rounded, and the row's own check refuses it. Only a `select` is
+ * run again for that: other statements have already changed their rows.
+ */
+function readAll(statement: NativeStatement, sql: string, parameters: readonly SqliteValue[]): readonly unknown[] {
+  try {
+    return statement.all(...parameters);
+  } catch (error) {
+    if (!isNumberTooLarge(error) || !sql.startsWith("select ")) throw error;
+  }
+  statement.setReadBigInts(true);
+  try {
+    return statement.all(...parameters).map(toNumbers);
+  } finally {
+    statement.setReadBigInts(false);
+  }
+}
+
+function toNumbers(row: unknown): unknown {
+  const values = Object.entries(row as Readonly<Record<string, unknown>>); // The driver returns rows as objects.
+  return Object.fromEntries(values.map(([name, value]) => [name, typeof value === "bigint" ? Number(value) : value]));
 }
 
 /**

@@ -21,6 +21,9 @@ type Key = Pick<SubscriptionTable, "id" | "epoch">;
 export const isHeld = sql<boolean>`state <> 'active'`;
 export const isFailing = sql<boolean>`failing_since > 0`;
 
+/** The epoch that reads of a row return: {@link noEpoch} for one that is damaged. */
+const storedEpoch = sql`case when epoch between 0 and ${sql.lit(Number.MAX_SAFE_INTEGER)} then epoch else ${sql.lit(noEpoch)} end`;
+
 /** Prepared queries on subscriptions. */
 export function createSubscriptionQueries(database: Kysely<Schema>) {
   return {
@@ -82,10 +85,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     ),
     update: prepareUpdate(database),
     delete: prepare(({ id, epoch }: Key) =>
-      database
-        .deleteFrom("subscriptions")
-        .where("id", "=", id)
-        .where(sql`coalesce(epoch, ${sql.lit(noEpoch)})`, "=", epoch),
+      database.deleteFrom("subscriptions").where("id", "=", id).where(storedEpoch, "=", epoch),
     ),
   };
 }
