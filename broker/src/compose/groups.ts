@@ -1,4 +1,5 @@
 import type { EmbeddedChain } from "@stele/chain";
+import { isRestored } from "../backup/restored.ts";
 import { loadKey } from "./signer.ts";
 import type { GroupConfig } from "../config/derived.ts";
 import type { Secrets } from "../config/load-config.ts";
@@ -89,6 +90,7 @@ async function externalOptions(group: ExternalGroup, parts: GroupOptions) {
     deadlineMs: group.publishTimeoutMs,
     pollMs: group.pollMs,
     journal: parts.store,
+    maySign: !isRestored(parts.folder.path(".")),
     finality: group.finality,
     fees: group.fees,
     feeBumpAfterMs: group.feeBumpAfterMs,

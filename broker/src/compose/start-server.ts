@@ -1,6 +1,7 @@
 import { hostname, networkInterfaces } from "node:os";
 import type { EmbeddedChain } from "@stele/chain";
 import { cryptoInUse, keccak256 } from "@stele/eth/node";
+import { isRestored } from "../backup/restored.ts";
 import { checkCertificates } from "./certificates.ts";
 import { createKeyOptions } from "./access.ts";
 import { startAuditLog } from "./audit.ts";
@@ -349,6 +350,7 @@ async function createEngine(config: Config, parts: EngineDependencies): Promise<
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
+    isRestored: isRestored(config.dataDir),
     keccak: keccak256,
     keys: await createKeyOptions(config, { ...parts, clock }),
     readMemory: () => process.memoryUsage.rss(),

@@ -40,6 +40,8 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly keccak?: Keccak256 | undefined;
   /** `paused`: no callback is attempted, and everything else works. `active` if left out. */
   readonly deliveries?: "active" | "paused";
+  /** Whether the broker is a restored copy for inspection: it publishes no will and ends no session that it finds in the store. */
+  readonly isRestored?: boolean;
   /** The store keeps its copy of events for ever if left out. */
   readonly retentionMsOf?: RetentionOf | undefined;
   /** Undefined if the broker is a single node. */

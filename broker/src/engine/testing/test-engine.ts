@@ -55,6 +55,8 @@ export class TestEngine {
   broker: CalledBroker;
   /** The setting `deliveries` of the broker that is built next. */
   deliveries: "active" | "paused";
+  /** Whether the broker that is built next is a restored copy. */
+  isRestored = false;
   /** Replaces the ledger's readCommitted. */
   readCommitted: Ledger["readCommitted"] | undefined;
   /** Replaces the ledger's readBlock. */
@@ -161,6 +163,7 @@ export class TestEngine {
       extensionPrefix: "svc-",
       hasCoordinator: this.#options.hasCoordinator ?? true,
       deliveries: this.deliveries,
+      isRestored: this.isRestored,
       policy: this.#options.policy,
       keys: this.#options.keys,
       retentionMsOf: () => this.#options.retentionMs ?? 0,

@@ -41,6 +41,8 @@ export interface EvmLedgerOptions {
   readonly deadlineMs?: number;
   /** Records transactions before they are sent. Omit it if pending transactions end with this process. */
   readonly journal?: Journal;
+  /** False for a restored copy of a broker: it reads the chain and signs nothing, since the original may still use the key. True if omitted. */
+  readonly maySign?: boolean;
   /** Which fees are offered; `auto` if omitted. */
   readonly fees?: FeeMode;
   /** Upper bound on the price of a unit of gas, in wei. */

@@ -31,6 +31,7 @@ import {
   startComponents,
   stopComponents,
   unreachable,
+  notActivated,
 } from "./ledger-components.ts";
 import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
@@ -103,7 +104,7 @@ export class EvmLedger implements Ledger {
   async start({ mayDeploy = () => true }: LedgerStartOptions = {}): Promise<void> {
     try {
       const components = await createComponents(this.#base, mayDeploy);
-      await startComponents(components);
+      await startComponents(components, this.#base.options);
       if (this.#isStopped) await stopComponents(components, AbortSignal.abort());
       else this.#components = components;
     } catch (error) {
@@ -275,9 +276,10 @@ export class EvmLedger implements Ledger {
     return this.#components;
   }
 
-  /** @throws BrokerError 200205 before the start, while the registry is missing, or while published events could not be read. */
+  /** @throws BrokerError 200205 before the start, if it may not sign, while the registry is missing, or while published events could not be read. */
   #writable(): LedgerComponents {
     const components = this.#started();
+    if (this.#base.options.maySign === false) throw notActivated();
     if (components.guard.outage !== undefined || components.feed.isRefused)
       throw unreachable(this.#base.options.provider, components);
     return components;

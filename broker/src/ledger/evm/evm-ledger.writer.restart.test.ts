@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Signer, toHex } from "@stele/eth/node";
 import { afterEach, describe, expect, test } from "vitest";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -51,6 +52,36 @@ describe("a restarted ledger with a journal", () => {
     const second = await world.createWriter();
     expect(await second.append("d")).toMatchObject({ status: "committed", firstSequence: 4 });
     expect(await world.published()).toEqual(["a", "b", "c", "d"]);
+    await second.ledger.stop();
+  });
+
+  test("resumes and signs nothing if it may not sign, and a later one that may resumes all", async () => {
+    world = await WriterWorld.start();
+    const first = await world.createFirstWriter();
+    let attempts = 0;
+    world.provider.current = async (request, pass) => {
+      if (request.method !== "eth_sendRawTransaction") return pass();
+      attempts += 1;
+      throw connectionLost();
+    };
+    await abandonUnderWay(first, ["a", "b"], async () => attempts >= 3);
+    const left = await journaled();
+    const sent: string[] = [];
+    world.provider.current = async (request, pass) => {
+      if (request.method === "eth_sendRawTransaction") sent.push(request.method);
+      return pass();
+    };
+    const restored = await world.createWriter({ maySign: false });
+    const refused = { code: 200205, message: expect.stringContaining("stele activate") };
+    await expect(restored.append("c")).rejects.toMatchObject(refused);
+    await expect(restored.ledger.openTopic(parseTopicName("new"), AbortSignal.timeout(1_000))).rejects.toMatchObject(
+      refused,
+    );
+    await restored.ledger.stop();
+    expect([sent, await journaled()]).toEqual([[], left]);
+    const second = await world.createWriter();
+    expect(await second.append("d")).toMatchObject({ status: "committed", firstSequence: 3 });
+    expect(await world.published()).toEqual(["a", "b", "d"]);
     await second.ledger.stop();
   });
 

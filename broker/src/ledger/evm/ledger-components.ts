@@ -93,6 +93,7 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
   const journal = createJournal(base);
   const deployment = { signer, fees, finality, chainId: chain.chainId, clock, deadlineMs, journal };
+  const maySign = options.maySign ?? true;
   const address = await settleRegistry(rpc, {
     memory,
     choice,
@@ -101,10 +102,10 @@ export async function createComponents(base: LedgerBase, mayDeploy: () => boolea
     signer: signer.address,
     logger,
     finality,
-    deploy: (place) => deployer.deploy(deployment, place),
-    restore: (lost) => deployer.restore(lost, deployment),
+    deploy: async (place) => (maySign ? deployer.deploy(deployment, place) : Promise.reject(notActivated())),
+    restore: async (lost) => (maySign ? deployer.restore(lost, deployment) : Promise.reject(notActivated())),
   });
-  await deployer.forget(deployment);
+  if (maySign) await deployer.forget(deployment);
   const publishesAll = await hasPublishAll(rpc, { address, from: signer.address });
   const settled = { ...deployment, address, publishesAll };
   const reading = createReading(base, settled);
@@ -236,12 +237,22 @@ export function unreachable(
   return new BrokerError("chainUnreachable", { details: outageOf(provider, components)?.reason ?? "nothing was sent" });
 }
 
+/** The error for what a restored copy of a broker does not sign. */
+export function notActivated(): BrokerError {
+  const details = "this broker was restored from a backup, and the original may still use its key: run stele activate";
+  return new BrokerError("chainUnreachable", { details });
+}
+
 /** Starts the components; if one fails, stops them all. */
-export async function startComponents(components: LedgerComponents): Promise<void> {
+export async function startComponents(
+  components: LedgerComponents,
+  { maySign = true }: EvmLedgerOptions,
+): Promise<void> {
   const { heads, feed, sender, writers } = components;
   try {
     await heads.start();
     await feed.start(heads.latest);
+    if (!maySign) return;
     await sender.start();
     writers?.start();
   } catch (error) {

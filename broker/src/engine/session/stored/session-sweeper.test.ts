@@ -233,3 +233,22 @@ it("drops damaged sessions that are due, and ends the other due sessions after t
   expect(await memory.sessions.listSessions({ after: undefined, limit: 200 })).toEqual([]);
   await engine.stop();
 });
+
+it("a restored copy publishes no will and ends no session that it finds, until it is activated", async () => {
+  const engine = await TestEngine.start();
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  const attached = engine.broker.attach({ ...order, will: { ...will, delayMs: 5_000 } }, new RecordingPeer());
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  attachment.detach({ expiryMs: 10_000, isRegular: false });
+  await engine.clock.settle();
+  const sequence = async () => (await engine.broker.state({ topic: "will", groupId: undefined })).sequence;
+  const detached = () => engine.store.sessions.listDetached(defaultGroupId, 9);
+  for (const isRestored of [true, false]) {
+    engine.isRestored = isRestored;
+    await engine.rebuild();
+    await engine.broker.start();
+    await engine.clock.advance(60_000);
+    expect([await sequence(), (await detached()).length]).toEqual(isRestored ? [0, 1] : [1, 0]);
+  }
+  await engine.stop();
+});

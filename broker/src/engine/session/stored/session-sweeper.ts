@@ -25,6 +25,8 @@ export interface SessionSweeperParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly nodeId: () => NodeId | undefined;
+  /** See EngineOptions. */
+  readonly isRestored?: boolean | undefined;
   readonly signal: CancelSignal;
   /** Called when a session has ended. */
   readonly onEnded: (groupId: GroupId, id: SessionId) => void;
@@ -148,12 +150,13 @@ export class SessionSweeper {
   }
 
   async #run(groupId: GroupId): Promise<void> {
-    const { signal, clock, logger, times } = this.#parts;
+    const { signal, clock, logger, times, isRestored = false } = this.#parts;
     const trouble = new ReportedTrouble(logger, "sessions not swept", "sessions swept again");
     while (!signal.aborted) {
       let restMs = sweepEveryMs;
       try {
         await this.ready(groupId);
+        if (isRestored) return;
         await this.#giveBack(groupId);
         const due = await times.findDue(groupId);
         await allSettled(due.map((key) => this.#check(groupId, key)));
