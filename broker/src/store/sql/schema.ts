@@ -338,7 +338,7 @@ export interface HeldFile {
 export interface SqlDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<Schema>;
-  /** Durable, for the writes before a transaction of publishes: few run at once, and they pass other durable ones, of which thousands may wait. */
+  /** Durable, for writes of a shared index and before a transaction of publishes: few run at once, and they pass other calls, of which thousands may wait. */
   readonly urgent: Kysely<Schema>;
   /** A commit survives a kill; after a power cut it is whole or absent. */
   readonly relaxed: Kysely<Schema>;

@@ -89,7 +89,7 @@ export class SqlIndex {
   ): Promise<void> {
     if (blocks.length === 0) return;
     // With a lease, other nodes read what is written here and continue from it: a crash of the database server must not undo it.
-    const database = options.lease === undefined ? this.#database : this.#shared.durable;
+    const database = options.lease === undefined ? this.#database : this.#shared.urgent;
     await this.#applying.acquire();
     try {
       const written = await this.#change(database, { groupId, lease: options.lease }, async (transaction) => {

@@ -24,7 +24,7 @@ export class SharedPoolDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
   readonly #settings: string;
 
-  constructor(pool: ConnectionPool, { settings, statementMsMax, ...terms }: TransactionTerms) {
+  constructor(pool: Pick<ConnectionPool, "connect">, { settings, statementMsMax, ...terms }: TransactionTerms) {
     const answerMsMax = statementMsMax + (terms.answerDelayMsMax ?? answerDelayMsMax);
     const config = { pool: { connect: async () => pool.connect(answerMsMax), end: async () => {} } };
     super(config);

@@ -16,6 +16,9 @@ export const migrationMsMax = 600_000;
 /** Longest time that an answer may take beyond the server's own limit, in milliseconds; then the connection counts as dead. */
 export const answerDelayMsMax = 5_000;
 
+/** Number of a node's connections for the writes that no flood of other calls may delay: those of the index, and those before a transaction of publishes. */
+export const urgentConnectionsMax = 1;
+
 /** Time limit for opening a connection, and for waiting for a free one, in milliseconds. */
 export const connectMsMax = 5_000;
 

@@ -110,8 +110,9 @@ export class ConnectionPool {
   }
 
   /** Whether a new call must wait for another one to finish. */
-  get #isFull(): boolean {
-    return this.#pool.idleCount === 0 && this.#pool.totalCount >= this.#options.connectionsMax;
+  get isFull(): boolean {
+    const { idleCount, waitingCount, totalCount } = this.#pool;
+    return idleCount <= waitingCount && totalCount >= this.#options.connectionsMax;
   }
 
   async #checkOut(answerMsMax: number): Promise<PostgresConnection> {
@@ -181,7 +182,7 @@ export class ConnectionPool {
   }
 
   async #probe(): Promise<StoreError | undefined> {
-    const failure = this.#isFull ? await this.#reach() : await this.#tryOne();
+    const failure = this.isFull ? await this.#reach() : await this.#tryOne();
     if (failure !== undefined) return failure;
     this.#outage = undefined;
     this.#onHeard();

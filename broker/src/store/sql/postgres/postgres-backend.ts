@@ -9,7 +9,7 @@ import { ClearTextReport } from "./clear-text-report.ts";
 import { sendHints } from "./coordination/hint-text.ts";
 import { SharedPoolDialect } from "./dialect.ts";
 import { damagedIndex } from "./errors.ts";
-import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
+import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax, urgentConnectionsMax } from "./limits.ts";
 import { dropMaintainedCount } from "./maintained-count.ts";
 import { ConnectionPool } from "./pool.ts";
 import { rowWriter } from "./row-writer.ts";
@@ -21,7 +21,7 @@ import { holdLease, lockByName } from "./sharing.ts";
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
   readonly logger: Logger;
-  /** Maximum number of connections of this backend. */
+  /** Maximum number of connections of this backend, besides {@link urgentConnectionsMax}. */
   readonly connectionsMax: number;
   /** Overrides of the usual limits of sessions. */
   readonly session?: Partial<SessionLimits>;
@@ -45,8 +45,16 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   const clearText = new ClearTextReport(options.logger, options.address.description);
   const onSession = (stream: Duplex): void => clearText.saw(stream);
   const pool = new ConnectionPool({ name: "store", ...options, session: limits, onSession });
-  const open = (settings: string, msMax: number) =>
-    new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
+  const reserved = new ConnectionPool({
+    ...options,
+    name: "urgent writes",
+    connectionsMax: urgentConnectionsMax,
+    session: limits,
+    onSession,
+  });
+  const open = (settings: string, msMax: number, lane: Pick<ConnectionPool, "connect"> = pool) =>
+    new Kysely<Schema>({ dialect: new SharedPoolDialect(lane, { settings, statementMsMax: msMax }) });
+  const connectUrgently: ConnectionPool["connect"] = async (msMax) => (pool.isFull ? reserved : pool).connect(msMax);
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;
   const durable = open("", limits.statementMsMax);
   const relaxed = open("set local synchronous_commit = off", limits.statementMsMax);
@@ -57,7 +65,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   });
   return {
     durable,
-    urgent: durable,
+    urgent: open("", limits.statementMsMax, { connect: connectUrgently }),
     relaxed,
     migrating,
     isShared: true,
@@ -82,7 +90,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
       options.onFault?.(error);
       return error;
     },
-    close: async () => pool.end(),
+    close: async () => void (await Promise.all([pool.end(), reserved.end()])),
   };
 }
 
