@@ -1,6 +1,5 @@
 import { BrokerError } from "@stele/wire";
 import { beforeEach, expect, it } from "vitest";
-import { anonymous } from "../../engine/access/caller.ts";
 import type { ConnectedSession, OnSettled, PublishCall } from "../../engine/broker.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { PublishPacket } from "./codec/packet.ts";
@@ -25,7 +24,7 @@ function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
 function connect(session: ConnectedSession): Inbound {
   return new Inbound({
     broker: { submit, whenRoom: () => true, submitAll: unused, release: unused, pass: unused },
-    caller: anonymous,
+    caller: undefined as never, // Only the broker reads it.
     opener: { isAutomatic: false } as never, // Not used for topics that are open.
     session,
     groupId: undefined,
@@ -66,7 +65,7 @@ it("takes nothing after a repeat until its outcome is known, although an earlier
   void taken?.then(() => (isTaken = true));
   await Promise.resolve();
   expect([taken, isTaken]).toEqual([expect.any(Promise), false]);
-  submitted.get("one")?.({ topic: "a", eventId: "1", status: "SUCCESS" });
+  submitted.get("one")?.({ topic: "a", eventId: "", status: "SUCCESS" });
   await taken;
   expect([...submitted.keys()]).toEqual(["one"]);
 });
