@@ -41,6 +41,27 @@ test.each([
   expect([contents[0], contents.at(-1)?.[1]]).toEqual([[0, undefined], toHex(data(3))]);
 });
 
+test("offers the no-op again though the node refused it once, and the account cannot pay more", async () => {
+  const world = new SenderWorld({ fees: "legacy", deadlineMs: 30_000, feeBumpAfterMs: 20_000 });
+  const { clock, fees, node } = world;
+  await fees.refresh();
+  const price = 1_000_000_000n; // The node's.
+  let isRefused = false;
+  node.onSend = (raw) => {
+    const { data, gasPrice = 0n } = parseTransaction(raw);
+    if (data === toHex(bad)) throw Object.assign(new Error("Internal error"), { code: -32_603 });
+    if (isRefused && gasPrice <= price) return;
+    isRefused = true;
+    throw Object.assign(new Error("insufficient funds for gas * price + value"), { code: -32_000 });
+  };
+  await world.send(1, { data: bad });
+  for (let seconds = 0; seconds < 1200; seconds += 1) {
+    world.head += 1;
+    await clock.advance(1000);
+  }
+  expect(pooled(world)).toEqual([[0, undefined]]);
+});
+
 test("gives up no transaction that a caller waits for", async () => {
   const world = startFailing({ deadlineMs: 20 * minute });
   await world.send(1, { data: bad });

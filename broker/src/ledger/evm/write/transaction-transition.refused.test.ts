@@ -124,6 +124,16 @@ test("a no-op, of which an endpoint may have an older version: sends the next ve
   expect(refuse("gas-too-low", state).effects).toEqual([send]);
 });
 
+test("after a refusal of a no-op, sends the version after the one at which an endpoint fails, which may be the given-up one", () => {
+  const state = { reach: "unknown", isNoOp: true, isAnswered: true, refusedInRow: 1 } as const;
+  const failed = refuse("connection", state);
+  expect(order(failed.state)).toEqual([old.hash, oldest.hash, newest.hash]);
+  expect(failed.effects).toEqual([{ kind: "unanswered" }, send]);
+  expect(refuse("connection", { ...state, refusedInRow: 2 }).effects).toEqual([{ kind: "unanswered" }]);
+  for (const other of [{ refusedInRow: 0 }, { isNoOp: false }])
+    expect(order(refuse("connection", { ...state, ...other }).state)[0]).toBe(newest.hash);
+});
+
 test("asks for the gas of a no-op once, also if the one that it replaces was estimated", () => {
   const given = transition(
     { ...newTransaction(account, { ...noOp(account), data: new Uint8Array(1) }), ...failing, isEstimated: true },

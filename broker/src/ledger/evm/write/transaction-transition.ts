@@ -173,7 +173,11 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   if (!isUnanswered(failure)) return onRefused({ ...sent, refusal: failure }, failure);
   if (failure.kind === "unreached") return step(sent, { kind: "unanswered" });
   const reach = sent.reach === "nowhere" ? "unknown" : sent.reach;
-  return step({ ...sent, reach, failedSends: sent.failedSends + 1 }, { kind: "unanswered" });
+  const failed = { ...sent, reach, failedSends: sent.failedSends + 1 };
+  if (!sent.isNoOp || sent.refusedInRow === 0) return step(failed, { kind: "unanswered" });
+  // A no-op was refused, and the endpoint may fail for ever at the transaction that it replaces: another no-op may come after that one.
+  const next = fallBack(failed);
+  return step(next.state, { kind: "unanswered" }, ...next.effects);
 }
 
 function onRefused(state: TransactionState, failure: RpcFailure): Step {
