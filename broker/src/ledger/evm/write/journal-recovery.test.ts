@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { JournalEntry } from "../../../ports/journal.ts";
 import { SenderWorld } from "../testing/sender-world.ts";
-import { TestJournal } from "../testing/writer-world.ts";
+import { hashOf, TestJournal } from "../testing/writer-world.ts";
 
 const data = new Uint8Array(100).fill(7);
 
@@ -100,4 +100,38 @@ test("sends a lost final transaction again, though a no-op was signed in its pla
   sender.onReorganised(0);
   await clock.advance(30_000);
   expect(poolOf(world)).toEqual({ 0: sent });
+});
+
+test("sends a no-op that a deep reorg removed again, though the node refuses it thrice and fails at what it replaced", async () => {
+  const world = new SenderWorld({
+    journal: new TestJournal(),
+    fees: "legacy",
+    deadlineMs: 30_000,
+    feeBumpAfterMs: 20_000,
+  });
+  const { node, clock, sender, fees } = world;
+  await fees.refresh();
+  let refusals = 0;
+  node.onSend = (raw) => {
+    const { data: content, gasPrice = 0n } = parseTransaction(raw);
+    if (content === sent) throw Object.assign(new Error("Internal error"), { code: -32_603 });
+    refusals -= 1;
+    if (refusals < 0 && gasPrice <= 1_000_000_000n) return;
+    throw Object.assign(new Error("insufficient funds for gas * price + value"), { code: -32_000 });
+  };
+  await world.send(1, { data });
+  await clock.advance(600_000);
+  expect(poolOf(world)).toEqual({ 0: "0x" });
+  for (const raw of node.pool) node.included.add(hashOf(raw));
+  node.pool.clear();
+  world.readUpTo = 1;
+  await world.timeUntil(() => sender.unfinished === 0);
+  node.included.clear();
+  refusals = 3;
+  sender.onReorganised(0);
+  for (let seconds = 0; seconds < 300; seconds += 1) {
+    world.head += 1;
+    await clock.advance(1000);
+  }
+  expect(poolOf(world)).toEqual({ 0: "0x" });
 });

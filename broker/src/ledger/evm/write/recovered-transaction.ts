@@ -22,6 +22,7 @@ export function recoverTransaction(
     variants: variants.map(({ variant }) => variant),
     isRecorded: true,
     reach: "unknown",
+    isNoOp: newest.request.data.length === 0, // Every call of the registry has data.
     isRecovered: true,
     wasFinal,
     isAnswered: true,
