@@ -145,8 +145,8 @@ export interface GroupHealth {
   readonly role?: "follows" | "watches";
   /** Active callback subscriptions that this node delivers. */
   readonly subscriptions?: number;
-  /** How many callback subscriptions get no events, on all nodes together; as of a few seconds ago. */
-  readonly held?: { readonly suspended: number; readonly paused: number };
+  /** How many callback subscriptions get no events, on all nodes together, and how many this node has found locked; as of a few seconds ago. */
+  readonly held?: { readonly suspended: number; readonly paused: number; readonly locked: number };
   /** The most events that wait for one subscription of this node, and the age of the oldest waiting event; as of a few seconds ago. */
   readonly lag?: { readonly events: number; readonly seconds: number | undefined };
   readonly indexedBlock: number;

@@ -6,7 +6,7 @@ export interface GroupGauge {
   readonly headBlock?: number | undefined;
   readonly role?: "follows" | "watches";
   readonly subscriptions?: number;
-  readonly held?: { readonly suspended: number; readonly paused: number };
+  readonly held?: { readonly suspended: number; readonly paused: number; readonly locked: number };
   readonly lag?: { readonly events: number; readonly seconds: number | undefined };
 }
 

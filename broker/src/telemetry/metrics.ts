@@ -194,6 +194,11 @@ class PrometheusMetrics implements MetricsRegistry {
       ({ held }) => held?.suspended,
     );
     gauge(
+      "stele_subscriptions_locked",
+      "Subscriptions to which nothing is delivered, since no key of this node opens their secrets.",
+      ({ held }) => held?.locked,
+    );
+    gauge(
       "stele_subscriptions_paused",
       "Subscriptions of all nodes that an operator has paused.",
       ({ held }) => held?.paused,

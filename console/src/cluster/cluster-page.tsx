@@ -61,7 +61,8 @@ function GroupCard({ group }: { readonly group: Group }): ReactNode {
           Indexed: formatIndexed(indexedBlock),
           "Subscriptions delivered here": subscriptions === undefined ? undefined : formatCount(subscriptions),
           "Not delivered, on all nodes":
-            held && `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended`,
+            held &&
+            `${formatCount(held.paused)} paused, ${formatCount(held.suspended)} suspended, ${formatCount(held.locked ?? 0)} locked`,
           "Lag of the slowest subscription": lag && describeLag(lag),
           Rollbacks: formatCount(rollBacks),
           ...toChainFacts(group.chain),

@@ -17,6 +17,8 @@ export interface HeldSubscriptionsOptions {
 export interface Held {
   readonly suspended: number;
   readonly paused: number;
+  /** Those that this node has found locked; they may be suspended or paused as well. */
+  readonly locked: number;
 }
 
 /** Counts, every few seconds, the subscriptions to which no node delivers. Health and metrics show the counts. */
@@ -60,14 +62,25 @@ export class HeldSubscriptions {
   of(groupId: GroupId): Held {
     const own = this.#counts.filter((one) => one.groupId === groupId);
     const count = (state: HeldCount["state"]): number => own.find((one) => one.state === state)?.count ?? 0;
-    return { suspended: count("suspended"), paused: count("paused") };
+    return { suspended: count("suspended"), paused: count("paused"), locked: count("locked") };
   }
 
   /** What the operator has to do; undefined if there is nothing to do. */
   findWarning(groupId: GroupId): string | undefined {
-    const { suspended } = this.of(groupId);
-    if (suspended === 0) return undefined;
-    const what = suspended === 1 ? "1 subscription is suspended" : `${suspended} subscriptions are suspended`;
-    return `${what}: GET /admin/v1/subscriptions?state=suspended lists what has to be resumed`;
+    const { suspended, locked } = this.of(groupId);
+    const list = "GET /admin/v1/subscriptions?state=";
+    const warnings = [
+      ...(suspended === 0 ? [] : [`${inWords(suspended)} suspended: ${list}suspended lists what has to be resumed`]),
+      ...(locked === 0
+        ? []
+        : [`${inWords(locked)} locked, since no key opens their secrets: ${lockedRemedy}; ${list}locked lists them`]),
+    ];
+    return warnings.length === 0 ? undefined : warnings.join("; ");
   }
+}
+
+const lockedRemedy = "restore the key file and start again, or have each receiver subscribe again with its secret";
+
+function inWords(count: number): string {
+  return count === 1 ? "1 subscription is" : `${count} subscriptions are`;
 }

@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { testCaller } from "../testing/as-caller.ts";
@@ -76,4 +77,14 @@ it("an active subscription whose secret was lost is delivered again when an oper
   await engine.publishMany("a", 1);
   await engine.clock.settle();
   expect([await stateOf(id), engine.sink.sequencesOf(id)]).toEqual(["active", [1]]);
+});
+
+it("health says how many subscriptions are locked and what to do", async () => {
+  const held = [{ groupId: defaultGroupId, state: "locked", count: 2 }] as const;
+  const store = withCalls(createMemoryStore(), { countHeld: async () => held });
+  engine = await TestEngine.start({ store, readMemory: () => 0 }); // Without a memory, the engine counts nothing.
+  await engine.clock.settle();
+  const [health] = engine.running.groupHealth();
+  expect(health).toMatchObject({ held: { suspended: 0, paused: 0, locked: 2 } });
+  expect(health?.warning).toMatch(/^2 subscriptions are locked, .* restore the key file .*state=locked lists them$/);
 });

@@ -86,6 +86,24 @@ describe("a sealed store", () => {
     },
   );
 
+  it("counts the locked subscriptions that it has read, until they have a new secret or are gone", async () => {
+    for (const one of [1, 2, 3, 4])
+      await open("old").insertSubscription(subscriptionOf(one, { delivery: two.delivery }), 0);
+    await open("new").insertSubscription(subscriptionOf(5, { delivery: two.delivery }), 0);
+    await inner.moveSubscription(subscriptionOf(4), { state: "paused" }, 0);
+    const store = open("new");
+    await store.listSubscriptions();
+    const paused = { groupId: two.groupId, state: "paused", count: 1 };
+    const locked = (count: number) => [paused, { groupId: two.groupId, state: "locked", count }];
+    expect(await store.countHeld()).toEqual(locked(4));
+    await open("new").updateSubscription(subscriptionOf(1), { state: "active", delivery: two.delivery });
+    await inner.deleteSubscription(subscriptionOf(2));
+    await inner.updateSubscription(subscriptionOf(3), { state: "active", delivery: webhookTo({ secret: undefined }) });
+    expect(await store.countHeld()).toEqual(locked(1));
+    expect(lines.filter(({ message }) => message.includes("cannot be opened"))).toHaveLength(1);
+    expect(await store.countHeld()).toEqual(locked(1));
+  });
+
   it("locks a subscription whose sealed secret belongs to another subscription", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);

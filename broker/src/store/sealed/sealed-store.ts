@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Delivery, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
-import type { Store } from "../../ports/store.ts";
+import type { HeldCount, Store } from "../../ports/store.ts";
 import type { SecretBox } from "./secret-box.ts";
 
 export interface SealedStoreOptions {
@@ -12,6 +13,9 @@ export interface SealedStoreOptions {
 
 /** Maximum number of secrets that are decrypted in one turn of the event loop; each takes about 25 µs. */
 const opensPerTurnMax = 200;
+
+/** Maximum number of locked subscriptions that one count reads again. */
+const lockedReadMax = 1_000;
 
 /**
  * Seals the secrets of subscriptions in the store; the engine sees them in plain text. A subscription whose secret cannot be decrypted
@@ -34,6 +38,7 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
       const row = await store.findSubscription(id);
       return row === undefined ? undefined : (await opener.openAll([row]))[0];
     },
+    countHeld: async () => [...(await store.countHeld()), ...(await opener.countLocked(store))],
     findSubscriptions: async (ids) => opener.openAll(await store.findSubscriptions(ids)),
     listSubscriptions: async (page) => opener.openAll(await store.listSubscriptions(page)),
     searchSubscriptions: async (search, page) => opener.openAll(await store.searchSubscriptions(search, page)),
@@ -90,7 +95,8 @@ function toChange({ id, delivery }: Subscription, box: SecretBox): readonly Secr
 /** Decrypts the secrets of rows, and reports those that no key opens. */
 class Opener {
   readonly #options: SealedStoreOptions;
-  readonly #reported = new Set<SubscriptionId>();
+  /** The subscriptions that no key opened when they were last read; the one read longest ago comes first. */
+  readonly #locked = new Map<SubscriptionId, GroupId>();
 
   constructor(options: SealedStoreOptions) {
     this.#options = options;
@@ -107,24 +113,38 @@ class Opener {
     return opened;
   }
 
+  /** Number of known locked subscriptions by group. Reads some again: their owners may have given new secrets at another node, or removed them. */
+  async countLocked(store: Pick<Store, "findSubscriptions">): Promise<readonly HeldCount[]> {
+    const ids = [...this.#locked.keys()].slice(0, lockedReadMax);
+    const rows = ids.length === 0 ? [] : await store.findSubscriptions(ids);
+    await this.openAll(rows);
+    const found = new Set(rows.map(({ id }) => id));
+    for (const id of ids) if (!found.has(id)) this.#locked.delete(id);
+    const counts = new Map<GroupId, number>();
+    for (const groupId of this.#locked.values()) counts.set(groupId, (counts.get(groupId) ?? 0) + 1);
+    return [...counts].map(([groupId, count]) => ({ groupId, state: "locked", count }));
+  }
+
   #open(row: Subscription, shut: Shut[]): Subscription {
     const { delivery } = row;
-    if (delivery.kind !== "webhook" || delivery.secret === undefined || row.state === "damaged") return row;
-    const outcome = this.#options.box.open(row.id, delivery.secret);
-    if (outcome.status === "open") {
-      this.#reported.delete(row.id);
-      return { ...row, delivery: { ...delivery, secret: outcome.secret } };
-    }
-    shut.push({ id: row.id, reason: outcome.reason });
+    const isSealed = delivery.kind === "webhook" && delivery.secret !== undefined && row.state !== "damaged";
+    const outcome = isSealed ? this.#options.box.open(row.id, delivery.secret) : undefined;
+    if (!isSealed || outcome?.status !== "shut") this.#locked.delete(row.id);
+    if (!isSealed || outcome === undefined) return row;
+    if (outcome.status === "open") return { ...row, delivery: { ...delivery, secret: outcome.secret } };
+    shut.push({ id: row.id, groupId: row.groupId, reason: outcome.reason });
     const locked = { ...row, delivery: { ...delivery, secret: undefined }, state: "locked" } as const;
     return row.state === "paused" || row.state === "suspended" ? { ...locked, heldState: row.state } : locked;
   }
 
   #report(shut: readonly Shut[]): void {
-    const news = shut.filter(({ id }) => !this.#reported.has(id));
+    const news = shut.filter(({ id }) => !this.#locked.has(id));
+    for (const { id, groupId } of shut) {
+      this.#locked.delete(id); // So that it comes last.
+      this.#locked.set(id, groupId);
+    }
     const [first] = news;
     if (first === undefined) return;
-    for (const { id } of news) this.#reported.add(id);
     this.#options.logger.error("subscriptions not delivered: their signing keys cannot be opened", {
       count: news.length,
       subscriptionId: first.id,
@@ -136,11 +156,13 @@ class Opener {
 
 interface Shut {
   readonly id: SubscriptionId;
+  readonly groupId: GroupId;
   readonly reason: string;
 }
 
 type Sealed =
   | "start"
+  | "countHeld"
   | "findSubscription"
   | "findSubscriptions"
   | "listSubscriptions"
@@ -177,7 +199,6 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     countRange: (groupId, range) => store.countRange(groupId, range),
     measureTopic: (groupId, range) => store.measureTopic(groupId, range),
     countSubscriptions: () => store.countSubscriptions(),
-    countHeld: () => store.countHeld(),
     countOwned: () => store.countOwned(),
     countSubscriptionsTo: (receiver) => store.countSubscriptionsTo(receiver),
     setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),

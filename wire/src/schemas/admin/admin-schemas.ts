@@ -284,7 +284,11 @@ const groupSchema = z.strictObject({
   role: z.enum(["follows", "watches"]).optional(),
   subscriptions: z.int().optional().describe("Active callback subscriptions that this node delivers."),
   held: z
-    .strictObject({ suspended: z.int(), paused: z.int() })
+    .strictObject({
+      suspended: z.int(),
+      paused: z.int(),
+      locked: z.int().optional().describe("Those whose secrets no key of this node opens."),
+    })
     .optional()
     .describe("Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago."),
   lag: z
