@@ -55,10 +55,18 @@ interface EntryPlace {
   readonly logIndex: number;
 }
 
+/** The cause of error 200202 if {@link AppendOptions.mayStart} forbade the transaction: it is not on the chain, and a later try may succeed. */
+export class MayNotStartError extends Error {
+  constructor() {
+    super("this node may not send the transaction");
+    this.name = "MayNotStartError";
+  }
+}
+
 export interface AppendOptions {
   /**
    * Called right before the transaction is sent; from then on, the transaction survives this process. If it returns false, the ledger sends nothing and
-   * throws 200202.
+   * throws 200202 with {@link MayNotStartError} as its cause.
    */
   readonly mayStart?: (() => boolean) | undefined;
   /**

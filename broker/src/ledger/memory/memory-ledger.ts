@@ -2,19 +2,20 @@ import { BrokerError, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type {
-  AppendOptions,
-  BatchOutcome,
-  BatchPlace,
-  BlockRef,
-  CommittedBatch,
-  Ledger,
-  LedgerBlock,
-  LedgerLimits,
-  LedgerStep,
-  LedgerView,
-  OutgoingBatch,
-  TopicOpening,
+import {
+  type AppendOptions,
+  type BatchOutcome,
+  type BatchPlace,
+  type BlockRef,
+  type CommittedBatch,
+  type Ledger,
+  type LedgerBlock,
+  type LedgerLimits,
+  type LedgerStep,
+  type LedgerView,
+  MayNotStartError,
+  type OutgoingBatch,
+  type TopicOpening,
 } from "../../ports/ledger.ts";
 import type { LedgerInfo } from "../../ports/ledger-info.ts";
 import type { TopicWriters } from "../../ports/topic-writers.ts";
@@ -109,7 +110,10 @@ class MemoryLedger implements Ledger {
     { mayStart, isWhole, onAccepted }: AppendOptions = {},
   ): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
-    if (mayStart?.() === false) throw new BrokerError("transactionFailed", { details: "this node may not send it" });
+    if (mayStart?.() === false) {
+      const details = "this node may not send it";
+      throw new BrokerError("transactionFailed", { details, cause: new MayNotStartError() });
+    }
     onAccepted?.();
     const names = batches.flatMap(({ topic, opening }) => (opening === undefined ? [] : [topic]));
     const options = { publisher: this.sender ?? defaultSender, names };

@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
-import type { Ledger } from "../../../ports/ledger.ts";
+import { type Ledger, MayNotStartError } from "../../../ports/ledger.ts";
 import type { SessionId } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../../broker.ts";
@@ -94,37 +94,42 @@ it.each([
   },
 );
 
-describe.each(["busy", "chainUnreachable", "storeUnreachable"] as const)(
-  "a will whose publish was refused with %s",
-  (refusal) => {
-    it.each([
-      ["lost", "in the store", order.expiryMs],
-      ["taken over", "in the store", order.expiryMs],
-      ["lost", "only in memory", 0],
-      ["taken over", "only in memory", 0],
-    ])("is published once, later, when its connection was %s and its session %s", async (how, _, expiryMs) => {
-      let refuses = false;
-      const append: Ledger["append"] = async (...call) => {
-        if (refuses) throw new BrokerError(refusal);
-        return ledger.append(...call);
-      };
-      const engine = await TestEngine.start({ append });
-      const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
-      await ledger.start();
-      await engine.broker.open({ topic: "will", groupId: undefined });
-      const attached = engine.broker.attach({ ...order, expiryMs, will }, new RecordingPeer());
-      const [attachment] = await Promise.all([attached, engine.clock.settle()]);
-      refuses = true;
-      if (how === "lost") attachment.detach({ expiryMs, isRegular: false });
-      else await Promise.all([engine.broker.attach(order, new RecordingPeer()), engine.clock.settle()]);
-      await engine.clock.advance(20_000);
-      refuses = false;
-      await engine.clock.advance(20_000);
-      expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(1);
-      await engine.stop();
-    });
-  },
-);
+describe.each([
+  ["busy", new BrokerError("busy")],
+  ["chainUnreachable", new BrokerError("chainUnreachable")],
+  ["storeUnreachable", new BrokerError("storeUnreachable")],
+  [
+    "transactionFailed after a lost membership",
+    new BrokerError("transactionFailed", { cause: new MayNotStartError() }),
+  ],
+])("a will whose publish was refused with %s", (_refusal, refusal) => {
+  it.each([
+    ["lost", "in the store", order.expiryMs],
+    ["taken over", "in the store", order.expiryMs],
+    ["lost", "only in memory", 0],
+    ["taken over", "only in memory", 0],
+  ])("is published once, later, when its connection was %s and its session %s", async (how, _, expiryMs) => {
+    let refuses = false;
+    const append: Ledger["append"] = async (...call) => {
+      if (refuses) throw refusal;
+      return ledger.append(...call);
+    };
+    const engine = await TestEngine.start({ append });
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
+    await ledger.start();
+    await engine.broker.open({ topic: "will", groupId: undefined });
+    const attached = engine.broker.attach({ ...order, expiryMs, will }, new RecordingPeer());
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    refuses = true;
+    if (how === "lost") attachment.detach({ expiryMs, isRegular: false });
+    else await Promise.all([engine.broker.attach(order, new RecordingPeer()), engine.clock.settle()]);
+    await engine.clock.advance(20_000);
+    refuses = false;
+    await engine.clock.advance(20_000);
+    expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(1);
+    await engine.stop();
+  });
+});
 
 describe("a will of a session only in memory that a busy broker refused", () => {
   let refuses = false;

@@ -4,6 +4,7 @@ import { sessionMarks } from "../../../domain/session-filter.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import { MayNotStartError } from "../../../ports/ledger.ts";
 import type { Access } from "../../access/access.ts";
 import type { Caller } from "../../access/caller.ts";
 import { CountedOpening, type TopicQuota } from "../../access/topic-quota.ts";
@@ -75,7 +76,7 @@ export class Wills {
       return outcome.status === "SUCCESS" || name === undefined;
     } catch (error) {
       const topic = call.topic.slice(0, loggedTopicCharactersMax);
-      const isPassing = passing.some((one) => isBrokerError(error, one));
+      const isPassing = isPassingError(error);
       if (isPassing) logger.debug("will not published yet", { topic, error });
       else this.#log.warn("will not published", { topic, error });
       return !isPassing;
@@ -122,3 +123,9 @@ export class Wills {
 }
 
 const neverAborted = new AbortController().signal;
+
+/** A node that lost its membership while it published the will publishes it once it is a member again. */
+function isPassingError(error: unknown): boolean {
+  if (isBrokerError(error) && error.cause instanceof MayNotStartError) return true;
+  return passing.some((one) => isBrokerError(error, one));
+}

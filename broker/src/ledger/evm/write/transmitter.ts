@@ -2,6 +2,7 @@ import { type Fees, type Signer, signTransaction } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import { MayNotStartError } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, type RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { InFlight } from "./in-flight.ts";
@@ -113,5 +114,6 @@ function isSizeAccepted(failure: RpcFailure | undefined): boolean {
 }
 
 function mayNotStart(): BrokerError {
-  return new BrokerError("transactionFailed", { details: "this node was not a member of its cluster for a while" });
+  const details = "this node was not a member of its cluster for a while";
+  return new BrokerError("transactionFailed", { details, cause: new MayNotStartError() });
 }
