@@ -196,7 +196,7 @@ export class ClusterScenario implements AsyncDisposable {
     const history = { events, load: this.load, faults: this.#faults };
     const repeats = this.#countRepeats(history);
     const attempts = this.subscriptions.flatMap(({ receiver }) => receiver.attempts);
-    const writes = await listWrongWrites(this.cluster.database, (port) => this.#writerOf(port));
+    const writes = await listWrongWrites(this.cluster.database, (address, port) => this.#hadPort(address, port));
     expect(writes.slice(0, problemsShown)).toEqual([]);
     const strays = canFindSocketOwner ? await listForeignAttempts(this.cluster.database, attempts) : [];
     expect(strays.slice(strayMax, strayMax + problemsShown)).toEqual([]);
@@ -256,8 +256,8 @@ export class ClusterScenario implements AsyncDisposable {
     return running.find(({ broker }) => broker.pid === pid)?.address;
   }
 
-  #writerOf(port: number): string | undefined {
-    return this.nodes.find(({ proxies }) => proxies.database.hadPort(port))?.address;
+  #hadPort(address: string, port: number): boolean {
+    return this.nodes.some((node) => node.address === address && node.proxies.database.hadPort(port));
   }
 
   #sentAt(content: string): number {

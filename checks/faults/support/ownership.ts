@@ -54,16 +54,21 @@ export async function recordOwners(database: Database): Promise<void> {
   await database.query(bookkeeping);
 }
 
-/** Cursor writes that went back, or that did not come from the owner of the subscription. Without a replay or a reorganisation, none may go back. */
+/**
+ * Cursor writes that went back, or that did not come from the owner of the subscription. Without a replay or a reorganisation, none may go back. `hadPort` says
+ * whether a node ever had the local port: the system may give a port to one node after another.
+ */
 export async function listWrongWrites(
   database: Database,
-  writerOf: (port: number) => string | undefined,
+  hadPort: (address: string, port: number) => boolean,
 ): Promise<readonly string[]> {
   const rows = await database.query(
     "select id, port, address, before, after from checks.writes left join checks.nodes on owner = node_id",
   );
   return rows
-    .filter(({ port, address, before, after }) => Number(after) < Number(before) || writerOf(Number(port)) !== address)
+    .filter(({ port, address, before, after }) => {
+      return Number(after) < Number(before) || !hadPort(String(address), Number(port));
+    })
     .map((row) => JSON.stringify(row));
 }
 
