@@ -91,11 +91,14 @@ describe.runIf(canRun("zsh"))("zsh (needs zsh)", () => {
   it("completes commands, flags and their values, and the names of contexts", async () => {
     const output = join(folder.path, "zsh-lines");
     const keys = typed.map(([line]) => `zpty -w -n shell $'${line}\\t\\C-x\\C-r'`);
-    // Runs an interactive shell on its own terminal. Control-X Control-R writes the line to a file.
+    // Runs an interactive shell on its own terminal. Control-X Control-R writes the line to a file. Types only once the line editor runs: before that, the
+    // terminal itself takes Control-R. The shell's echo of the command has a backslash, so only the editor's start prints the awaited text.
     const script = `zmodload zsh/zpty
       zpty shell zsh -f -i
       zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(stele completion zsh)'
       zpty -w shell 'report() { print -r -- "$BUFFER" >> ${output}; BUFFER= }; zle -N report; bindkey "^X^R" report'
+      zpty -w shell 'zle-line-init() { print LINE\\-EDITOR; }; zle -N zle-line-init'
+      zpty -r shell text '*LINE-EDITOR*'
       ${keys.join("\n")}
       zpty -w shell ''
       zpty -w shell exit
