@@ -47,3 +47,6 @@ export class Cancellation implements CancelSignal {
 export function allowManyListeners(signal: CancelSignal): void {
   if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }
+
+/** A signal that never aborts. No AbortSignal: one compares each listener with all others, and tens of thousands of calls may wait. */
+export const neverAborted: CancelSignal = new Cancellation();

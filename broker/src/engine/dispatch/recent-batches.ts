@@ -48,7 +48,10 @@ export interface Place {
 
 export interface RecentBatchesOptions {
   readonly store: Pick<Store, "readBatches">;
-  /** Fills in events that retention has dropped from the store; may return only the batches before the first one whose events the chain does not give. Left out if the store keeps all events. */
+  /**
+   * Fills in events that retention has dropped from the store. May return only the batches before the first one whose events the chain does not give. Left out
+   * if the store keeps all events.
+   */
   readonly readDropped?: (groupId: GroupId, batches: readonly EventBatch[]) => Promise<readonly EventBatch[]>;
   readonly slices: TimeSlices;
   readonly limits: EngineLimits;

@@ -1,6 +1,6 @@
 import { BrokerError, encodedBytes } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
-import { Cancellation } from "../../lib/cancellation.ts";
+import { neverAborted } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
@@ -58,8 +58,6 @@ export interface TopicEvent {
   /** Set for a publish with a key: what to record before the ledger gets the event. */
   readonly claim?: Claim | undefined;
 }
-
-const neverAborted = new Cancellation();
 
 /**
  * Natural batching: while a transaction is in progress, publishes collect in drafts of the next ones, each as large as the ledger's limits allow.

@@ -3,7 +3,7 @@ import type { Event } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { advance, endOfBlock, minOf, type Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { Cancellation } from "../../lib/cancellation.ts";
+import { neverAborted } from "../../lib/cancellation.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { PublishKeyRow } from "../../ports/publish-keys.ts";
@@ -96,7 +96,7 @@ export class TokenSearch {
   async #serve(topic: TopicName): Promise<void> {
     for (let wanted = this.#waiting.get(topic); wanted !== undefined; wanted = this.#waiting.get(topic)) {
       const all = wanted;
-      await this.#semaphore.run(() => this.#searchFor({ topic, wanted: all.splice(0) }), never);
+      await this.#semaphore.run(() => this.#searchFor({ topic, wanted: all.splice(0) }), neverAborted);
       if (all.length === 0) this.#waiting.delete(topic);
     }
   }
@@ -145,5 +145,3 @@ export class TokenSearch {
     wanted.found.resolve(eventId);
   }
 }
-
-const never = new Cancellation();

@@ -36,17 +36,23 @@ async function abandonUnderWay(
   for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200201 } });
 }
 
+/** Lets each send of a transaction find its connection lost. Returns a function that counts them. */
+function loseSends({ provider }: WriterWorld): () => number {
+  let attempts = 0;
+  provider.current = async (request, pass) => {
+    if (request.method !== "eth_sendRawTransaction") return pass();
+    attempts += 1;
+    throw connectionLost();
+  };
+  return () => attempts;
+}
+
 describe("a restarted ledger with a journal", () => {
   test("sends transactions that never reached the endpoint", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
-    let attempts = 0;
-    world.provider.current = async (request, pass) => {
-      if (request.method !== "eth_sendRawTransaction") return pass();
-      attempts += 1;
-      throw connectionLost();
-    };
-    await abandonUnderWay(first, ["a", "b", "c"], async () => (await world.poolSize()) === 0 && attempts >= 3);
+    const attempts = loseSends(world);
+    await abandonUnderWay(first, ["a", "b", "c"], async () => (await world.poolSize()) === 0 && attempts() >= 3);
     expect(await world.published()).toEqual([]);
     world.provider.current = passAll;
     const second = await world.createWriter();
@@ -58,13 +64,8 @@ describe("a restarted ledger with a journal", () => {
   test("resumes and signs nothing if it may not sign, and a later one that may resumes all", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
-    let attempts = 0;
-    world.provider.current = async (request, pass) => {
-      if (request.method !== "eth_sendRawTransaction") return pass();
-      attempts += 1;
-      throw connectionLost();
-    };
-    await abandonUnderWay(first, ["a", "b"], async () => attempts >= 3);
+    const attempts = loseSends(world);
+    await abandonUnderWay(first, ["a", "b"], async () => attempts() >= 3);
     const left = await journaled();
     const sent: string[] = [];
     world.provider.current = async (request, pass) => {

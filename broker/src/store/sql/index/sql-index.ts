@@ -65,7 +65,7 @@ export class SqlIndex {
   readonly #batches: SqlBatches;
   readonly #mending: SqlMending;
   readonly #cache: TopicCache;
-  readonly #applying = new Mutex(); // Every change holds it, from its first read until the cache agrees with what was committed.
+  readonly #applying = new Mutex(); // A change of the index holds it until the cache has the committed state.
 
   constructor(database: SqlDatabase) {
     this.#shared = database;
