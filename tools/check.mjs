@@ -6,8 +6,8 @@ prepare();
 const node = process.execPath;
 const checks = [
   ["import table", node, ["tools/layers.mjs"]],
-  ["types", node, [binary("typescript/bin/tsc"), "-p", "tsconfig.check.json"]],
-  ["types of the console", node, [binary("typescript/bin/tsc"), "-p", "console"]],
+  ["types", node, [binary("typescript-7/bin/tsc"), "-p", "tsconfig.check.json"]],
+  ["types of the console", node, [binary("typescript-7/bin/tsc"), "-p", "console"]],
   ["lint", node, [binary("oxlint/bin/oxlint"), "--type-aware"]],
   ["format", node, [binary("@biomejs/biome/bin/biome"), "format", "."]],
   ["unused code", node, [binary("knip/bin/knip.js")]],

@@ -69,7 +69,7 @@ function build(rebuilds) {
   const wanted = digest(sources().map((file) => `${file} ${statSync(file).size} ${statSync(file).mtimeMs}`));
   if (!rebuilds && readStamp(builtStamp) === wanted) return;
   console.error("Building …");
-  if (run(process.execPath, [binary("typescript/bin/tsc"), "-b"], { stdio: ["ignore", 2, 2] }) !== 0)
+  if (run(process.execPath, [binary("typescript-7/bin/tsc"), "-b"], { stdio: ["ignore", 2, 2] }) !== 0)
     fail("The build failed; see above.");
   if (run(process.execPath, [bundler], { stdio: ["ignore", 2, 2] }) !== 0) fail("The bundle failed; see above.");
   writeStamp(builtStamp, wanted);

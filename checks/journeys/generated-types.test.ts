@@ -34,7 +34,7 @@ async function compile(name: string, code: string): Promise<string> {
   const target = ["--module", "nodenext", "--target", "es2023", "--lib", "es2023,dom", "--types", "node"];
   const args = ["--strict", "--noUncheckedIndexedAccess", "--skipLibCheck", ...target, `${name}.ts`];
   // If it finds errors, the compiler prints them to standard output and exits with a failure.
-  const done = await runModule("typescript/bin/tsc", args).catch((failure: { readonly stdout: string }) => failure);
+  const done = await runModule("typescript-7/bin/tsc", args).catch((failure: { readonly stdout: string }) => failure);
   return done.stdout;
 }
 
