@@ -34,7 +34,7 @@ Examples:
   stele key revoke 0b3a1f5e7c5d4d0e
 `;
 
-/** Maximum number of keys of one broker. */
+/** Maximum number of keys that are valid at once in one broker. */
 const keysMax = 10_000;
 /** How long a revoked or expired key stays in the list, at least. */
 const keptMs = 30 * 24 * 60 * 60 * 1000;
@@ -121,7 +121,7 @@ async function create(
   const keepsOwners = config.access?.tokens.some(({ lastingRoles }) => lastingRoles.length > 0) === true;
   await keys.pruneApiKeys(now - keptMs, { keepsOwners });
   if (!(await keys.insertApiKey({ id, digest, principal, tenant, roles, ...times }, keysMax))) {
-    throw new Error(`there are ${keysMax} keys already`);
+    throw new Error(`there are ${keysMax} valid keys already: revoke those that nobody needs`);
   }
   const change = { action: "key create", keyId: id, principal: toOwnerId(principal, tenant), tenant };
   const key = formatKeyCredential({ id, secret });

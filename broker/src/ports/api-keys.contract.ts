@@ -51,6 +51,16 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await one.listApiKeys(0)).map(({ principal }) => principal)).toEqual(["client-1", "client-2"]);
     });
 
+    it("counts neither revoked nor expired keys towards the limit", async () => {
+      const { createdAt } = apiKeyOf(3);
+      expect(await one.insertApiKey(apiKeyOf(1, { expiresAt: createdAt }), 1)).toBe(true);
+      expect(await one.insertApiKey(apiKeyOf(2), 1)).toBe(false);
+      expect(await one.insertApiKey(apiKeyOf(3), 1)).toBe(true);
+      await one.revokeApiKey(apiKeyOf(3).id, createdAt + 1);
+      expect(await other.insertApiKey(apiKeyOf(4, { expiresAt: createdAt + 9 }), 1)).toBe(true);
+      expect(await one.insertApiKey(apiKeyOf(5), 1)).toBe(false);
+    });
+
     it("lists only keys that changed after a revision, such as revoked ones, with the time of the first revocation", async () => {
       for (const number of [1, 2, 3]) await one.insertApiKey(apiKeyOf(number), 10);
       const upTo = (await other.listApiKeys(0)).at(-1)?.revision ?? 0;

@@ -43,7 +43,7 @@ export interface RoleChanges {
 export interface ApiKeys {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** False if there are `atMost` keys already, or one with this id. */
+  /** False if `atMost` keys are valid when this one is created, or if there is one with this id. Expired and revoked keys do not count. */
   insertApiKey(key: ApiKey, atMost: number): Promise<boolean>;
   /** Keeps the time of the first revocation. False if there is no such key. */
   revokeApiKey(id: string, revokedAt: number): Promise<boolean>;

@@ -19,7 +19,10 @@ export class MemoryApiKeys implements ApiKeys {
   async stop(): Promise<void> {}
 
   async insertApiKey(key: ApiKey, atMost: number): Promise<boolean> {
-    if (this.#keys.size >= atMost || this.#keys.has(key.id)) return false;
+    const valid = [...this.#keys.values()].filter(
+      ({ revokedAt, expiresAt = Number.POSITIVE_INFINITY }) => revokedAt === undefined && expiresAt > key.createdAt,
+    );
+    if (valid.length >= atMost || this.#keys.has(key.id)) return false;
     this.#put(key);
     return true;
   }

@@ -70,6 +70,8 @@ export class SqlApiKeys implements ApiKeys {
       const { count } = await transaction
         .selectFrom("api_keys")
         .select(({ fn }) => fn.countAll<number>().as("count"))
+        .where("revoked_at", "is", null)
+        .where((row) => row.or([row("expires_at", "is", null), row("expires_at", ">", key.createdAt)]))
         .executeTakeFirstOrThrow();
       if (count >= atMost) return false;
       const { numInsertedOrUpdatedRows } = await transaction
