@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { findProgram } from "../harness/find-program.ts";
+import { canRunChromium, startChromium } from "../harness/chromium.ts";
 import { type Line, Lines } from "../harness/lines.ts";
 import { until } from "../harness/until.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
@@ -9,8 +9,6 @@ import { journey } from "./stomp/journey.ts";
 import { type Driver, OrderedClient } from "./stomp/ordered-client.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
-const executablePath = findProgram("chromium");
-const canRun = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 const env = { STELE_STOMP_PORT: "0" };
 const script = readFileSync(new URL("stomp/stompjs.mjs", import.meta.url), "utf8");
 const manual = readFileSync(new URL("../../docs/stomp.md", import.meta.url), "utf8");
@@ -28,7 +26,7 @@ function stompUrlOf({ broker }: RunningWorld): string {
   return `${broker.url.replace(/^http/, "ws")}/stomp`;
 }
 
-describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
+describe.runIf(canRunChromium)("pages in Chromium (need Debian's chromium-headless-shell)", () => {
   let pages: PageServer;
   let browser: Browser;
   let page: Page;
@@ -38,7 +36,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     pages = await PageServer.start();
     pages.add("/stompjs.mjs", script);
     world = await embeddedWorld.start({ env: { ...env, STELE_ALLOWED_ORIGINS: pages.origin } });
-    browser = await chromium.launch({ executablePath: executablePath ?? "chromium" });
+    browser = await startChromium();
   });
   afterEach(() => page.close());
   afterAll(async () => {

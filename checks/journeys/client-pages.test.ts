@@ -1,15 +1,12 @@
 import { fileURLToPath } from "node:url";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findProgram } from "../harness/find-program.ts";
+import { canRunChromium, startChromium } from "../harness/chromium.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { until } from "../harness/until.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { PageServer } from "./stomp/page-server.ts";
-
-const executablePath = findProgram("chromium");
-const canRun = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 
 /** The built client as one module. */
 async function bundleClient(): Promise<string> {
@@ -32,7 +29,7 @@ const page = (url: string, client: string): string => `<!doctype html><ol></ol><
   }
 </script>`;
 
-describe.runIf(canRun)("the client in Chromium (needs Debian's chromium)", () => {
+describe.runIf(canRunChromium)("the client in Chromium (needs Debian's chromium-headless-shell)", () => {
   let pages: PageServer;
   let browser: Browser;
   let shown: Page;
@@ -41,7 +38,7 @@ describe.runIf(canRun)("the client in Chromium (needs Debian's chromium)", () =>
     pages = await PageServer.start();
     const env = { STELE_ALLOWED_ORIGINS: pages.origin, STELE_PORT: String(await findFreePort()) };
     world = await embeddedWorld.start({ env });
-    browser = await chromium.launch({ executablePath: executablePath ?? "chromium" });
+    browser = await startChromium();
     shown = await browser.newPage();
   });
   afterAll(async () => {

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
 import { runStele } from "../harness/stele-command.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
-import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
 const roles = {

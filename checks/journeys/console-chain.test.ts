@@ -9,7 +9,8 @@ import type { Client } from "../harness/client.ts";
 import { groupsEnv } from "../harness/group.ts";
 import { until } from "../harness/until.ts";
 import { AnvilConsole } from "./console/anvil-console.ts";
-import { canRunChromium, type ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { type ConsoleBrowser } from "./console/console-browser.ts";
 
 const stranger = privateKeyToAccount(devKey(5)).address.toLowerCase();
 

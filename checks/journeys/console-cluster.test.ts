@@ -4,7 +4,8 @@ import { Cluster } from "../harness/cluster.ts";
 import { hasPostgres, titleOf } from "../harness/postgres.ts";
 import { until } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
-import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 
 const takeOverMs = 60_000;
 

@@ -7,7 +7,8 @@ import { groupsEnv } from "../harness/group.ts";
 import { until } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { AnvilConsole } from "./console/anvil-console.ts";
-import { canRunChromium, type ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { type ConsoleBrowser } from "./console/console-browser.ts";
 
 describe.runIf(canRunChromium)("the console of a broker with several groups, one of them without its chain", () => {
   let world: AnvilConsole;

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LogInWorld } from "../hostile/support/log-in-world.ts";
-import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
 describe.runIf(canRunChromium)("people who log in to the console through an identity provider", () => {

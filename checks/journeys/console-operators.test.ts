@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 
 describe.runIf(canRunChromium)("the console's proofs and views for operators, in Chromium", () => {
   let world: RunningWorld;

@@ -2,7 +2,8 @@ import type { CDPSession, Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../harness/until.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser } from "./console/console-browser.ts";
 import { publishLines } from "./console/publish-lines.ts";
 
 /** How long the console tails events. CHECKS_CONSOLE_SECONDS=600 shows that its memory stays flat. */

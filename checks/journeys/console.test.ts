@@ -5,13 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until, untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 import { publishLines } from "./console/publish-lines.ts";
 
 const run = promisify(execFile);
 const shell = async (command: string): Promise<string> => (await run("bash", ["-c", command])).stdout;
 
-describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium)", () => {
+describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium-headless-shell)", () => {
   let world: RunningWorld;
   let browser: ConsoleBrowser;
   const newReceiver = useReceivers();

@@ -5,7 +5,8 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser } from "./console/console-browser.ts";
 
 const built = fileURLToPath(new URL("../../broker/dist/docs", import.meta.url));
 const sources = fileURLToPath(new URL("../../docs", import.meta.url));
@@ -78,7 +79,7 @@ describe.runIf(canRun)("the documentation as a site (needs npm run build:docs)",
   });
 });
 
-describe.runIf(canRun && canRunChromium)("the site in Chromium (needs Debian's chromium)", () => {
+describe.runIf(canRun && canRunChromium)("the site in Chromium (needs Debian's chromium-headless-shell)", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_BASE_PATH: "/one/two" } });
   let browser: ConsoleBrowser;
   beforeAll(async () => {

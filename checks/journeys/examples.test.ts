@@ -7,14 +7,13 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Stele } from "@stele/client";
-import { chromium } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { findProgram } from "../harness/find-program.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
-import { canRunChromium } from "./console/console-browser.ts";
+import { canRunChromium, startChromium } from "../harness/chromium.ts";
 import { PageServer } from "./stomp/page-server.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -271,10 +270,10 @@ async function statusesOf(url: string, own = secret): Promise<readonly number[]>
   return statuses;
 }
 
-describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromium)", () => {
+describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromium-headless-shell)", () => {
   it("publishes, and shows events without a gap over a restart of the broker", async () => {
     expect(commandsOf("Browser").join("\n")).toContain("examples/browser");
-    const browser = await chromium.launch({ executablePath: findProgram("chromium") ?? "chromium" });
+    const browser = await startChromium();
     try {
       const shown = await browser.newPage();
       const faults: string[] = [];

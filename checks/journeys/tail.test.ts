@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { canRunChromium, startChromium } from "../harness/chromium.ts";
 import { findProgram } from "../harness/find-program.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { TailClient } from "../harness/tail-client.ts";
@@ -85,8 +86,6 @@ it("a tail gets the event `end` when the broker stops, and continues after its r
   expect(tail.notices).toEqual(["end"]);
 });
 
-const executablePath = findProgram("chromium");
-const canRun = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
 const [, documented = ""] = /```html\n([\s\S]*?)```/.exec(manual) ?? [];
 
 /** A page that reads a tail by `fetch`, which lets a page set headers; EventSource does not. */
@@ -96,7 +95,7 @@ const fetchPage = (url: string): string => `<!doctype html><pre></pre><script ty
   for await (const chunk of answer.body) document.querySelector("pre").append(decoder.decode(chunk, { stream: true }));
 </script>`;
 
-describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
+describe.runIf(canRunChromium)("pages in Chromium (need Debian's chromium-headless-shell)", () => {
   let pages: PageServer;
   let browser: Browser;
   let page: Page;
@@ -106,7 +105,7 @@ describe.runIf(canRun)("pages in Chromium (need Debian's chromium)", () => {
     const env = { STELE_ALLOWED_ORIGINS: pages.origin, STELE_PORT: String(await findFreePort()) };
     world = await embeddedWorld.start({ env });
     await world.client.open("orders/new");
-    browser = await chromium.launch({ executablePath: executablePath ?? "chromium" });
+    browser = await startChromium();
   });
   afterEach(() => page.close());
   afterAll(async () => {

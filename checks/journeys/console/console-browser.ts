@@ -3,11 +3,8 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AxeResults } from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { findProgram } from "../../harness/find-program.ts";
-
-const executablePath = findProgram("chromium");
-export const canRunChromium = process.env["CHECKS_CHROMIUM"] === "required" || executablePath !== undefined;
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { startChromium } from "../../harness/chromium.ts";
 
 /** Folder for the screenshots of the last run. People look at them; no test does. */
 const pictures = process.env["CHECKS_PICTURES"] ?? join(tmpdir(), "stele-console-pictures");
@@ -41,7 +38,7 @@ export class ConsoleBrowser implements AsyncDisposable {
   }
 
   static async start(): Promise<ConsoleBrowser> {
-    return new ConsoleBrowser(await chromium.launch({ executablePath: executablePath ?? "chromium" }));
+    return new ConsoleBrowser(await startChromium());
   }
 
   /** Opens a URL in a new tab, which shares no cookies and no storage with others. */
