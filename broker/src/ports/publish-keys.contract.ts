@@ -56,6 +56,20 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
     });
 
+    it("takes a key from a row with another digest if it may, and returns a row with the same digest", async () => {
+      await keys.recordPublishKeys([keyRowOf(1), keyRowOf(2), keyRowOf(3)]);
+      const change = { token: keyRowOf(9).token, digest: "cd".repeat(32), recordedAt: 5 };
+      const other = keyRowOf(1, change);
+      const same = keyRowOf(2, { ...change, digest: keyRowOf(2).digest });
+      const forbidden = keyRowOf(3, change);
+      const claims = [...[other, same].map((row) => ({ ...row, mayReplace: true })), forbidden, keyRowOf(4)];
+      const taken = await keys.recordPublishKeys(claims);
+      expect(new Set(taken)).toEqual(new Set([keyRowOf(2), keyRowOf(3)]));
+      expect(await keys.findPublishKey(other)).toEqual(other);
+      expect(await keys.findPublishKey(same)).toEqual(keyRowOf(2));
+      expect(await countOf(group)).toBe(4);
+    });
+
     // The answer to an earlier call may have been lost.
     it("counts a stored row with the same token as recorded", async () => {
       await keys.recordPublishKeys([keyRowOf(1)]);

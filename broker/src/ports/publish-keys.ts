@@ -35,7 +35,10 @@ export interface Fenced {
 }
 
 /** A key that is about to be recorded. */
-export interface KeyClaim extends PublishKeyRow, Fenced {}
+export interface KeyClaim extends PublishKeyRow, Fenced {
+  /** Whether the claim takes the key from an intact row with another digest; false when left out. A session uses its keys again. */
+  readonly mayReplace?: boolean;
+}
 
 /** A key, with the token and sender that identify its holder. */
 export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender"> & Fenced;
@@ -66,8 +69,8 @@ export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
  */
 export interface PublishKeys {
   /**
-   * Records each row whose key is free and whose fence holds until the end of the transaction. For each other row, returns the stored row that
-   * holds the key, or a {@link FencedKey}, in any order. A stored row with the same token counts as recorded. Give each key once.
+   * Records each row whose key is free, or held by a row that it may replace, and whose fence holds until the end of the transaction. For each other row,
+   * returns the stored row that holds the key, or a {@link FencedKey}, in any order. A stored row with the same token counts as recorded. Give each key once.
    */
   recordPublishKeys(rows: readonly KeyClaim[]): Promise<readonly TakenKey[]>;
   /** The row of a key; undefined if there is none. */

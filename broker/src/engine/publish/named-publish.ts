@@ -86,7 +86,8 @@ export class NamedPublish implements Claim {
   }
 
   get unrecorded(): Claim["unrecorded"] {
-    return this.#isRecorded ? undefined : { ...this.#row, fence: fenceOf(this.#options.session) };
+    const { session } = this.#options;
+    return this.#isRecorded ? undefined : { ...this.#row, fence: fenceOf(session), mayReplace: session !== undefined };
   }
 
   onRecorded(): void {

@@ -190,7 +190,7 @@ export class PublishOnce {
     try {
       if ("isDamaged" in row) throw damagedKey(row);
       if ("isFenced" in row) return named.finish({ topic: named.row.topic, eventId: "", status: "TIMEOUT" });
-      if (row.digest !== named.digest) return await this.#replace(named, row, refusal);
+      if (row.digest !== named.digest) throw (named.isOfSession ? refusal : undefined) ?? reusedKey(row.key);
       const { clock, limits } = this.#options;
       using deadline = new Deadline(clock, Math.max(searchMsMin, limits.transactionTimeoutMs));
       const eventId = await this.#findEvent(row, deadline.signal);
@@ -200,16 +200,6 @@ export class PublishOnce {
     } catch (error) {
       named.finish({ status: "REFUSED", error });
     }
-  }
-
-  /** Publishes under a key that a session used for something else: its client forgot to release the key. @throws BrokerError 100114 without a session. */
-  async #replace(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
-    const { keys, janitor } = this.#options;
-    if (!named.isOfSession) throw reusedKey(row.key);
-    if (named.topic === undefined) throw refusal ?? reusedKey(row.key);
-    await keys.releasePublishKeys([row]);
-    janitor.added(row.scope, -1);
-    this.#add(named, named.topic);
   }
 
   /** The event of a row. Undefined if it can no longer come; `unknown` if that is not certain before `signal` aborts. */

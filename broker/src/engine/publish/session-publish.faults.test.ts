@@ -113,6 +113,19 @@ it("each message of a session gives one event, whichever port call fails or kill
   }
 }, 120_000);
 
+it("keeps the order of messages if the identifier of one was used before and not released", async () => {
+  const world = new World();
+  const broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));
+  const opened = broker.open({ topic: "a", groupId: undefined });
+  await world.clock.settle();
+  await opened;
+  expect(await world.publish(broker, ["1", "one"])).toBe(true);
+  const keys = ["3", "1", "2"];
+  const accepted = await Promise.all(keys.map((key) => world.publish(broker, [key, `again ${key}`])));
+  expect(accepted).toEqual([true, true, true]);
+  expect(world.published()).toEqual(["one", ...keys.map((key) => `again ${key}`)]);
+});
+
 it("publishes a new message under a packet identifier that its client forgot to release", async () => {
   const world = new World();
   const broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));

@@ -21,10 +21,10 @@ export abstract class MemoryPublishKeys implements PublishKeys {
 
   async recordPublishKeys(claims: readonly KeyClaim[]): Promise<readonly (PublishKeyRow | FencedKey)[]> {
     const taken: (PublishKeyRow | FencedKey)[] = [];
-    for (const { fence, ...row } of claims) {
+    for (const { fence, mayReplace = false, ...row } of claims) {
       const known = this.#rows.get(idOf(row));
       if (!this.#isOwn({ fence })) taken.push(toFencedKey(row));
-      else if (known === undefined) this.#rows.set(idOf(row), row);
+      else if (known === undefined || (mayReplace && known.digest !== row.digest)) this.#put(row);
       else if (known.token !== row.token) taken.push(known);
     }
     return taken;
@@ -70,6 +70,11 @@ export abstract class MemoryPublishKeys implements PublishKeys {
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
     for (const [id, row] of this.#rows) if (row.groupId === groupId && row.scope === scope) this.#rows.delete(id);
+  }
+
+  #put(row: PublishKeyRow): void {
+    this.#rows.delete(idOf(row)); // The rows stay in the order of recording.
+    this.#rows.set(idOf(row), row);
   }
 
   #isOwn({ fence }: Fenced): boolean {

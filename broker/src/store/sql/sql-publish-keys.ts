@@ -35,7 +35,8 @@ export class SqlPublishKeys implements PublishKeys {
       const { own, fenced } = await this.#fence(transaction, claims);
       const sorted = own.map(toRow).toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
       const held: PublishKeyTable[] = [];
-      for (const page of pagesOf(sorted)) held.push(...(await recordPage(transaction, page)));
+      const replacing = new Set(own.filter(({ mayReplace }) => mayReplace).map((claim) => idOf(toKey(claim))));
+      for (const page of pagesOf(sorted)) held.push(...(await recordPage(transaction, page, replacing)));
       return { fenced, held };
     });
     const tokens = new Map(claims.map((row) => [idOf(toKey(row)), row.token]));
@@ -67,14 +68,7 @@ export class SqlPublishKeys implements PublishKeys {
     if (rows.length === 0) return [];
     return this.#database.durable.transaction().execute(async (transaction) => {
       const { own, fenced } = await this.#fence(transaction, rows);
-      for (const page of pagesOf(own)) {
-        const held = page.map((row) => sql`(${row.token}, ${row.sender})`);
-        await transaction
-          .deleteFrom("publish_keys")
-          .where(keyIn(page.map(toKey)))
-          .where(sql<boolean>`(token, sender) in (values ${sql.join(held)})`)
-          .execute();
-      }
+      for (const page of pagesOf(own)) await release(transaction, page.map(toHeldColumns));
       return fenced.map(toFencedKey);
     });
   }
@@ -140,11 +134,13 @@ export class SqlPublishKeys implements PublishKeys {
 }
 
 type KeyColumns = Pick<PublishKeyTable, "group_id" | "scope" | "key">;
+type HeldColumns = KeyColumns & Pick<PublishKeyTable, "token" | "sender">;
 
-/** Inserts the rows of the page whose keys are free. Returns the stored rows that hold the other keys. */
+/** Inserts the rows of the page whose keys are free or in `replacing`. Returns the stored rows that hold the other keys. */
 async function recordPage(
   transaction: Kysely<Schema>,
   page: readonly PublishKeyTable[],
+  replacing: ReadonlySet<string>,
 ): Promise<readonly PublishKeyTable[]> {
   const recorded = await transaction
     .insertInto("publish_keys")
@@ -159,9 +155,26 @@ async function recordPage(
   for (const some of pagesOf(held)) {
     rows.push(...(await transaction.selectFrom("publish_keys").selectAll().where(keyIn(some)).execute()));
   }
-  const found = new Set(rows.map(idOf));
+  const digests = new Map(held.map((row) => [idOf(row), row.digest]));
+  const replaced = rows.filter(
+    (row) => replacing.has(idOf(row)) && isIntact(row) && row.digest !== digests.get(idOf(row)),
+  );
+  for (const some of pagesOf(replaced)) await release(transaction, some);
+  const staying = rows.filter((row) => !replaced.includes(row));
+  const found = new Set(staying.map(idOf));
   const free = held.filter((row) => !found.has(idOf(row)));
-  return free.length === 0 ? rows : [...rows, ...(await recordPage(transaction, free))]; // Another node released these keys after the insert.
+  // The keys of the replaced rows, and those that another node released after the insert.
+  return free.length === 0 ? staying : [...staying, ...(await recordPage(transaction, free, replacing))];
+}
+
+/** Removes the rows of keys that still have these tokens and senders. */
+async function release(transaction: Kysely<Schema>, held: readonly HeldColumns[]): Promise<void> {
+  const holders = held.map(({ token, sender }) => sql`(${token}, ${sender})`);
+  await transaction
+    .deleteFrom("publish_keys")
+    .where(keyIn(held))
+    .where(sql<boolean>`(token, sender) in (values ${sql.join(holders)})`)
+    .execute();
 }
 
 /** Uses the only form in which SQLite compares a row with a list of rows. */
@@ -176,6 +189,14 @@ function idOf({ group_id, scope, key }: KeyColumns): string {
 
 function toKey({ groupId, scope, key }: PublishKey): KeyColumns {
   return { group_id: groupId, scope, key };
+}
+
+function toHeldColumns({ token, sender, ...key }: HeldKey): HeldColumns {
+  return { ...toKey(key), token, sender };
+}
+
+function isIntact(row: PublishKeyTable): boolean {
+  return checksumOfRow("publish_keys", row) === row.checksum;
 }
 
 function toRow(row: PublishKeyRow): PublishKeyTable {
@@ -193,7 +214,7 @@ function toRow(row: PublishKeyRow): PublishKeyTable {
 
 function fromRow(row: PublishKeyTable): PublishKeyRow | DamagedKeyRow {
   const key = { groupId: row.group_id as GroupId, scope: row.scope, key: row.key }; // Unchanged since it was stored.
-  if (checksumOfRow("publish_keys", row) !== row.checksum) return { ...key, isDamaged: true };
+  if (!isIntact(row)) return { ...key, isDamaged: true };
   return {
     ...key,
     token: row.token,
