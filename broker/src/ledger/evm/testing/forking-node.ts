@@ -47,6 +47,8 @@ export class ForkingNode implements EvmProvider {
   gasNeeded = 0;
   /** Whether it refuses transactions with less gas; otherwise they run out of gas. */
   checksGas = false;
+  /** Data of transactions at which it fails for ever. */
+  readonly failsAt = new Set<Hex>();
   #made = 0;
   /** Gas that a transaction needs, by its data. */
   readonly #needs = new Map<Hex, number>();
@@ -157,6 +159,7 @@ export class ForkingNode implements EvmProvider {
     const old = this.pool.get(nonce);
     if (old?.hash === hash || this.#receipt(hash) !== null) throw refused("already known");
     if (nonce < this.#count(this.head)) throw refused("nonce too low");
+    if (this.failsAt.has(transaction.data)) throw internalError();
     if (this.checksGas && this.#isShort(transaction)) throw refused("intrinsic gas too low");
     if (this.refusal !== undefined) throw refused(this.refusal);
     if (this.priceMax !== undefined && price > this.priceMax)

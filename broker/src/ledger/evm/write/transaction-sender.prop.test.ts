@@ -102,7 +102,7 @@ class World {
 
   async act(kind: (typeof kinds)[number], size: number): Promise<void> {
     const { node } = this;
-    if (kind === "send") this.#send();
+    if (kind === "send") this.#send({ failsForEver: size === 11 });
     else if (kind === "mine") this.mine(size % 4);
     else if (kind === "reorg") this.#reorganise(1 + (size % 3));
     else if (kind === "lose") for (const nonce of [...node.pool.keys()].slice(size % 3)) node.pool.delete(nonce);
@@ -123,7 +123,7 @@ class World {
     this.node.mood = "well";
     this.node.refusal = undefined;
     this.#journal.mood = "well";
-    for (let rounds = 0; rounds < 100; rounds += 1) {
+    for (let rounds = 0; rounds < 300; rounds += 1) {
       await this.clock.advance(3000);
       this.mine(10);
     }
@@ -133,11 +133,12 @@ class World {
     return this.#current.stop(AbortSignal.abort());
   }
 
-  #send(): void {
+  #send({ failsForEver }: { readonly failsForEver: boolean }): void {
     const data = Buffer.alloc(40, 1);
     data.writeUInt32BE(this.answers.size);
     const text = toHex(data);
     this.answers.set(text, "none");
+    if (failsForEver) this.node.failsAt.add(text);
     const request = { to: this.#signer.address, data, gas: gasNeeds[0], logsExpected: 1 };
     this.#current.send(request, new AbortController().signal).then(
       () => this.answers.set(text, "included"),
