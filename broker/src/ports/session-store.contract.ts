@@ -49,7 +49,8 @@ function testClaims(sessions: () => SessionStore): void {
       claimOf({ newId: idOf(2), will: undefined, expiryMs: 5, principal: "x" }),
     );
     const session = { ...begun, epoch: 8, will: undefined, expiryMs: 5, principal: "x" };
-    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] } });
+    const indexedBlock = history.at(-1)?.number;
+    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] }, indexedBlock });
     expect(await sessions().findSession(idOf(1))).toEqual({ session, filters: [] });
   });
   it("finds a session while its filters change", async () => {

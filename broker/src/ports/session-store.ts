@@ -108,7 +108,13 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
 
 /** `former`: the session before the claim. Unless it is resumed, it no longer exists. `current`: undefined if the session is not stored. */
 export type SessionClaimed =
-  | { readonly status: "resumed"; readonly former: StoredSession; readonly current: SessionWithFilters }
+  | {
+      readonly status: "resumed";
+      readonly former: StoredSession;
+      readonly current: SessionWithFilters;
+      /** The newest block of the group's index, -1 if it is empty. */
+      readonly indexedBlock: number;
+    }
   | {
       readonly status: "begun";
       readonly former: StoredSession | undefined;

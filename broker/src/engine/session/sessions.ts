@@ -10,7 +10,6 @@ import type { Caller, ChangedOwners, Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
-import { indexedUpTo } from "../index-progress.ts";
 import type { ConnectedSession } from "../connected-session.ts";
 import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
@@ -26,7 +25,7 @@ import { RetainedReads } from "./retained/retained-reads.ts";
 import { Session } from "./session.ts";
 import { type ReaderParts, type SessionsParts, toSessionParts } from "./session-parts.ts";
 import { ClaimSkipped, SessionClaims } from "./stored/session-claims.ts";
-import { beginningOf, decodeProgress, noProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
+import { beginningOf, decodeProgress, resumeProgress, storedOf } from "./stored/session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { LaterReads } from "./stored/later-reads.ts";
 import { SessionRoom } from "./stored/session-room.ts";
@@ -280,7 +279,7 @@ export class Sessions implements Readers {
       protocol: claim.protocol,
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
-      underWay: stored === undefined ? noProgress() : resumeProgress(stored, indexedUpTo(group)),
+      underWay: resumeProgress(claimed),
       inbound: this.#unreleased.take(stored?.id ?? claim.newId, claimed.former),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),

@@ -30,6 +30,8 @@ interface Kept {
 
 export interface MemorySessionsOptions {
   readonly generationOf: (groupId: GroupId) => number;
+  /** The newest block of a group's index, -1 if it is empty. */
+  readonly indexedBlockOf: (groupId: GroupId) => number;
   /** Called when a session changed without a call of its owner. */
   readonly onChanged?: ((id: SessionId) => void) | undefined;
   /** Whether a node is a member. By default, no node is. */
@@ -69,7 +71,8 @@ export class MemorySessions implements SessionStore, ShareStore {
     if (kept !== undefined && former !== undefined && !claim.isClean && !this.#isOver(former)) {
       kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };
       this.#options.onChanged?.(former.id);
-      return { status: "resumed", former, current: { ...kept } };
+      const indexedBlock = this.#options.indexedBlockOf(claim.groupId);
+      return { status: "resumed", former, current: { ...kept }, indexedBlock };
     }
     if (claim.isStored && former === undefined && !claim.mayBegin) return { status: "full" };
     if (claim.isStored && this.#isStale(claim)) return { status: "rolled-back" };

@@ -68,12 +68,13 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   constructor(
     subscriptions = new Map<SubscriptionId, Subscription>(),
-    options: Omit<MemorySessionsOptions, "generationOf"> = {},
+    options: Omit<MemorySessionsOptions, "generationOf" | "indexedBlockOf"> = {},
   ) {
     super();
     this.#subscriptions = subscriptions;
     const generationOf = (id: GroupId): number => this.#groups.get(id)?.generation ?? 0;
-    this.sessions = new MemorySessions({ ...options, generationOf });
+    const indexedBlockOf = (id: GroupId): number => this.#groups.get(id)?.head?.blockNumber ?? -1;
+    this.sessions = new MemorySessions({ ...options, generationOf, indexedBlockOf });
   }
 
   protected override epochOf(id: SessionId): number | undefined {

@@ -1,5 +1,5 @@
 import { DeliveryWindow, type InFlight } from "../../../domain/delivery-window.ts";
-import { fromStored, type Position } from "../../../domain/position.ts";
+import { endOfBlock, fromStored } from "../../../domain/position.ts";
 import type { QoS } from "../../../domain/session-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
@@ -119,10 +119,15 @@ function fromBytes(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
-/** The deliveries of a stored session, without events that a reorg has removed. Events outside the stream may be ahead of it, up to the end of the index. */
-export function resumeProgress({ inFlight, taken }: StoredSession, indexedUpTo: Position): SessionProgress {
+/**
+ * The deliveries of a claimed session, without events that a reorg has removed. Events outside the stream may be ahead of it, up to the newest block that the
+ * store has indexed: this node may not know of it yet.
+ */
+export function resumeProgress(claimed: SessionGranted): SessionProgress {
+  if (claimed.status !== "resumed") return noProgress();
+  const { inFlight, taken } = claimed.current.session;
   const underWay = decodeProgress(inFlight);
-  underWay.window.rollBack(taken, indexedUpTo);
+  underWay.window.rollBack(taken, endOfBlock(Math.max(0, claimed.indexedBlock)));
   return underWay;
 }
 

@@ -32,3 +32,9 @@ export async function readUnlocked(database: SqlDatabase, row: SessionTable): Pr
     return locked && readSession(transaction, locked);
   });
 }
+
+/** Generation and newest block of a group's index; undefined if the group has none. */
+export function findIndex(transaction: Transaction<Schema>, groupId: string) {
+  const finding = transaction.selectFrom("groups").select(["generation", "block_number"]);
+  return finding.where("group_id", "=", groupId).executeTakeFirst();
+}

@@ -20,7 +20,7 @@ import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
-import { readSession, readUnlocked } from "./read-session.ts";
+import { findIndex, readSession, readUnlocked } from "./read-session.ts";
 import {
   advanceSessionTime,
   countDetached,
@@ -310,7 +310,8 @@ export class SqlSessions implements SessionStore, ShareStore {
     await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
     await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     const session = fromSessionRow({ ...row, ...change }) ?? former;
-    return { status: "resumed", former, current: { session, filters: found.filters } };
+    const indexedBlock = (await findIndex(transaction, claim.groupId))?.block_number ?? -1;
+    return { status: "resumed", former, current: { session, filters: found.filters }, indexedBlock };
   }
 
   async #begin(
@@ -354,8 +355,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {
-    const finding = transaction.selectFrom("groups").select("generation").where("group_id", "=", groupId);
-    return (await finding.executeTakeFirst())?.generation ?? 0;
+    return (await findIndex(transaction, groupId))?.generation ?? 0;
   }
 
   /**
