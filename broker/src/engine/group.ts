@@ -107,7 +107,8 @@ export class Group {
     const { limits, progress, topics } = this;
     this.keyJanitor = new KeyJanitor({ ...options, groupId: this.id, keys: options.store, limits });
     const readTime = (): Promise<number> => this.keyJanitor.readTime();
-    const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock, readTime });
+    const waitMsMax = limits.transactionTimeoutMs;
+    const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock, waitMsMax, readTime });
     this.batcher = new Batcher({ ...options, limits, progress, topics, isIndexed, recorder });
     this.transactions = new Transactions({ topics, batcher: this.batcher, logger: options.logger });
     this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });

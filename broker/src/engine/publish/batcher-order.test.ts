@@ -58,6 +58,7 @@ const row = { groupId: defaultGroupId, scope: "", key: "k", token: "t", topic: t
 const claim: Claim = {
   unrecorded: row,
   mayStart: undefined,
+  order: undefined,
   onRecorded: () => {},
   onTaken: () => {},
   onFailed: () => {},
@@ -82,7 +83,13 @@ it.each([
       ledger: narrowLedger({ bytesMax: 60, answerMs, clock, sent }) as Ledger, // The batcher uses no more of it.
       progress,
       topics: { forget: () => {} },
-      recorder: new ClaimRecorder({ keys: { recordPublishKeys }, progress, clock, readTime: async () => 0 }),
+      recorder: new ClaimRecorder({
+        keys: { recordPublishKeys },
+        progress,
+        clock,
+        waitMsMax: 1_000,
+        readTime: async () => 0,
+      }),
       clock,
       metrics: noMetrics,
       logger: silentLogger,
@@ -175,6 +182,7 @@ it("keeps the order of a topic behind a size that the chain took earlier, but re
       keys: { recordPublishKeys: async () => [] },
       progress,
       clock,
+      waitMsMax: 1_000,
       readTime: async () => 0,
     }),
     clock,

@@ -12,13 +12,15 @@ const topic = { name, address: "0x00", digest: "00000000" } as const;
 
 const row = { groupId: defaultGroupId, scope: "", key: "k", token: "t", topic: name, digest: "d", sender: "" };
 
-function toClaim(failed: string[] = []): Claim {
+function toClaim(failed: string[] = [], change: Partial<Claim> = {}): Claim {
   return {
     unrecorded: row,
     mayStart: undefined,
+    order: undefined,
     onRecorded: () => {},
     onTaken: () => {},
     onFailed: (error) => void failed.push(String(error)),
+    ...change,
   };
 }
 
@@ -36,6 +38,7 @@ async function sendBoth(ticks: number): Promise<readonly string[]> {
     keys: { recordPublishKeys: () => written.promise },
     progress: { blockNumber: 0 },
     clock: new VirtualClock(),
+    waitMsMax: 1_000,
     readTime: async () => 0,
   });
   const sent: string[] = [];
@@ -63,6 +66,7 @@ it("refuses the keys of every waiting transaction after the same time if the sto
     keys: { recordPublishKeys: () => new Promise(() => {}) },
     progress: { blockNumber: 0 },
     clock,
+    waitMsMax: 1_000,
     readTime: async () => 0,
   });
   const failed: string[] = [];
@@ -70,4 +74,37 @@ it("refuses the keys of every waiting transaction after the same time if the sto
   await clock.advance(10_001);
   expect(failed).toHaveLength(3);
   for (const batches of all) expect(await batches).toEqual([]);
+});
+
+it("fails the later publishes of a session that came before the failure of an earlier one, so that its events keep their order", async () => {
+  const clock = new VirtualClock();
+  const answers = [createDeferred<readonly []>(), createDeferred<readonly []>()];
+  let writes = 0;
+  const recordPublishKeys = (rows: readonly unknown[]): Promise<readonly []> => {
+    recorded.push(rows.length);
+    return answers[writes++]?.promise ?? Promise.resolve([]);
+  };
+  const recorded: number[] = [];
+  const progress = { blockNumber: 0 };
+  const recorder = new ClaimRecorder({
+    keys: { recordPublishKeys },
+    progress,
+    clock,
+    waitMsMax: 1_000,
+    readTime: async () => 0,
+  });
+  const failed: string[] = [];
+  const send = async (session: string | undefined): Promise<number> => {
+    const order = session === undefined ? undefined : { session, since: clock.monotonic() };
+    return (await recorder.record(toDraft(toClaim(failed, { order })))).length;
+  };
+  const sent = ["mine", "mine", "other", undefined].map(send);
+  await clock.advance(5);
+  answers[0]?.reject(new Error("the connection was reset"));
+  answers[1]?.resolve([]);
+  expect(await Promise.all(sent)).toEqual([0, 0, 1, 1]);
+  expect(failed).toEqual(["Error: the connection was reset", "Error: the connection was reset"]);
+  expect(recorded).toEqual([1, 1, 1]);
+  await clock.advance(1);
+  expect(await send("mine")).toBe(1);
 });

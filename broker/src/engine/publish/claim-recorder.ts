@@ -10,20 +10,31 @@ import type { Draft, DraftBatch } from "./draft.ts";
 /** How long a transaction waits for the store to record the keys of its publishes and of earlier transactions, in milliseconds. */
 const recordTimeoutMs = 10_000;
 
+interface Failure {
+  /** In the clock's monotonic milliseconds. */
+  readonly at: number;
+  readonly error: unknown;
+}
+
 export interface ClaimRecorderOptions {
   readonly keys: Pick<PublishKeys, "recordPublishKeys">;
   readonly progress: Pick<IndexProgress, "blockNumber">;
   readonly clock: Clock;
+  /** Longest wait of a publish for its transaction, in milliseconds. */
+  readonly waitMsMax: number;
   /** The group's session time, in milliseconds. */
   readonly readTime: () => Promise<number>;
 }
 
 /**
  * Records the keys of a transaction's publishes in one write, before the ledger gets them. A publish whose key is taken, or cannot be recorded, leaves
- * the transaction. A transaction waits for earlier ones, so that topics keep their order; if no publish has a key, no transaction waits.
+ * the transaction. Then the later publishes of its session that came before the failure leave theirs too: the client sends all of them again, in order.
+ * A transaction waits for earlier ones, so that topics keep their order; if no publish has a key, no transaction waits.
  */
 export class ClaimRecorder {
   readonly #options: ClaimRecorderOptions;
+  /** The last failure to record a key, by session; the oldest first. */
+  readonly #failures = new Map<string, Failure>();
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -47,7 +58,11 @@ export class ClaimRecorder {
   async #record(batches: readonly DraftBatch[], until: number): Promise<readonly DraftBatch[]> {
     const claims = batches.flatMap((batch) => batch.claims).filter(({ unrecorded }) => unrecorded !== undefined);
     if (claims.length === 0) return batches;
-    const left = new Set(await this.#recordAll(claims, until));
+    const behind = claims.filter((claim) => this.#failureBefore(claim) !== undefined);
+    for (const claim of behind) claim.onFailed(this.#failureBefore(claim)?.error);
+    const left = new Set(behind);
+    const others = claims.filter((claim) => !left.has(claim));
+    if (others.length > 0) for (const claim of await this.#recordAll(others, until)) left.add(claim);
     return left.size === 0 ? batches : batches.flatMap((batch) => batch.without(left) ?? []);
   }
 
@@ -63,9 +78,30 @@ export class ClaimRecorder {
       const byKey = new Map(taken.map((row) => [idOf(row), row]));
       return claims.filter((claim) => isTaken(claim, byKey));
     } catch (error) {
-      for (const claim of claims) claim.onFailed(error);
+      this.#fail(claims, error);
       return claims;
     }
+  }
+
+  /** The failure of an earlier publish of the claim's session, if the claim had come before it. */
+  #failureBefore({ order }: Claim): Failure | undefined {
+    const failure = order && this.#failures.get(order.session);
+    return failure !== undefined && order !== undefined && order.since <= failure.at ? failure : undefined;
+  }
+
+  #fail(claims: readonly Claim[], error: unknown): void {
+    const at = this.#options.clock.monotonic();
+    for (const { order } of claims) {
+      if (order === undefined) continue;
+      this.#failures.delete(order.session);
+      this.#failures.set(order.session, { at, error });
+    }
+    const { waitMsMax } = this.#options;
+    for (const [session, failure] of this.#failures) {
+      if (failure.at + waitMsMax + recordTimeoutMs > at) break;
+      this.#failures.delete(session);
+    }
+    for (const claim of claims) claim.onFailed(error);
   }
 
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {

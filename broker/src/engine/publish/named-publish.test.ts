@@ -9,7 +9,15 @@ it("calls onPlaced once, although the publish waits for a second transaction aft
   const place = { groupId: defaultGroupId, scope: "", key: "k", topic: parseTopicName("a") };
   const row = { ...place, token: "t", digest: "", sender: "" };
   const payload = { content: new Uint8Array(), extensions: [] };
-  const options = { row, payload, session: undefined, onPlaced, mayStart: undefined, logger: silentLogger };
+  const options = {
+    row,
+    payload,
+    session: undefined,
+    onPlaced,
+    mayStart: undefined,
+    since: 0,
+    logger: silentLogger,
+  };
   const named = new NamedPublish({ ...options, onTaken: () => {} }, () => {});
   named.placed();
   named.placed();

@@ -27,6 +27,8 @@ export interface NamedPublishOptions extends Pick<KeyedPublish, "payload" | "ses
   /** The row that records the key. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   readonly mayStart: (() => boolean) | undefined;
+  /** When the publish came, in the clock's monotonic milliseconds. */
+  readonly since: number;
   readonly logger: Logger;
   readonly onTaken: (named: NamedPublish, row: TakenKey) => void;
 }
@@ -55,6 +57,11 @@ export class NamedPublish implements Claim {
 
   get mayStart(): (() => boolean) | undefined {
     return this.#options.mayStart;
+  }
+
+  get order(): Claim["order"] {
+    const { session, since } = this.#options;
+    return session && { session: session.id, since };
   }
 
   get isOfSession(): boolean {

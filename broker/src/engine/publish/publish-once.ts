@@ -72,7 +72,7 @@ export class PublishOnce {
    * @throws BrokerError 200001 if the key is malformed; 100114 if a different request with the same key is in progress; 200300 if too much waits.
    */
   submit({ name, payload, scope, key, session, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
-    const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#options;
+    const { limits, groupId, randomness, fate, clock, logger, extensionPrefix } = this.#options;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
@@ -94,7 +94,8 @@ export class PublishOnce {
       }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishOptions["onTaken"] = (named, taken) => void this.#repeat(named, taken);
-      const options = { row, payload, session, open, onPlaced, mayStart: fate.startCheck(), logger, onTaken };
+      const since = clock.monotonic();
+      const options = { row, payload, session, open, onPlaced, mayStart: fate.startCheck(), since, logger, onTaken };
       this.#begin(id, new NamedPublish(options, onSettled));
     }
     this.#callers += 1;
