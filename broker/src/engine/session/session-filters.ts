@@ -56,8 +56,8 @@ export class SessionFilters {
       seen.add(filter);
       return !isShared(filter) && (retained === "always" || (retained === "if-new" && isNew));
     });
-    await this.#save(at, { orders: [...byText.values()], removed: [] });
-    for (const { filter } of withRetained) session.giveRetained(filter);
+    const end = await this.#save(at, { orders: [...byText.values()], removed: [] });
+    for (const { filter } of withRetained) session.giveRetained(filter, end);
     return answers;
   }
 
@@ -69,14 +69,15 @@ export class SessionFilters {
     return answers;
   }
 
+  /** Returns the end of the index at which new filters begin. */
   async #save(
     { session, group, caller }: ChangedSession,
     { orders, removed }: { readonly orders: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
-  ): Promise<void> {
+  ): Promise<Position> {
     const isMember = orders.some(({ filter }) => isShared(filter));
     let isNew = false;
     for (let tries = 0; tries < triesMax; tries += 1) {
-      const change = async (): Promise<boolean> => {
+      const change = async (): Promise<Position | undefined> => {
         if (isMember && !session.isStored) {
           await this.#parts.keep(session); // The store must know the members of a share.
           isNew = true;
@@ -93,16 +94,16 @@ export class SessionFilters {
             })
           : "saved";
         if (outcome === "refused") await this.#parts.onRefused(session);
-        if (outcome !== "saved") return false;
+        if (outcome !== "saved") return undefined;
         session.unsubscribe(removed);
         session.put(put);
-        return true;
+        return end;
       };
-      const run = (): Promise<boolean> => group.changes.shared(change);
+      const run = (): Promise<Position | undefined> => group.changes.shared(change);
       const usesStore = session.isStored || isMember;
       const done = usesStore ? await this.#turns.run(group.id, run, caller.signal) : { result: await run() };
       if (done === undefined) throw new BrokerError("busy", { details: "the connection has ended" });
-      if (done.result) return;
+      if (done.result !== undefined) return done.result;
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
   }

@@ -216,9 +216,9 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     }
   }
 
-  /** Delivers to a filter the events that its topics retain now. */
-  giveRetained(filter: TopicFilter): void {
-    this.#retained.add(filter, indexedUpTo(this.#parts));
+  /** Delivers to a filter the events that its topics retain, up to a position. */
+  giveRetained(filter: TopicFilter, upTo: Position): void {
+    this.#retained.add(filter, upTo);
     this.#changed();
     this.wake();
   }
