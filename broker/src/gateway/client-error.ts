@@ -24,6 +24,8 @@ const answers: Readonly<Record<string, Answer>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, details: "the request did not arrive in time" },
 };
 
+const cloudEventHeader = /^(?:ce-specversion:|content-type:[ \t]*application\/cloudevents)/im;
+
 const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
 
 /**
@@ -33,17 +35,18 @@ const malformed: Answer = { status: 400, details: "the request is not valid HTTP
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const { status, details } = answers[error.code ?? ""] ?? malformed;
-    const isRest = isRestPacket(error.rawPacket, basePath);
-    if (socket.writable && !isAnswering(socket)) socket.write(toResponse({ status: isRest ? 200 : status, details }));
+    const isOk = isAnsweredOk(error.rawPacket, basePath);
+    if (socket.writable && !isAnswering(socket)) socket.write(toResponse({ status: isOk ? 200 : status, details }));
     socket.destroy();
   };
 }
 
-// Under /rest every answer has status 200 (docs/errors.md).
-function isRestPacket(packet: unknown, basePath: string): boolean {
+// Under /rest every answer has status 200 (docs/errors.md), except answers to CloudEvents, whose senders read only the status.
+function isAnsweredOk(packet: unknown, basePath: string): boolean {
   const prefix = `${basePath}/rest/`;
-  const start = packet instanceof Buffer ? packet.toString("latin1", 0, prefix.length + "POST ".length) : "";
-  return start.startsWith(`GET ${prefix}`) || start.startsWith(`POST ${prefix}`);
+  const head = packet instanceof Buffer ? packet.toString("latin1", 0, headerBytesMax) : "";
+  if (head.startsWith(`GET ${prefix}`)) return true;
+  return head.startsWith(`POST ${prefix}`) && !cloudEventHeader.test(head);
 }
 
 function toResponse({ status, details }: Answer): string {

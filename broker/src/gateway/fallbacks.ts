@@ -5,6 +5,7 @@ import type { Audience } from "./admin/admin-plugin.ts";
 import { isOperatorsPath } from "./admin/operators-path.ts";
 import { sendProblem } from "./admin/v1/problem.ts";
 import { headersMax } from "./limits.ts";
+import { isCloudEventRequest } from "./rest/cloud-events.ts";
 import { toPath } from "./shared/base-path.ts";
 import { parameterError } from "./shared/failure.ts";
 import { fromFramework } from "./shared/from-framework.ts";
@@ -21,8 +22,8 @@ export interface FallbackOptions {
 }
 
 /**
- * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere the
- * status gives the kind of failure. The admin API answers problems.
+ * Answers requests that have no route, and errors that no route answers. Under `/rest` a failure has HTTP status 200 (docs/errors.md); elsewhere, and for
+ * CloudEvents, the status gives the kind of failure. The admin API answers problems.
  */
 export function createFallbacks({ basePath, audience, logger }: FallbackOptions) {
   const restPath = `${basePath}/rest`;
@@ -31,6 +32,8 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
     const path = toPath(raw.url ?? "");
     return path === restPath || path.startsWith(`${restPath}/`);
   };
+  // Senders of CloudEvents read only the status: 200 would make them drop the event.
+  const hasStatus = (request: FastifyRequest): boolean => !isRest(request) || isCloudEventRequest(request);
   const advise = (request: FastifyRequest): string => {
     if (isRest(request) && audience !== "operators") return adviseRest(request.method);
     if (isOperatorsPath(request, basePath) && audience === "clients") return adviceOnOperators;
@@ -41,12 +44,12 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
     /** Node drops the headers past the limit, so the request may lack its credential. Its body is not read. */
     answerTooManyHeaders: (request: FastifyRequest, reply: FastifyReply): void => {
       const failure = parameterError(`the request has more than ${headersMax} headers`);
-      sendFailure(reply.status(isRest(request) ? 200 : 431).header("connection", "close"), failure, context);
+      sendFailure(reply.status(hasStatus(request) ? 431 : 200).header("connection", "close"), failure, context);
     },
     answerNotFound: (request: FastifyRequest, reply: FastifyReply): void => {
       const place = `${request.method} ${quote(toPath(request.raw.url ?? ""))}`;
       const failure = parameterError(`there is nothing at ${place}; ${advise(request)}`);
-      sendFailure(reply.status(isRest(request) ? 200 : 404), failure, context);
+      sendFailure(reply.status(hasStatus(request) ? 404 : 200), failure, context);
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
       const failure = fromFramework(error);
@@ -54,7 +57,7 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
         sendProblem(reply, failure, context);
         return;
       }
-      const status = isRest(request) ? 200 : statusOf(failure);
+      const status = hasStatus(request) ? statusOf(failure) : 200;
       sendFailure(reply.status(status), failure, context);
     },
   };

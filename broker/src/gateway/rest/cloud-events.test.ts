@@ -3,6 +3,7 @@ import { CloudEvent, emitterFor, HTTP, Mode } from "cloudevents";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TestEngine } from "../../engine/testing/test-engine.ts";
 import type { Broker } from "../../engine/broker.ts";
+import { sendRaw, toPost } from "../testing/raw-http.ts";
 import { serve, type Served } from "../testing/serve.ts";
 
 let engine: TestEngine;
@@ -183,5 +184,21 @@ describe("publishing CloudEvents", () => {
   ])("refuses a request with %s by status and code", async (_, headers, ...[body, status]) => {
     const answer = await send(headers, body);
     expect(answer).toMatchObject({ status, body: { code: expect.any(Number) } });
+  });
+
+  it.each<[string, string, Readonly<Record<string, string>>, number]>([
+    ["a malformed content type", "/rest/publish", { "content-type": "json" }, 400],
+    ["an unknown path", "/rest/publish/", {}, 404],
+    [
+      "too many headers",
+      "/rest/publish",
+      Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`x-${n}`, "1"])),
+      431,
+    ],
+    ["too long headers", "/rest/publish", { "ce-order": "x".repeat(33_000) }, 431],
+  ])("refuses a request with %s by status, although no handler runs", async (_, path, ...[headers, status]) => {
+    const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-source": "s", "ce-type": "t", "ce-subject": "other" };
+    const answer = await sendRaw(server.url, [toPost(path, Buffer.from("x"), { ...binary, ...headers })]);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} .*"code":200001`, "s"));
   });
 });

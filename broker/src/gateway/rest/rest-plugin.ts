@@ -136,7 +136,9 @@ function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: un
 
 /** Answers failures of the server before the handler runs, such as an invalid Content-Type. */
 function createErrorHandler(name: OperationName, { logger }: RestOptions) {
-  return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
-    sendFailure(reply.status(200), fromFramework(error), { logger, operation: name });
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const failure = fromFramework(error);
+    const status = isCloudEventRequest(request) ? statusOf(failure) : 200;
+    sendFailure(reply.status(status), failure, { logger, operation: name });
   };
 }
