@@ -35,7 +35,7 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
   // Senders of CloudEvents read only the status: 200 would make them drop the event.
   const hasStatus = (request: FastifyRequest): boolean => !isRest(request) || isCloudEventRequest(request);
   const advise = (request: FastifyRequest): string => {
-    if (isRest(request) && audience !== "operators") return adviseRest(request.method);
+    if (isRest(request) && audience !== "operators") return adviseRest(request.method, basePath);
     if (isOperatorsPath(request, basePath) && audience === "clients") return adviceOnOperators;
     return `GET ${basePath}/ lists what there is`;
   };
@@ -63,7 +63,7 @@ export function createFallbacks({ basePath, audience, logger }: FallbackOptions)
   };
 }
 
-function adviseRest(method: string): string {
+function adviseRest(method: string, basePath: string): string {
   if (method !== "GET" && method !== "POST") return "use GET or POST";
-  return `the operations are ${operationNames.map(restPathOf).join(", ")}`;
+  return `the operations are ${operationNames.map((name) => basePath + restPathOf(name)).join(", ")}`;
 }

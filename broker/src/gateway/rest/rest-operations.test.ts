@@ -166,6 +166,7 @@ describe("REST operations", () => {
     await using server = await serve({}, { basePath: "stele/" });
     expect(server.url).toMatch(/:[0-9]+\/stele$/);
     expect(await (await fetch(`${server.url}/rest/exist?topic=a`)).text()).toBe("true");
+    expect(await (await fetch(`${server.url}/rest/exists`)).text()).toContain("the operations are /stele/rest/open, ");
   });
 
   it("reads extensions with the configured prefix only", async () => {
