@@ -8,13 +8,15 @@ interface PublishOptions {
   readonly payload?: "raw" | "event";
   readonly now?: number;
   readonly isRepeated?: boolean;
+  readonly hasEventPlace?: boolean | "too-long";
 }
 
-function publishOf(extensions: Extensions, { payload = "raw", now = 0, isRepeated = false }: PublishOptions = {}) {
-  const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 1, blockNumber: 1 };
+function publishOf(extensions: Extensions, options: PublishOptions = {}) {
+  const { payload = "raw", now = 0, isRepeated = false, hasEventPlace = false } = options;
+  const event = { topic: "a", content: new Uint8Array([1, 2]), extensions, sequence: 7, blockNumber: 9 };
   const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated, filters: [] };
   // `toPublish` reads only these fields of a delivery.
-  return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasEventPlace: false, payload });
+  return toPublish(delivery as unknown as Delivery, { prefix: "svc-", now, hasEventPlace, payload });
 }
 
 function orderOf(extensions: Extensions, payload: "raw" | "event" = "raw") {
@@ -75,6 +77,24 @@ it("does not pass on the extensions `qos` and `origin`, in which the gateway rec
   ).toEqual({
     userProperties: [["svc-other", "y"]],
   });
+});
+
+it.each([
+  [true, { "svc-eventId": [""], "svc-sequence": ["7"], "svc-block": ["9"], "svc-other": ["y"] }],
+  ["too-long", { "svc-other": ["y"] }],
+  [false, { "svc-eventId": ["a-1-2", "a-1-3"], "svc-sequence": ["1"], "svc-other": ["y"] }],
+] as const)("sends no publisher's place as the place of the event (event place: %s)", (hasEventPlace, expected) => {
+  const passedOn: Extensions = [
+    ["svc-eventId", "a-1-2"],
+    ["svc-user-svc-eventId", "a-1-3"],
+    ["svc-sequence", "1"],
+    ["svc-other", "y"],
+  ];
+  const given: Record<string, string[]> = {};
+  for (const [name, value] of publishOf(passedOn, { hasEventPlace })?.properties?.userProperties ?? []) {
+    (given[name] ??= []).push(value);
+  }
+  expect(given).toEqual(expected);
 });
 
 it("sends the event as JSON, and no user properties, if the payload setting is event", () => {

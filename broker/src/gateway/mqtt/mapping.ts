@@ -60,8 +60,8 @@ export interface OutgoingOptions {
   readonly prefix: string;
   /** Time of day, in milliseconds. */
   readonly now: number;
-  /** Whether user properties give the event's identifier, sequence number and block. */
-  readonly hasEventPlace: boolean;
+  /** Whether user properties give the event's identifier, sequence number and block. `too-long`: they would, but the packet has no room for them. */
+  readonly hasEventPlace: boolean | "too-long";
   readonly payload: MqttSettings["payload"];
 }
 
@@ -104,9 +104,13 @@ function toProperties(delivery: Delivery, options: OutgoingOptions): Properties 
   const isRaw = options.payload === "raw";
   const format = isRaw ? read(key.format) : "1";
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
-  const place = hasEventPlace && isCommitted(event) ? toPlace(delivery, prefix) : [];
+  const user = toUserProperties(event.extensions, prefix);
+  // A client that passes events on may publish the place of another event under the same names.
+  const own =
+    hasEventPlace === false ? user : user.filter(([name]) => !placeKeys.some((place) => prefix + place === name));
+  const place = hasEventPlace === true && isCommitted(event) ? toPlace(delivery, prefix) : [];
   return {
-    userProperties: isRaw ? [...place, ...toUserProperties(event.extensions, prefix)] : [],
+    userProperties: isRaw ? [...place, ...own] : [],
     ...(leftSeconds !== undefined && { messageExpiryInterval: Math.max(leftSeconds, 0) }),
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
     ...toContentType(isRaw ? read(key.contentType) : "application/json"),
@@ -116,12 +120,12 @@ function toProperties(delivery: Delivery, options: OutgoingOptions): Properties 
   };
 }
 
+/** Names of the user properties that give the place of an event, after the extension prefix. */
+const placeKeys = ["eventId", "sequence", "block"] as const;
+
 function toPlace({ event, eventId }: Delivery, prefix: string): UserProperty[] {
-  return [
-    [`${prefix}eventId`, eventId],
-    [`${prefix}sequence`, String(event.sequence)],
-    [`${prefix}block`, String(event.blockNumber)],
-  ];
+  const place = { eventId, sequence: String(event.sequence), block: String(event.blockNumber) };
+  return placeKeys.map((name) => [prefix + name, place[name]]);
 }
 
 /** Extensions that do not become user properties; most have a property of their own. */

@@ -122,12 +122,12 @@ export class Outbound implements Peer {
 
   #toOrder(delivery: Delivery, mayHavePlace = true): PublishOrder | undefined {
     const { version, settings } = this.#parts;
-    const hasEventPlace = mayHavePlace && version === 5 && settings.hasEventPlace;
+    const wantsPlace = version === 5 && settings.hasEventPlace;
     return toPublish(delivery, {
       prefix: settings.extensionPrefix,
       now: Date.now(),
       payload: settings.payload,
-      hasEventPlace,
+      hasEventPlace: wantsPlace && (mayHavePlace || "too-long"),
     });
   }
 
