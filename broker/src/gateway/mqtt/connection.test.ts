@@ -244,6 +244,19 @@ describe("a will that could not be published is refused with its CONNECT", () =>
   });
 });
 
+it.each(["no group", "other"])("refuses a CONNECT that names the group %j, not its will's topic", async (groupId) => {
+  const client = await RawClient.open(world.port, 5);
+  client.send({
+    cmd: "connect",
+    clientId: "raw",
+    clean: true,
+    keepalive: 0,
+    properties: { userProperties: { groupId } },
+  });
+  const { reasonCode, properties } = await client.next("connack");
+  expect([reasonCode, properties?.reasonString]).toEqual([0x83, expect.stringContaining(groupId)]);
+});
+
 it("does not remember an alias for an invalid topic name", async () => {
   const client = await RawClient.connect(world.port, 5);
   client.send(publication("ümlaut", { properties: { topicAlias: 1 } }));

@@ -50,6 +50,13 @@ const tooLong: ReadonlySet<number> = new Set([
   errorCatalogue.extensionsTooLong.code,
 ]);
 
+/** Codes of topic names that the broker does not accept. */
+const topicNames: ReadonlySet<number> = new Set([
+  errorCatalogue.topicBlank.code,
+  errorCatalogue.topicTooLong.code,
+  errorCatalogue.topicInvalidCharacter.code,
+]);
+
 /** The reason code for a refused or failed call. */
 export function toReasonCode(error: BrokerError): number {
   switch (error.kind) {
@@ -59,7 +66,8 @@ export function toReasonCode(error: BrokerError): number {
     case "exhausted":
       return reason.quotaExceeded;
     case "invalid":
-      return tooLong.has(error.code) ? reason.quotaExceeded : reason.topicNameInvalid;
+      if (tooLong.has(error.code)) return reason.quotaExceeded;
+      return topicNames.has(error.code) ? reason.topicNameInvalid : reason.implementationSpecific;
     default:
       return reason.implementationSpecific;
   }
