@@ -1,6 +1,7 @@
 import { type Extensions, isCommitted } from "../../domain/event.ts";
 import { isMarkedRetained, retainedMark, sessionMarks } from "../../domain/session-filter.ts";
 import { traceParentKey } from "../../domain/trace-parent.ts";
+import { toTokenKey } from "../../engine/publish/token-key.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
 import type { PublishPacket } from "./codec/packet.ts";
@@ -146,10 +147,13 @@ function toUserProperties(extensions: Extensions, prefix: string): UserProperty[
     if (name === prefix + traceParentKey) return traceParentKey;
     return name.startsWith(user) ? name.slice(user.length) : name;
   };
-  return extensions
-    .filter(([name]) => !ownProperties.some((own) => prefix + own === name))
-    .map(([name, value]): UserProperty => [toPropertyName(name), value])
-    .filter(([name, value]) => isText(name) && isText(value));
+  return (
+    extensions
+      // A token names a publish. A client that passes events on would publish it, which a publish with a key may not.
+      .filter(([name]) => name !== toTokenKey(prefix) && !ownProperties.some((own) => prefix + own === name))
+      .map(([name, value]): UserProperty => [toPropertyName(name), value])
+      .filter(([name, value]) => isText(name) && isText(value))
+  );
 }
 
 /** Longest message expiry, in seconds. */

@@ -61,3 +61,15 @@ describe.each([
     second.destroy();
   });
 });
+
+it("publishes an event with the user properties with which the session got another one", async () => {
+  const client = await RawClient.connect(world.port, 5, { clean: false, properties: { sessionExpiryInterval: 60 } });
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0 }] });
+  await client.next("suback");
+  client.send({ ...message, properties: { userProperties: { mine: "1" } } });
+  const both = [await client.nextAny(), await client.nextAny()];
+  const properties = both.flatMap((packet) => (packet.cmd === "publish" ? [packet.properties] : []))[0];
+  client.send({ ...message, topic: "b", messageId: 8, properties });
+  expect(await client.next("pubrec")).toMatchObject({ messageId: 8, reasonCode: 0 });
+  client.destroy();
+});
