@@ -234,7 +234,8 @@ function toRefusal(outcome: { readonly status: string; readonly error?: unknown 
   return outcome.status === "REFUSED" ? toBrokerError(outcome.error) : new BrokerError("transactionTimeout");
 }
 
-function toSuspension({ parts: { key } }: Subscription): BrokerError {
-  const details = `the subscription ${key} is suspended, since its client rejected one event too often; SUBSCRIBE resumes it`;
+function toSuspension({ parts: { key, isDurable } }: Subscription): BrokerError {
+  const state = isDurable ? "is suspended until a SUBSCRIBE resumes it" : "has ended and cannot be resumed";
+  const details = `the subscription ${key} ${state}, since its client rejected one event too often`;
   return new BrokerError("overQuota", { details });
 }

@@ -155,3 +155,12 @@ it("lets a connection subscribe again after a suspension if the profile keeps th
   await subscribe(client);
   expect([...(await take(client, 2)).keys()]).toEqual(["1", "2"]);
 });
+
+it("does not say that a subscription can be resumed that ends with its connection", async () => {
+  const port = await start({ limits: { rejectionsMax: 1 } });
+  const client = await RawClient.connect(port);
+  await subscribe(client, { ack: "client-individual" });
+  await publish("1");
+  client.send("NACK", { id: (await take(client, 1)).get("1") ?? "" });
+  expect((await client.next("ERROR")).headers["message"]).toContain("has ended and cannot be resumed");
+});
