@@ -145,6 +145,7 @@ const refusals: readonly Failure[] = [
     path: "/rest/open",
     init: post({ "content-type": "json" }, "{}"),
     code: 200001,
+    message: /content-type header is no media type/,
   },
   {
     what: "compressed body",
