@@ -289,6 +289,8 @@ function createApp(options: AppOptions, isClosing: () => boolean): App {
   const budget = options.budget ?? new MemoryBudget({ bytesMax, metrics });
   const findHolding = registerInFlight(app, budget);
   app.addHook("onRequest", (request, reply, done) => {
+    // A GET may publish. A shared cache that stores answers by default would answer the next one, and nothing would be published.
+    reply.header("cache-control", "no-store");
     if (request.raw.rawHeaders.length > 2 * headersMax) fallbacks.answerTooManyHeaders(request, reply);
     else if (!answersCaller(request, reply)) done();
   });

@@ -162,6 +162,17 @@ describe("REST operations", () => {
     expect(await (await fetch(`${server.url}/rest/exist?topic=a`)).text()).toBe("false");
   });
 
+  it.each([
+    "/rest/publish?topic=a&content=c",
+    "/rest/state?topic=a",
+    "/rest/publish",
+    "/rest/nothing",
+    "/health/ready",
+  ])("lets no cache keep the answer to GET %s", async (path) => {
+    await using server = await serve();
+    expect((await fetch(`${server.url}${path}`)).headers.get("cache-control")).toBe("no-store");
+  });
+
   it("serves everything under a context segment", async () => {
     await using server = await serve({}, { basePath: "stele/" });
     expect(server.url).toMatch(/:[0-9]+\/stele$/);
