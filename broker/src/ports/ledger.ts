@@ -218,7 +218,8 @@ export interface Ledger {
   /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /**
-   * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one.
+   * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one,
+   * but not a batch beyond the limits: settings may have allowed more when it was indexed.
    * Neighbouring places share a request. If `signal` aborts or a later request fails, returns the batches that it has. @throws 200205 if the first
    * request fails.
    */

@@ -41,23 +41,7 @@ export class BatchVerifier {
 
   /** Why the batch is malformed; undefined if it is valid or if this process wrote it. */
   fault(batch: ClaimedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
-    if (this.#takeOwn(batch)) return undefined;
-    try {
-      const events = decodeEvents(batch.events);
-      const { length } = events;
-      if (length !== batch.count) {
-        return { fault: "wrong-count", reason: `${length} events where ${batch.count} were claimed` };
-      }
-      const root = toHex(merkleRoot(batch.events));
-      if (root !== batch.eventsRoot) {
-        return { fault: "wrong-root", reason: `root ${root} where ${batch.eventsRoot} was claimed` };
-      }
-      const breach = findBreach({ events, bytes: batch.events.length }, this.#rules);
-      return breach === undefined ? undefined : { fault: "beyond-limits", reason: breach };
-    } catch (error) {
-      if (error instanceof MalformedError) return { fault: "undecodable-batch", reason: error.message };
-      throw error;
-    }
+    return this.#takeOwn(batch) ? undefined : findFault(batch, this.#rules);
   }
 
   /** Whether this process wrote the batch and has not read it back yet. A batch that returns again, as after a reorg, is verified like any other. */
@@ -84,5 +68,28 @@ export class BatchVerifier {
       this.#own.delete(oldest);
       this.#ownBytes -= events.length;
     }
+  }
+}
+
+/** As {@link BatchVerifier.fault}, for any batch. Without rules, events of any size are valid. */
+export function findFault(
+  batch: ClaimedBatch,
+  rules: EventRules | undefined,
+): { readonly fault: BatchFault; readonly reason: string } | undefined {
+  try {
+    const events = decodeEvents(batch.events);
+    const { length } = events;
+    if (length !== batch.count) {
+      return { fault: "wrong-count", reason: `${length} events where ${batch.count} were claimed` };
+    }
+    const root = toHex(merkleRoot(batch.events));
+    if (root !== batch.eventsRoot) {
+      return { fault: "wrong-root", reason: `root ${root} where ${batch.eventsRoot} was claimed` };
+    }
+    const breach = rules && findBreach({ events, bytes: batch.events.length }, rules);
+    return breach === undefined ? undefined : { fault: "beyond-limits", reason: breach };
+  } catch (error) {
+    if (error instanceof MalformedError) return { fault: "undecodable-batch", reason: error.message };
+    throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
 import { Signer } from "@stele/eth/node";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { commonEventRules } from "../../../domain/event-rules.ts";
 import { parseTopicName } from "../../../domain/topic-name.ts";
 import type { CommittedBatch } from "../../../ports/ledger.ts";
 import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
@@ -153,4 +154,16 @@ test("fails with 200205 if the endpoint answers that it has pruned the blocks", 
   };
   await expect(ledger.readCommitted(committed.slice(0, 3), never)).rejects.toMatchObject({ code: 200205 });
   provider.current = passAll;
+});
+
+test("returns batches that the limits of today would not allow", async () => {
+  const lowered = createEvmHarness(provider, "key").createLedger({
+    eventRules: { ...commonEventRules, contentBytesMax: 1 },
+  });
+  await lowered.start();
+  const later = committed.at(-1);
+  const block = await lowered.readBlock(later?.blockNumber ?? 0, never);
+  expect(block?.entries).toMatchObject([{ kind: "events-malformed", fault: "beyond-limits" }]);
+  expect(await lowered.readCommitted(committed, never)).toEqual(committed);
+  await lowered.stop();
 });

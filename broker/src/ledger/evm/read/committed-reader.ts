@@ -4,7 +4,7 @@ import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import type { BatchPlace, CommittedBatch } from "../../../ports/ledger.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
-import type { BatchVerifier } from "./batch-verifier.ts";
+import { findFault } from "./batch-verifier.ts";
 import type { BlockLogs } from "./block-logs.ts";
 import { type ContractLog, parseLog, publishedSignature } from "./parse-log.ts";
 import { hold } from "./pushed-blocks.ts";
@@ -22,7 +22,6 @@ interface BlockRange {
 export interface CommittedReaderOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
-  readonly verifier: BatchVerifier;
   readonly blockLogs: BlockLogs;
 }
 
@@ -98,8 +97,9 @@ export class CommittedReader {
     return raws.flatMap((raw) => listOf(parseLog(raw, registry)));
   }
 
+  /** Applies no event rules: the batch was indexed, perhaps under settings that allowed more. */
   #toBatch(log: ContractLog): CommittedBatch | undefined {
-    if (log.kind !== "events-published" || this.#options.verifier.fault(log) !== undefined) return undefined;
+    if (log.kind !== "events-published" || findFault(log, undefined) !== undefined) return undefined;
     const { address, transactionHash, logIndex, blockNumber, firstSequence, count, events, sender: publisher } = log;
     const place = { address, transactionHash, logIndex, blockNumber };
     return { kind: "events-committed", publisher, firstSequence, count, events, ...place };
