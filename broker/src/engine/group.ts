@@ -131,7 +131,7 @@ export class Group {
       ...options,
       ...own,
       tokenKey,
-      search: new TokenSearch({ ...options, ...own, tokenKey }),
+      search: new TokenSearch({ ...options, ...own }),
       fate: new PublishFate({ ...options, ...own }),
       mayReorganise: !options.ledger.isFinal,
     });

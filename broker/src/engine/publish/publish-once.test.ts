@@ -78,6 +78,16 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["text"]);
   });
 
+  it("returns the same event when repeated after the prefix of extensions has changed", async () => {
+    await start();
+    const first = await send(call("k"));
+    engine.extensionPrefix = "x-";
+    await engine.rebuild();
+    await engine.broker.start();
+    expect(await send(call("k"))).toEqual(first);
+    expect(published()).toEqual(["text"]);
+  });
+
   it("carries a token as an extension", async () => {
     await start();
     const { eventId } = await send(call("k", "text", { extensions: [["svc-a", "1"]] }));

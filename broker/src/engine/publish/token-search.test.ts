@@ -16,8 +16,6 @@ it("a read that fails after the caller has stopped waiting rejects nothing that 
     store: { readBatches: () => reading.promise },
     progress,
     limits: { readBatchesMax: 10, readBytesMax: 1_000 },
-    extensionPrefix: "svc-",
-    tokenKey: "svc-token",
   });
   const topic = parseTopicName("a");
   search.note("token", formatEventId({ topicDigest: topicDigest(topic), sequence: 1, blockNumber: 3 }));

@@ -12,6 +12,7 @@ import { eventsOf } from "../batch-events.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { toIdentity, toSessionIdentity } from "./publish-identity.ts";
+import { isTokenKey, prefixOf } from "./token-key.ts";
 
 /** Maximum number of searches for tokens at once in one group; further ones wait. */
 const searchesAtOnceMax = 2;
@@ -24,9 +25,6 @@ export interface TokenSearchOptions {
   readonly store: Pick<Store, "readBatches">;
   readonly progress: IndexProgress;
   readonly limits: Pick<EngineLimits, "readBatchesMax" | "readBytesMax">;
-  readonly extensionPrefix: string;
-  /** Key of the extension that carries the token. */
-  readonly tokenKey: string;
 }
 
 interface Wanted {
@@ -128,20 +126,27 @@ export class TokenSearch {
     }
   }
 
-  /** Any writer of the topic can copy a token, but only after the event. So the first event with the token and the same content counts. */
   #look(event: Event, open: Map<string, Wanted>): void {
-    const { tokenKey } = this.#options;
-    const token = event.extensions.find(([key]) => key === tokenKey)?.[1];
-    const wanted = token === undefined ? undefined : open.get(token);
-    if (token === undefined || wanted === undefined || event.position <= wanted.after) return;
-    const extensions = event.extensions.filter(([key]) => key !== tokenKey);
-    // A session's publish is recognized by fewer extensions.
-    const identities = [toIdentity, toSessionIdentity].map((toOwn) => toOwn(extensions, this.#options.extensionPrefix));
-    if (!identities.some((one) => publishDigest({ ...event, extensions: one }) === wanted.row.digest)) return;
-    open.delete(token);
-    const { topic, sequence, blockNumber } = event;
-    const eventId = formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber });
-    this.note(token, eventId);
-    wanted.found.resolve(eventId);
+    for (const [key, value] of event.extensions) {
+      const wanted = isTokenKey(key) ? open.get(value) : undefined;
+      if (wanted === undefined || event.position <= wanted.after || !isEventOf(wanted.row, event, key)) continue;
+      open.delete(value);
+      const { topic, sequence, blockNumber } = event;
+      const eventId = formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber });
+      this.note(value, eventId);
+      wanted.found.resolve(eventId);
+    }
   }
+}
+
+/**
+ * Whether the event, with the row's token under `tokenKey`, has the row's content. Any writer of the topic can copy a token, but only after the event. So the
+ * first event with the token and the same content counts.
+ */
+function isEventOf({ digest }: PublishKeyRow, event: Event, tokenKey: string): boolean {
+  const prefix = prefixOf(tokenKey); // The setting may have changed since the event was published.
+  const extensions = event.extensions.filter(([key]) => key !== tokenKey);
+  // A session's publish is recognized by fewer extensions.
+  const identities = [toIdentity, toSessionIdentity].map((toOwn) => toOwn(extensions, prefix));
+  return identities.some((one) => publishDigest({ ...event, extensions: one }) === digest);
 }

@@ -57,6 +57,8 @@ export class TestEngine {
   deliveries: "active" | "paused";
   /** Whether the broker that is built next is a restored copy. */
   isRestored = false;
+  /** The setting `extensionPrefix` of the broker that is built next. */
+  extensionPrefix = "svc-";
   /** Replaces the ledger's readCommitted. */
   readCommitted: Ledger["readCommitted"] | undefined;
   /** Replaces the ledger's readBlock. */
@@ -160,7 +162,7 @@ export class TestEngine {
       logger: this.#options.logger ?? silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },
       defaultGroupId,
-      extensionPrefix: "svc-",
+      extensionPrefix: this.extensionPrefix,
       hasCoordinator: this.#options.hasCoordinator ?? true,
       deliveries: this.deliveries,
       isRestored: this.isRestored,
