@@ -34,7 +34,7 @@ import type {
 import type { ReleaseCall } from "./key-session.ts";
 import { CountedOpening, type TopicQuota } from "./access/topic-quota.ts";
 import type { Groups } from "./group.ts";
-import type { Inlet } from "./publish/inlet.ts";
+import type { Inlet, Refusal } from "./publish/inlet.ts";
 import type { EventQuery } from "./query/event-query.ts";
 import { mayNotProve, type ProofQuery } from "./query/proof-query.ts";
 import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
@@ -111,8 +111,10 @@ export class GuardedBroker implements Broker {
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void {
     const { access, inlet, groups, topicQuota } = this.#options;
     access.authorize(caller, "publish", call);
-    if (!this.#mayPublish(caller, [call], onSettled)) return;
     const callersScope = keyScopeOf(caller.principal);
+    const refuse: (refusal: Refusal) => void =
+      call.isRepeat === true ? (refusal) => inlet.submitRefused(call, onSettled, { callersScope, refusal }) : onSettled;
+    if (!this.#mayPublish(caller, [call], refuse)) return;
     const onOpening = call.placement?.onOpening;
     if (onOpening === undefined) return inlet.submit(call, onSettled, { callersScope });
     const opening = new CountedOpening();
@@ -130,11 +132,7 @@ export class GuardedBroker implements Broker {
   }
 
   /** Whether the quota allows these publishes now. If not, calls `refuse` later. @throws BrokerError 200301 if no refusal can be delayed now. */
-  #mayPublish(
-    caller: Caller,
-    calls: readonly PublishCall[],
-    refuse: (outcome: { readonly status: "REFUSED"; readonly error: unknown }) => void,
-  ): boolean {
+  #mayPublish(caller: Caller, calls: readonly PublishCall[], refuse: (outcome: Refusal) => void): boolean {
     const { access } = this.#options;
     try {
       access.countPublishes(caller, calls);

@@ -59,6 +59,27 @@ it("refuses a publish or a transaction over the quota within 500 ms, and commits
   expect(page.topics).toMatchObject([{ sequence: 4 }]);
 });
 
+it("answers a repeat over the quota with the event of its earlier publish, and refuses one that published nothing", async () => {
+  const outcomes = new Map<string, unknown>();
+  const send = (key: string, change: Partial<PublishCall>): void =>
+    engine.running.calls.submit(caller(), { ...call, key, session: { id: "s" }, ...change }, (outcome) =>
+      outcomes.set(key, outcome),
+    );
+  for (const key of ["1", "2"]) send(key, {});
+  await engine.clock.advance(2_000);
+  const earlier = new Map(outcomes);
+  await engine.rebuild();
+  await engine.broker.start();
+  for (const key of ["3", "4", "1", "2", "5"]) send(key, { isRepeat: true });
+  send("6", {});
+  await engine.clock.advance(2_000);
+  for (const key of ["1", "2"]) expect(outcomes.get(key)).toEqual(earlier.get(key));
+  for (const key of ["3", "4"]) expect(outcomes.get(key)).toMatchObject({ status: "SUCCESS" });
+  for (const key of ["5", "6"]) expect(outcomes.get(key)).toEqual({ status: "REFUSED", error: refusal });
+  const page = await engine.store.listTopics(defaultGroupId, { offset: 0, limit: 1 });
+  expect(page.topics).toMatchObject([{ sequence: 4 }]);
+});
+
 it("delays at most 2,000 refusals, and answers further ones at once", async () => {
   const { calls } = engine.running;
   const held = caller();

@@ -1,10 +1,10 @@
-import { BrokerError, encodedBytes } from "@stele/wire";
+import { BrokerError, encodedBytes, toBrokerError } from "@stele/wire";
 import { type Event, type EventPayload, type Extensions, toPassingEvent } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { OnSettled, OnTransactionSettled, PublishCall } from "../broker.ts";
+import type { OnSettled, OnTransactionSettled, PublishCall, PublishOutcome } from "../broker.ts";
 import type { ReleaseCall } from "../key-session.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -29,6 +29,12 @@ export interface SubmitOptions {
   readonly callersScope?: string;
   /** Called before a missing topic is opened for the publish; throws or rejects to refuse. Undefined if the publish must not open a topic. */
   readonly mayOpen?: (() => void | Promise<void>) | undefined;
+}
+
+export type Refusal = Extract<PublishOutcome, { readonly status: "REFUSED" }>;
+
+export interface RefusedOptions extends Required<Pick<SubmitOptions, "callersScope">> {
+  readonly refusal: Refusal;
 }
 
 /** A publish whose topic is not in memory. */
@@ -63,6 +69,20 @@ export class Inlet {
     if (call.key === undefined) group.batcher.add({ topic, payload, onSettled });
     else group.once.submit(toKeyed(call, { name, payload, key: call.key }, options), onSettled);
     call.placement?.onPlaced();
+  }
+
+  /** Settles a publish with a key that is refused: with the event of an earlier request under the key, or else with `refusal`. Never throws. */
+  submitRefused(call: PublishCall, onSettled: OnSettled, { callersScope, refusal }: RefusedOptions): void {
+    const { key, content, extensions } = call;
+    try {
+      const name = this.check(call);
+      const { once } = this.#options.groups.get(call.groupId);
+      if (key === undefined) throw refusal.error;
+      const keyed = toKeyed(call, { name, payload: { content, extensions }, key }, { callersScope });
+      once.submit({ ...keyed, refusal: toBrokerError(refusal.error) }, onSettled);
+    } catch (error) {
+      onSettled({ status: "REFUSED", error });
+    }
   }
 
   /** Reads the topic from the index; the publish may open it. */

@@ -1,4 +1,4 @@
-import { isBrokerError } from "@stele/wire";
+import { type BrokerError, isBrokerError } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -21,9 +21,12 @@ export interface KeyedPublish {
   readonly open?: OpenMissing | undefined;
   /** Called once, when the publish first begins to wait for a transaction. A publish that settles before is not placed. */
   readonly onPlaced?: (() => void) | undefined;
+  /** The answer unless an earlier request published under the key; nothing is published. Undefined if the publish is allowed. */
+  readonly refusal?: BrokerError | undefined;
 }
 
-export interface NamedPublishOptions extends Pick<KeyedPublish, "payload" | "session" | "open" | "onPlaced"> {
+export interface NamedPublishOptions
+  extends Pick<KeyedPublish, "payload" | "session" | "open" | "onPlaced" | "refusal"> {
   /** The row that records the key. */
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   readonly mayStart: (() => boolean) | undefined;
@@ -70,6 +73,10 @@ export class NamedPublish implements Claim {
 
   get open(): NamedPublishOptions["open"] {
     return this.#options.open;
+  }
+
+  get refusal(): NamedPublishOptions["refusal"] {
+    return this.#options.refusal;
   }
 
   /** Call it each time the publish begins to wait for a transaction. Only the first time counts. */

@@ -71,7 +71,7 @@ export class PublishOnce {
    * As `Broker.submit` says.
    * @throws BrokerError 200001 if the key is malformed; 100114 if a different request with the same key is in progress; 200300 if too much waits.
    */
-  submit({ name, payload, scope, key, session, open, onPlaced }: KeyedPublish, onSettled: OnSettled): void {
+  submit({ name, payload, scope, key, session, open, onPlaced, refusal }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, clock, logger, extensionPrefix } = this.#options;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
@@ -95,7 +95,8 @@ export class PublishOnce {
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishOptions["onTaken"] = (named, taken) => void this.#repeat(named, taken);
       const since = clock.monotonic();
-      const options = { row, payload, session, open, onPlaced, mayStart: fate.startCheck(), since, logger, onTaken };
+      const own = { mayStart: fate.startCheck(), since, logger, onTaken };
+      const options = { row, payload, session, open, onPlaced, refusal, ...own };
       this.#begin(id, new NamedPublish(options, onSettled));
     }
     this.#callers += 1;
@@ -123,7 +124,7 @@ export class PublishOnce {
 
   #start(named: NamedPublish): void {
     const { topics, janitor } = this.#options;
-    const refusal = janitor.refusalOf({ scope: named.row.scope, isOfSession: named.isOfSession });
+    const refusal = named.refusal ?? janitor.refusalOf({ scope: named.row.scope, isOfSession: named.isOfSession });
     if (refusal !== undefined) {
       void this.#findEarlier(named, refusal);
       return;

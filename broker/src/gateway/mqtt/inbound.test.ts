@@ -7,16 +7,21 @@ import { type Answer, Inbound } from "./inbound.ts";
 
 /** Publishes that the broker has not answered yet, by content, in the order of their submission. */
 const submitted = new Map<string, OnSettled>();
+/** The calls of these publishes. */
+const calls = new Map<string, PublishCall>();
 /** What the connections answered, `unknown` for the end of a connection. */
 let answers: (Answer | "unknown")[] = [];
 beforeEach(() => {
   submitted.clear();
+  calls.clear();
   answers = [];
 });
 
 /** Gives the publish a place at once, as the broker does if it knows the topic: it finds out later that an earlier connection used the key. */
 function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
-  submitted.set(new TextDecoder().decode(call.content), onSettled);
+  const text = new TextDecoder().decode(call.content);
+  submitted.set(text, onSettled);
+  calls.set(text, call);
   call.placement?.onPlaced();
 }
 
@@ -70,7 +75,7 @@ it("takes nothing after a repeat until its outcome is known, although an earlier
   expect([...submitted.keys()]).toEqual(["one"]);
 });
 
-it.each(["storeUnreachable", "chainUnreachable"] as const)(
+it.each(["storeUnreachable", "chainUnreachable", "busy"] as const)(
   "ends the connection without an answer if it cannot find out whether a repeat was published: %s",
   (name) => {
     const inbound = connect(createSession());
@@ -79,6 +84,13 @@ it.each(["storeUnreachable", "chainUnreachable"] as const)(
     expect(answers).toEqual(["unknown"]);
   },
 );
+
+it("tells the broker which publishes are repeats, so that no quota hides what an earlier connection published", () => {
+  const inbound = connect(createSession());
+  void inbound.take({ ...packet(1, "new"), isDuplicate: false });
+  void inbound.take(packet(2, "repeat"));
+  expect([...calls.values()].map(({ isRepeat }) => isRepeat)).toEqual([false, true]);
+});
 
 it("answers a repeat that the broker refuses for another reason", () => {
   const inbound = connect(createSession());

@@ -229,7 +229,7 @@ export class Inbound {
       content,
       extensions: toExtensions(packet, { prefix, now: Date.now(), origin }),
       mayBeEmpty: true,
-      ...(isNamed && { key: String(packet.packetId), session: session.keys }),
+      ...(isNamed && { key: String(packet.packetId), session: session.keys, isRepeat: packet.isDuplicate }),
     };
   }
 
@@ -258,5 +258,6 @@ export class Inbound {
 /** Whether the broker could not find out if an earlier connection published a repeated message. */
 function isUncertain(outcome: PublishOutcome): boolean {
   if (outcome.status !== "REFUSED") return false;
-  return isBrokerError(outcome.error, "storeUnreachable") || isBrokerError(outcome.error, "chainUnreachable");
+  const { error } = outcome;
+  return (["storeUnreachable", "chainUnreachable", "busy"] as const).some((name) => isBrokerError(error, name));
 }
