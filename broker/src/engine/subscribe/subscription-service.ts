@@ -186,15 +186,13 @@ export class SubscriptionService {
   async #describe(id: SubscriptionId): Promise<LogFields> {
     const row = await this.#options.store.findSubscription(id).catch(() => undefined);
     const hasRights = row === undefined || this.#options.access.mayDeliver(row);
-    const mend = hasRights ? "mend the receiver" : `give ${row.principal} a key, or set the missing role of its keys`;
     return {
       subscriptionId: id,
       groupId: row?.groupId,
       topic: row?.filter,
       owner: row?.principal,
       receiver: row && findReceiver(urlOf(row)),
-      reason: hasRights ? this.#options.history.of(id)[0]?.reason : "no key of its owner is valid",
-      remedy: `${mend}, then POST /admin/v1/subscriptions/${id}/resume, or subscribe again with the identifier`,
+      ...(hasRights ? toMendReceiver(id, this.#options.history.of(id)[0]?.reason) : toGiveRights(row)),
     };
   }
 
@@ -379,4 +377,23 @@ function toSame(existing: Subscription, { group, filter }: Order): CallbackSubsc
 
 function urlOf({ delivery }: Subscription): string {
   return delivery.kind === "webhook" ? delivery.url : "";
+}
+
+type Advice = Record<"reason" | "remedy", string | undefined>;
+
+function toMendReceiver(id: SubscriptionId, reason: string | undefined): Advice {
+  return { reason, remedy: `mend the receiver, ${thenResume(id)}` };
+}
+
+function toGiveRights({ id, principal }: Subscription): Advice {
+  if (principal === undefined) {
+    const remedy = "subscribe again with the identifier and the key of an admin, who then owns it";
+    return { reason: "it was made without a key, so it belongs to nobody", remedy };
+  }
+  const remedy = `give ${principal} a key, or set the missing role of its keys, ${thenResume(id)}`;
+  return { reason: "no key of its owner is valid", remedy };
+}
+
+function thenResume(id: SubscriptionId): string {
+  return `then POST /admin/v1/subscriptions/${id}/resume, or subscribe again with the identifier`;
 }
