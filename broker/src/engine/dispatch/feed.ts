@@ -12,7 +12,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { FeedHub } from "./feed-hub.ts";
 import type { Reader } from "./reader.ts";
 import type { Holder } from "./held-batches.ts";
-import { memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
+import { lastOf, memoryOf, type Page, type RecentBatches } from "./recent-batches.ts";
 import { LazySet } from "../../lib/lazy-collections.ts";
 
 /** The events that a reader wants from its feed. */
@@ -254,7 +254,8 @@ export class Feed implements Reader, Holder {
       this.#mode = "live";
       return;
     }
-    const place = { groupId, topic: interest.only, after, upTo, progress, version: progress.version };
+    const isWanted = (batchTopic: TopicName): boolean => this.#isWanted(batchTopic);
+    const place = { groupId, topic: interest.only, after, upTo, progress, version: progress.version, isWanted };
     const page = recent.find(place) ?? (await recent.read(place, signal));
     if (page === undefined) return;
     onRead?.();
@@ -268,7 +269,8 @@ export class Feed implements Reader, Holder {
       await this.#options.slices.pause();
       if (signal.aborted) return;
       if (this.#isWanted(batch.topic)) {
-        this.#push(batch);
+        // Its events were not read if the filters or rights have changed since: then read again.
+        if (batch.dropped === undefined) this.#push(batch);
         return;
       }
       this.#queuedUpTo = lastOf(batch);
@@ -287,11 +289,6 @@ export class Feed implements Reader, Holder {
   #indexedUpTo(): Position {
     return endOfBlock(Math.max(0, this.#options.progress.blockNumber));
   }
-}
-
-/** The position of the last event of a batch. */
-function lastOf({ firstPosition, count }: EventBatch): Position {
-  return advance(firstPosition, count - 1);
 }
 
 function maxOf(left: Position, right: Position): Position {

@@ -19,7 +19,12 @@ export function memoryOf({ count, events }: EventBatch): number {
   return count * overheadBytes + events.byteLength;
 }
 
-/** Every batch of a topic, or of all topics, with an event after `after` and up to `upTo`. */
+/** The position of the last event of a batch. */
+export function lastOf({ firstPosition, count }: EventBatch): Position {
+  return advance(firstPosition, count - 1);
+}
+
+/** Every batch of a topic, or of all topics, with an event after `after` and up to `upTo`. Those that no reader wanted may lack their dropped events. */
 export interface Page {
   readonly after: Position;
   readonly upTo: Position;
@@ -31,6 +36,8 @@ interface KeptPage extends Page {
   readonly bytes: number;
   /** Version of the progress when the page was read. */
   readonly version: number;
+  /** Whether the page has batches without their events. */
+  readonly hasDropped: boolean;
 }
 
 /** Where a feed that is behind continues. */
@@ -44,6 +51,8 @@ export interface Place {
   readonly upTo: Position;
   /** Version of the progress when `upTo` was read. */
   readonly version: number;
+  /** Whether the feed delivers a topic: others' dropped events are not read from the chain. If left out, it delivers all. */
+  readonly isWanted?: (topic: TopicName) => boolean;
 }
 
 export interface RecentBatchesOptions {
@@ -73,8 +82,8 @@ export class RecentBatches {
   readonly #pages = new Set<KeptPage>();
   /** Reads of the store in progress, by `nameOf`. */
   readonly #loading = new Map<string, Promise<KeptPage | undefined>>();
-  /** Reads of the chain in progress, by `nameOf`. */
-  readonly #filling = new Map<string, Promise<Page | undefined>>();
+  /** Reads of the chain in progress, by `nameOf` and the batches that are read. */
+  readonly #filling = new Map<string, Promise<KeptPage | undefined>>();
   #bytes = 0;
 
   constructor(options: RecentBatchesOptions) {
@@ -84,10 +93,16 @@ export class RecentBatches {
   }
 
   /** The page that contains a place; undefined if the page is not in memory. */
-  find({ groupId, topic, after, progress }: Place): Page | undefined {
+  find(place: Place): Page | undefined {
+    return this.#find(place);
+  }
+
+  #find(place: Place): KeptPage | undefined {
+    const { groupId, topic, after, progress } = place;
     const page = lastUpTo(this.#byKey.get(keyOf(groupId, topic)) ?? [], after);
     if (page === undefined || page.upTo <= after) return undefined;
     if (page.version !== progress.version) return this.#drop(page);
+    if (page.hasDropped && missingOf(page, place).length > 0) return undefined;
     this.#pages.delete(page);
     this.#pages.add(page);
     return page;
@@ -96,13 +111,19 @@ export class RecentBatches {
   /** Reads the page of a place from the store, or finds it in memory; undefined if `signal` aborts first, or the index rolls back meanwhile. */
   async read(place: Place, signal: CancelSignal): Promise<Page | undefined> {
     const page = await this.#semaphore.run(async () => {
-      const found = this.find(place) ?? (await once(this.#loading, nameOf(place), () => this.#load(place)));
+      const found = this.#find(place) ?? (await once(this.#loading, nameOf(place), () => this.#load(place)));
       await this.#options.slices.pause();
       return found;
     }, signal);
-    if (page === undefined || !page.batches.some(({ dropped }) => dropped !== undefined)) return page;
+    if (page?.hasDropped !== true) return page;
+    const missing = missingOf(page, place);
+    if (missing.length === 0) {
+      if (!this.#pages.has(page)) this.#keep(page);
+      return page;
+    }
+    const name = `${nameOf(place)} ${missing.map(({ firstPosition }) => firstPosition).join(" ")}`;
     return untilAborted(
-      once(this.#filling, nameOf(place), () => this.#fill(page, place)),
+      once(this.#filling, name, () => this.#fill(page, { place, missing })),
       signal,
     );
   }
@@ -121,25 +142,27 @@ export class RecentBatches {
       key: keyOf(groupId, topic),
       bytes: bytesOf(batches),
       version,
+      hasDropped: batches.some(isDropped),
     };
-    if (!batches.some(({ dropped }) => dropped !== undefined)) this.#keep(page);
+    if (!page.hasDropped) this.#keep(page);
     return page;
   }
 
-  async #fill({ after, upTo, batches: found }: Page, place: Place): Promise<Page | undefined> {
-    const { groupId, topic, version, progress } = place;
-    const batches = (await this.#options.readDropped?.(groupId, found)) ?? found;
-    if (version !== progress.version) return undefined;
-    const page = {
-      after,
-      upTo: endOf(batches) ?? upTo,
-      batches,
-      key: keyOf(groupId, topic),
-      bytes: bytesOf(batches),
-      version,
-    };
-    this.#keep(page);
-    return page;
+  /** Fills in the missing batches of a page. The page ends before the first that the chain does not give. */
+  async #fill(
+    page: KeptPage,
+    { place, missing }: { readonly place: Place; readonly missing: readonly EventBatch[] },
+  ): Promise<KeptPage | undefined> {
+    const given = (await this.#options.readDropped?.(place.groupId, missing)) ?? missing;
+    if (place.version !== place.progress.version) return undefined;
+    const filled = new Map(missing.map((batch, index) => [batch, given[index]]));
+    const [end] = missing.slice(given.length);
+    const whole = end === undefined ? page.batches : page.batches.slice(0, page.batches.indexOf(end));
+    const batches = whole.map((batch) => filled.get(batch) ?? batch);
+    const upTo = end === undefined ? page.upTo : (endOf(batches) ?? page.upTo);
+    const kept = { ...page, upTo, batches, bytes: bytesOf(batches), hasDropped: batches.some(isDropped) };
+    this.#keep(kept);
+    return kept;
   }
 
   #keep(page: KeptPage): void {
@@ -179,6 +202,17 @@ async function once<Result>(
   }
 }
 
+function isDropped({ dropped }: EventBatch): boolean {
+  return dropped !== undefined;
+}
+
+/** The batches that the feed needs from the page, and whose events were dropped. */
+function missingOf({ batches }: Page, { after, isWanted }: Place): readonly EventBatch[] {
+  return batches.filter(
+    (batch) => isDropped(batch) && lastOf(batch) > after && (isWanted === undefined || isWanted(batch.topic)),
+  );
+}
+
 function nameOf({ groupId, topic, after, version }: Place): string {
   return `${version} ${after} ${keyOf(groupId, topic)}`;
 }
@@ -187,10 +221,10 @@ function keyOf(groupId: GroupId, topic: TopicName | undefined): string {
   return topic === undefined ? groupId : `${groupId} ${topic}`; // No group has a space in its name.
 }
 
-/** Position of the last event. */
+/** Position of the last event of the last batch. */
 function endOf(batches: readonly EventBatch[]): Position | undefined {
   const last = batches.at(-1);
-  return last && advance(last.firstPosition, last.count - 1);
+  return last && lastOf(last);
 }
 
 function bytesOf(batches: readonly EventBatch[]): number {

@@ -157,6 +157,34 @@ test("if the endpoint has pruned dropped events, a call gets 200209, delivery wa
   expect(health(own)).toMatchObject({ ready: true, warning: undefined });
 });
 
+test("delivery waits for no dropped event of a topic that it does not deliver", async () => {
+  const { engine: own, eventIds } = await startOld();
+  await own.broker.open({ topic: "others/a", groupId: undefined });
+  const other = await own.publish("others/a", "other");
+  await passTime(own, 2 * retentionMs);
+  const pruned = Number(eventIds[4]?.split("-")[2]);
+  const asked = new Set<number>();
+  own.readCommitted = async (places, signal) => {
+    for (const { blockNumber } of places) asked.add(blockNumber);
+    const given = await own.readFromLedger(places, signal);
+    return given.filter(({ blockNumber }) => blockNumber !== pruned);
+  };
+  await own.subscribe("others/+", { offset: "OFFSET_FIRST", url: "http://others/" });
+  await own.clock.advance(1_000);
+  expect([...asked]).toEqual([Number(other.split("-")[2])]);
+  const all = await own.subscribe("#", { offset: "OFFSET_FIRST", url: "http://all/" });
+  await own.clock.advance(1_000);
+  const receivedAt = (url: string) =>
+    own.sink.attempts.flatMap(({ subscription, eventId }) => (subscription.url === url ? eventId : []));
+  expect(receivedAt("http://others/")).toEqual([other]);
+  expect(receivedAt("http://all/")).toEqual(eventIds.slice(0, 4));
+  expect(health(own)?.warning).toContain(all);
+  own.readCommitted = undefined;
+  await own.clock.advance(10 * minuteMs);
+  expect(receivedAt("http://all/")).toEqual([...eventIds, other]);
+  expect(receivedAt("http://others/")).toEqual([other]);
+});
+
 test("while the chain hangs, a call gets 200205 after 10 s, delivery of old events waits with a warning, and new events are delivered", async () => {
   const { engine: own, eventIds, read } = await startOld();
   await passTime(own, 2 * retentionMs);
