@@ -39,6 +39,8 @@ export class Resumption {
   readonly #stopping = new AbortController();
   readonly #begun = new Set<GroupId>();
   readonly #running = new Set<Promise<void>>();
+  /** Groups of subscriptions that this broker does not serve, and that are in the log. */
+  readonly #unserved = new Set<GroupId>();
   /** Whether {@link beginLater} waits. */
   #isWaiting = false;
 
@@ -97,14 +99,28 @@ export class Resumption {
   }
 
   async #startAll(groupId: GroupId, signal: AbortSignal): Promise<void> {
-    const { store, slices } = this.#options;
+    const { store, slices, groups } = this.#options;
+    const unserved = new Map<GroupId, number>();
     for (let after: SubscriptionId | undefined; !signal.aborted; ) {
       const page = await store.listSubscriptions({ after, limit: pageMax });
       await slices.pause();
+      for (const row of page) {
+        if (groups.find(row.groupId) === undefined) unserved.set(row.groupId, (unserved.get(row.groupId) ?? 0) + 1);
+      }
       const ids = page.filter((row) => this.#isDue(row, groupId)).map(({ id }) => id);
       await this.#startPage(groupId, { ids, signal });
       after = page.at(-1)?.id;
-      if (page.length < pageMax) return;
+      if (page.length < pageMax) return this.#warn(unserved);
+    }
+  }
+
+  /** Nothing else would show that a removed or renamed group has left its subscriptions behind. */
+  #warn(unserved: ReadonlyMap<GroupId, number>): void {
+    const remedy = "give a group this id again, or unSubscribe them";
+    for (const [groupId, count] of unserved) {
+      if (this.#unserved.has(groupId)) continue;
+      this.#unserved.add(groupId);
+      this.#options.logger.warn("subscriptions get no events: no group has their groupId", { groupId, count, remedy });
     }
   }
 
