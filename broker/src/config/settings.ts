@@ -170,7 +170,8 @@ export const settings = {
   }),
   defaultGroup: text({
     section: "Interface",
-    description: "Group of a call without groupId.",
+    description:
+      "Group of a call without groupId. Without `groups`, it is also the id of the only group; see [groups.md](groups.md) before you change it.",
     default: "1",
     rule: "1 to 64 printable ASCII characters without a space",
     check: (value) => /^[\x21-\x7e]{1,64}$/.test(value),
@@ -178,7 +179,8 @@ export const settings = {
   groups: groupsSetting,
   extensionPrefix: text({
     section: "Interface",
-    description: "Prefix of the names of user-defined extensions.",
+    description:
+      "Prefix of the names of extensions. Earlier events keep theirs: marks with another prefix, such as that of an expiry, have no effect, and a rebuild of the index skips events whose prefix is neither this one nor `svc-`.",
     default: "svc-",
     rule: "1 to 32 letters, digits, dots, hyphens or underscores",
     check: (value) => /^[0-9A-Za-z._-]{1,32}$/.test(value),
