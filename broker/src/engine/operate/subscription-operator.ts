@@ -335,9 +335,11 @@ export class SubscriptionOperator {
     throw new BrokerError("parameterInvalid", { details: '"to" lies before the cursor: replay moves it back' });
   }
 
-  /** @throws BrokerError 100507. */
+  /** @throws BrokerError 100507; 100702 if access would suspend the subscription again at once. */
   #checkState(found: Subscription, order: Pick<SubscriptionOrder, "kind">): void {
     checkState(found, order);
+    const resumes = found.state === "suspended" && (order.kind === "resume" || order.kind === "retry");
+    if (resumes && !this.#options.access.mayDeliver(found)) throw withoutRights(found);
     if (this.#options.deliveries === "paused" && (order.kind === "retry" || order.kind === "test")) {
       throw deliveriesPaused();
     }
@@ -374,6 +376,14 @@ function checkState({ state }: Subscription, { kind }: Pick<SubscriptionOrder, "
   if (state === "paused" && (kind === "retry" || kind === "redeliver")) {
     throw new BrokerError("subscriptionHeld", { details: "it is paused: resume it" });
   }
+}
+
+function withoutRights({ principal }: Subscription): BrokerError {
+  const details =
+    principal === undefined
+      ? "it was made without a key, so it belongs to nobody: subscribe again with its identifier and the key of an admin"
+      : `no key of its owner ${quote(principal)} is valid: give the owner one first`;
+  return new BrokerError("accessDenied", { details });
 }
 
 function isForDeadLetters(order: SubscriptionOrder): order is DeadLetterOrder {
