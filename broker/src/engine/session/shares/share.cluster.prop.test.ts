@@ -1,6 +1,7 @@
 import { isBrokerError } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { Ticket } from "../../../domain/delivery-window.ts";
 import { parseTopicFilter, type TopicFilter } from "../../../domain/topic-filter.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
@@ -48,6 +49,8 @@ const step = fc.oneof(
 /** Where the clients are when a history begins: most histories have members at two nodes that race for the same events. */
 const begin = fc.tuple(...[0, 1, 2, 3].map((number) => fc.option(fc.record({ who: fc.constant(number), node }))));
 const history = fc.record({
+  /** Quality of service of events and members. */
+  qos: fc.constantFrom(1 as const, 2 as const),
   begin,
   steps: fc.array(step, { minLength: 10, maxLength: 30, size: "max" }),
   /** Delays of successive messages between nodes and the store, in milliseconds. */
@@ -59,11 +62,15 @@ type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 class Client {
   readonly #key: string;
   readonly #filter: TopicFilter;
+  readonly #qos: 1 | 2;
   #peer = new RecordingPeer();
   #attachment: Attachment | undefined;
   /** Every connection that the client had. If it tries in vain to connect elsewhere, its earlier connection stays open. */
   readonly #all: Attachment[] = [];
   #seen = 0;
+  #released = 0;
+  /** Texts of the QoS 2 events that the client has and whose tickets the broker has not released, by ticket; they outlive connections. */
+  readonly #received = new Map<Ticket, string>();
   node = -1;
   #hasJoined = false;
   /** Texts of the events that this connection has and has not acknowledged. */
@@ -71,8 +78,9 @@ class Client {
   /** Texts of the unacknowledged events that came after the latest reorg. The reorg may have removed the others, which another member then gets again. */
   readonly #certain = new Set<string>();
 
-  constructor(key: string, filter = shared) {
+  constructor(key: string, qos: 1 | 2, filter = shared) {
     this.#key = key;
+    this.#qos = qos;
     this.#filter = filter;
   }
 
@@ -93,7 +101,7 @@ class Client {
     const peer = new RecordingPeer();
     const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const rest = { windowMax, expiryMs: 1_000_000_000, onConnected: () => {} };
-    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    const options = { qos: this.#qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     const connecting = (async () => {
       const attachment = await broker.attach({ ...order, ...rest }, peer);
       this.#attachment = attachment;
@@ -112,13 +120,30 @@ class Client {
     const news = this.#peer.deliveries.slice(this.#seen);
     this.#seen = this.#peer.deliveries.length;
     if (!this.isConnected) return [];
+    this.#complete();
     const texts = news.map(({ event, ticket = 0 }) => {
       const text = new TextDecoder().decode(event.content);
+      this.#checkTicket(ticket, text);
       this.held.set(text, ticket);
       this.#certain.add(text);
       return text;
     });
     return texts;
+  }
+
+  /** Ends the exchange of each released ticket. */
+  #complete(): void {
+    for (const ticket of this.#peer.released.slice(this.#released)) {
+      this.#received.delete(ticket);
+      this.#attachment?.session.acknowledge(ticket);
+    }
+    this.#released = this.#peer.released.length;
+  }
+
+  /** A client takes an event for a repeat if it has the ticket: the event must be the same. */
+  #checkTicket(ticket: Ticket, text: string): void {
+    const known = this.#received.get(ticket);
+    if (known !== undefined) expect(text, `${this.#key} has ticket ${ticket}`).toBe(known);
   }
 
   /** Call it after a reorg: it may have removed the events that the client has. */
@@ -137,7 +162,11 @@ class Client {
     const [text, ticket] = waiting[which % Math.max(1, waiting.length)] ?? [];
     if (text === undefined || ticket === undefined) return undefined;
     this.held.delete(text);
-    this.#attachment?.session.acknowledge(ticket);
+    if (this.#qos === 1) this.#attachment?.session.acknowledge(ticket);
+    else {
+      this.#received.set(ticket, text);
+      this.#attachment?.session.receive(ticket);
+    }
     return text;
   }
 
@@ -163,27 +192,28 @@ class Client {
     this.#attachment = undefined;
     this.#peer = new RecordingPeer();
     this.#seen = 0;
+    this.#released = 0;
     this.held.clear();
   }
 }
 
 /** Runs a history. Returns the events of the final chain that no connected member acknowledged, and those that nobody acknowledged. */
-async function run({ begin: placed, steps, delaysMs }: History) {
+async function run({ qos, begin: placed, steps, delaysMs }: History) {
   let isSlow = false;
   let messages = 0;
   const delayMs = (): number => (isSlow ? (delaysMs[(messages += 1) % delaysMs.length] ?? 0) : 0);
   const cluster = await TestCluster.start(nodesMax, { delayMs });
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   // The anchor is disconnected most of the time, and keeps the share alive.
-  const anchor = new Client("anchor");
+  const anchor = new Client("anchor", qos);
   await anchor.attach(cluster, 0, 1);
   anchor.die();
   // The witness gets the events that are on the chain in the end.
-  const witness = new Client("witness", parseTopicFilter("#"));
+  const witness = new Client("witness", 1, parseTopicFilter("#"));
   await witness.attach(cluster, 0, 1);
   witness.die();
   await cluster.clock.advance(1_000);
-  const clients = [0, 1, 2, 3].map((number) => new Client(`client ${number}`));
+  const clients = [0, 1, 2, 3].map((number) => new Client(`client ${number}`, qos));
   const everybody = [anchor, ...clients];
   const acknowledged = new Set<string>();
   let count = 0;
@@ -203,7 +233,8 @@ async function run({ begin: placed, steps, delaysMs }: History) {
     const publisher = cluster.nodes[0];
     if (publisher === undefined) return;
     const text = String((count += 1));
-    const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text), extensions: [] };
+    const extensions = [["svc-qos", String(qos)]] as const;
+    const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text), extensions };
     try {
       publisher.broker.submit(call, () => undefined);
     } catch (error) {
@@ -215,13 +246,14 @@ async function run({ begin: placed, steps, delaysMs }: History) {
     await advance(200);
   };
   const acknowledgeAll = async (members: readonly Client[]): Promise<void> => {
-    for (let isDone = false; !isDone; ) {
-      isDone = true;
+    // With QoS 2, each second round only ends the exchanges of the round before.
+    for (let idle = 0; idle < 2; ) {
+      idle += 1;
       await advance(3_000);
       for (const member of members) {
         for (let text = member.acknowledge(0); text !== undefined; text = member.acknowledge(0)) {
           acknowledged.add(text);
-          isDone = false;
+          idle = 0;
         }
       }
     }
@@ -270,15 +302,18 @@ async function run({ begin: placed, steps, delaysMs }: History) {
   const isJudged = clients.some(({ isMember }) => isMember);
   await acknowledgeAll(clients);
   const byMembers = new Set(acknowledged);
-  for (const client of clients) client.die();
   const last = cluster.nodes[0]?.address === "node-0:1" ? 0 : cluster.find(1) === undefined ? 2 : 1;
+  // An event of QoS 2 waits for the client that got it first.
+  if (qos === 2) for (const client of clients) await client.attach(cluster, last, 3);
+  await acknowledgeAll(clients);
+  for (const client of clients) client.die();
   await anchor.attach(cluster, last, 3);
   await acknowledgeAll([anchor]);
   await witness.attach(cluster, last, 10_000);
   await cluster.clock.advance(10_000);
   const published = witness.collect();
   await cluster.stopAll();
-  const waiting = isJudged ? published.filter((text) => !byMembers.has(text)) : [];
+  const waiting = isJudged && qos === 1 ? published.filter((text) => !byMembers.has(text)) : [];
   return { waiting, lost: published.filter((text) => !acknowledged.has(text)) };
 }
 
