@@ -237,7 +237,7 @@ export class Sessions implements Readers {
     this.#connected.set(name, known);
     this.#byId.set(session.id, known);
     this.#owners.add(known);
-    this.#onEnded(session.id);
+    if (claimed.former !== undefined) this.#onEnded(session.id);
     const isPresent = claimed.status === "resumed";
     order.onConnected({ session, isPresent });
     session.connect(peer, order.windowMax);

@@ -269,3 +269,31 @@ it("has no member whose client left while the store wrote its subscription", asy
   expect(looks).toBe(0);
   await own.stop();
 });
+
+it("reads the store at most once, not once per share, when another client comes and leaves", async () => {
+  await engine.stop();
+  const memory = createMemoryStore();
+  const reads = { listReturned: 0, findReturning: 0 };
+  engine = await TestEngine.start({
+    store: withSessions(memory, {
+      listReturned: (id, atMost) => {
+        reads.listReturned += 1;
+        return memory.sessions.listReturned(id, atMost);
+      },
+      findReturning: (ids) => {
+        reads.findReturning += 1;
+        return memory.sessions.findReturning(ids);
+      },
+    }),
+  });
+  const member = await Client.attach("member");
+  for (let number = 0; number < 50; number += 1) await member.subscribe(`$share/s${number}/a`);
+  Object.assign(reads, { listReturned: 0, findReturning: 0 });
+  for (let number = 0; number < 20; number += 1) {
+    const other = await Client.attach(`other ${number}`);
+    await other.subscribe("b");
+    await other.detach(kept);
+  }
+  expect(reads.listReturned).toBe(0);
+  expect(reads.findReturning).toBeLessThanOrEqual(20);
+});

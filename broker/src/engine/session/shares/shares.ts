@@ -4,6 +4,7 @@ import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { pause } from "../../../lib/pause.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import { SingleFlight } from "../../../lib/single-flight.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ShareStore } from "../../../ports/share-store.ts";
 import { Share, type ShareParts } from "./share.ts";
@@ -27,6 +28,8 @@ export class Shares {
   readonly #parts: SharesParts;
   readonly #shares = new Map<TopicFilter, Share>();
   readonly #trouble: ReportedTrouble;
+  /** One read of the store finds all shares with returned events: with a read per share, each client that leaves would cost thousands. */
+  readonly #looks = new SingleFlight(() => this.#look());
   #isLooking = false;
   #isStopped = false;
 
@@ -62,7 +65,7 @@ export class Shares {
 
   /** Looks for returned events. Call it when the connection of a session has ended: its end may return events. */
   checkReturned(): void {
-    for (const share of this.#shares.values()) share.checkReturned();
+    if (this.#shares.size > 0 && !this.#parts.signal.aborted) void this.#looks.read();
   }
 
   /** See {@link Readers.stop}. */
@@ -86,19 +89,24 @@ export class Shares {
 
   /** Never rejects. */
   async #lookOften(): Promise<void> {
-    const { store, clock, signal } = this.#parts;
+    const { clock, signal } = this.#parts;
     this.#isLooking = true;
     while (this.#shares.size > 0 && !signal.aborted) {
       await pause(clock, lookEveryMs, signal);
-      const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
-      const ids = [...byId.keys()].filter((id) => id !== undefined);
-      try {
-        for (const id of await store.sessions.findReturning(ids)) byId.get(id)?.checkReturned();
-        this.#trouble.done();
-      } catch (error) {
-        this.#trouble.failed(error);
-      }
+      await this.#looks.read();
     }
     this.#isLooking = false;
+  }
+
+  /** Never rejects. A share whose identifier is not known yet looks by itself once it has read it. */
+  async #look(): Promise<void> {
+    const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
+    const ids = [...byId.keys()].filter((id) => id !== undefined);
+    try {
+      for (const id of await this.#parts.store.sessions.findReturning(ids)) byId.get(id)?.checkReturned();
+      this.#trouble.done();
+    } catch (error) {
+      this.#trouble.failed(error);
+    }
   }
 }
