@@ -11,6 +11,7 @@ import { migrate } from "./migrations/migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { countDetached, findDetached } from "./sessions/session-detaching.ts";
 import type { ShareId } from "../../ports/session-store.ts";
+import { findMembers } from "./sessions/share-restore.ts";
 import { findPlaces, findReturned, findReturning } from "./sessions/sql-shares.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
@@ -157,6 +158,14 @@ describe("query plans of SQLite", () => {
         expect.stringMatching(/^SEARCH sessions USING .*INDEX .*\(session_id=\?\)$/),
       ]);
     }
+  });
+
+  it("findMembers begins with the share's filter, not with the sessions of the group", async () => {
+    const query = findMembers(database.relaxed, { groupId: "1", filter: "$share/a/b" }).limit(1);
+    expect((await planOf(query.compile())).filter((step) => /^(SCAN|SEARCH)/.test(step))).toEqual([
+      "SEARCH session_subscriptions USING INDEX session_subscriptions_of_shares (filter=?)",
+      expect.stringMatching(/^SEARCH sessions USING INDEX .*\(session_id=\?\)$/),
+    ]);
   });
 
   it("findPlaces finds shares by filter, and the oldest event of each in an index", async () => {

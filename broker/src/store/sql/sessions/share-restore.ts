@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import type { Kysely, Transaction } from "kysely";
 import { maxOf, type Position, positionZero } from "../../../domain/position.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { ShareId, StoredFilter } from "../../../ports/session-store.ts";
@@ -40,21 +40,31 @@ export async function beginShare(
   return { id: id as ShareId, epoch, cursor }; // Unchanged since it was stored.
 }
 
-/** Of the members whose rows are intact, the filter that begins first. */
-async function findFirstMember(
-  transaction: Transaction<Schema>,
-  { groupId, filter }: NamedShare,
-): Promise<StoredFilter | undefined> {
-  const rows = await transaction
+/** The filters of a share's members. Not a join: SQLite would begin with all sessions of the group. */
+export function findMembers(
+  database: Kysely<Schema>,
+  { groupId, filter }: { readonly groupId: string; readonly filter: string },
+) {
+  return database
     .selectFrom("session_subscriptions")
-    .innerJoin("sessions", "sessions.session_id", "session_subscriptions.session_id")
-    .selectAll("session_subscriptions")
+    .selectAll()
     .where("filter", "=", filter)
     .where(ofShare)
-    .where("group_id", "=", groupId)
-    .orderBy("starts_after")
-    .limit(rowsReadMax)
-    .execute();
+    .where(
+      (builder) =>
+        builder
+          .selectFrom("sessions")
+          .select("group_id")
+          .whereRef("sessions.session_id", "=", "session_subscriptions.session_id"),
+      "=",
+      groupId,
+    );
+}
+
+/** Of the members whose rows are intact, the filter that begins first. */
+async function findFirstMember(transaction: Transaction<Schema>, share: NamedShare): Promise<StoredFilter | undefined> {
+  const finding = findMembers(transaction, share).orderBy("starts_after").limit(rowsReadMax);
+  const rows = await finding.execute();
   return rows.map((row) => fromFilterRow({ ...row })).find((found) => found !== undefined);
 }
 

@@ -7,15 +7,8 @@ import type { SessionId, SessionKey, SettledEvent, ShareId, StoredFilter } from 
 import type { ShareGift, SharePlace, ShareStore, ShareTake, StoredShare } from "../../../ports/share-store.ts";
 import { pagesOf } from "../pages.ts";
 import type { Schema, ShareTable, SqlDatabase } from "../schema.ts";
-import { beginShare, type NamedShare } from "./share-restore.ts";
-import {
-  cursorCheck,
-  cursorCheckSql,
-  fromShareEventRow,
-  fromShareRow,
-  ofShare,
-  toShareEventRow,
-} from "./share-rows.ts";
+import { beginShare, findMembers, type NamedShare } from "./share-restore.ts";
+import { cursorCheck, cursorCheckSql, fromShareEventRow, fromShareRow, toShareEventRow } from "./share-rows.ts";
 import { rollbackLock } from "../subscriptions/sql-subscriptions.ts";
 
 /** A share with columns of its oldest event in `share_events`; these columns are null if the share has no event. */
@@ -132,15 +125,7 @@ export class SqlShares implements ShareStore {
   async leave(transaction: Transaction<Schema>, groupId: string, filters: readonly string[]): Promise<void> {
     for (const filter of filters.filter(isShared).toSorted()) {
       await this.#lock(transaction, groupId, filter);
-      const member = await transaction
-        .selectFrom("session_subscriptions")
-        .innerJoin("sessions", "sessions.session_id", "session_subscriptions.session_id")
-        .select("sessions.session_id")
-        .where("filter", "=", filter)
-        .where(ofShare)
-        .where("group_id", "=", groupId)
-        .limit(1)
-        .executeTakeFirst();
+      const member = await findMembers(transaction, { groupId, filter }).limit(1).executeTakeFirst();
       if (member !== undefined) continue;
       const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();
       if (row !== undefined) await drop(transaction, row.share_id);
