@@ -196,6 +196,15 @@ it("the wills of 50 clients that were connected to a killed broker are published
   expect(engine.chain.head - before).toBeLessThanOrEqual(5);
 });
 
+it("the wills of 500 clients that were connected to a killed broker are published within a second after their delay", async () => {
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  for (let client = 0; client < 500; client += 1)
+    await attach(new RecordingPeer(), { key: `c${client}`, will: will(20_000) });
+  await kill();
+  await engine.clock.advance(21_500); // The first sweep after the delay may come a second after it.
+  expect(await countWills()).toBe(500);
+});
+
 it.each([0, 1_000])(
   "the wills of 150 clients of a killed broker are published, although the clients come back before the sweep, with a delay of %i ms",
   async (delayMs) => {

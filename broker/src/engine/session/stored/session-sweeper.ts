@@ -13,7 +13,7 @@ import { type Connected, willBytes } from "../connected.ts";
 import { decodeWill, type StoredWill } from "./session-codec.ts";
 import { createSessionLog } from "./session-log.ts";
 import type { SessionRoom } from "./session-room.ts";
-import type { SessionTimes } from "./session-times.ts";
+import { dueSessionsMax, type SessionTimes } from "./session-times.ts";
 import { WillTries } from "./will-tries.ts";
 import type { WillName, Wills } from "./wills.ts";
 
@@ -32,7 +32,7 @@ export interface SessionSweeperParts {
   readonly onEnded: (groupId: GroupId, id: SessionId) => void;
 }
 
-/** Time between two sweeps, in milliseconds. Timers check the sessions of clients that have just left this node. */
+/** Time between two sweeps, in milliseconds, if none is left. Timers check the sessions of clients that have just left this node. */
 const sweepEveryMs = 1_000;
 
 /** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
@@ -159,7 +159,9 @@ export class SessionSweeper {
         if (isRestored) return;
         await this.#giveBack(groupId);
         const due = await times.findDue(groupId);
-        await allSettled(due.map((key) => this.#check(groupId, key)));
+        const settled = await allSettled(due.map((key) => this.#check(groupId, key)));
+        // Thousands of clients may lose their connections at once. But if no will can be published now, rest.
+        if (due.length === dueSessionsMax && settled.includes(true)) restMs = 0;
         if (await this.#makeRoom(groupId)) restMs = 0;
         trouble.done();
       } catch (error) {
@@ -179,28 +181,29 @@ export class SessionSweeper {
     return true;
   }
 
-  async #check(groupId: GroupId, key: SessionKey): Promise<void> {
+  /** Returns whether a will was settled or the session has ended. */
+  async #check(groupId: GroupId, key: SessionKey): Promise<boolean> {
     const { store, times } = this.#parts;
     await times.advance(groupId);
     const found = (await store.sessions.findSession(key.id))?.session;
     if (found === undefined) return this.#drop(groupId, key);
-    if (found.epoch !== key.epoch || found.detachedAt === undefined) return;
+    if (found.epoch !== key.epoch || found.detachedAt === undefined) return false;
     const time = await store.sessions.findSessionTime(groupId);
-    if ((endsAt(found) ?? time) <= time) await this.#end(groupId, key);
-    else if (found.willDueAt !== undefined && found.willDueAt <= time) await this.#settleWill(groupId, key);
-    else
-      this.checkAfter(groupId, {
-        key,
-        delayMs: Math.min(found.willDueAt ?? endsAt(found) ?? 0, endsAt(found) ?? 0) - time,
-      });
+    if ((endsAt(found) ?? time) <= time) return this.#end(groupId, key);
+    if (found.willDueAt !== undefined && found.willDueAt <= time) return this.#settleWill(groupId, key);
+    const delayMs = Math.min(found.willDueAt ?? endsAt(found) ?? 0, endsAt(found) ?? 0) - time;
+    this.checkAfter(groupId, { key, delayMs });
+    return false;
   }
 
-  async #settleWill(groupId: GroupId, key: SessionKey): Promise<void> {
-    await this.#noteFailure(groupId, key, async () => {
+  async #settleWill(groupId: GroupId, key: SessionKey): Promise<boolean> {
+    return this.#noteFailure(groupId, key, async () => {
       const taken = await this.#takeAndPublishWill(key);
-      if (taken === undefined) return;
-      if (await this.#parts.store.sessions.settleWill(taken)) this.#forgetWill(taken);
+      if (taken === undefined) return false;
+      const isSettled = await this.#parts.store.sessions.settleWill(taken);
+      if (isSettled) this.#forgetWill(taken);
       else this.#noteTaken(groupId, key);
+      return isSettled;
     });
   }
 
@@ -213,17 +216,21 @@ export class SessionSweeper {
     return undefined;
   }
 
-  async #end(groupId: GroupId, key: SessionKey): Promise<void> {
-    await this.#noteFailure(groupId, key, async () => {
+  /** Returns whether the session has ended. */
+  async #end(groupId: GroupId, key: SessionKey): Promise<boolean> {
+    return this.#noteFailure(groupId, key, async () => {
       const taken = await this.#takeAndPublishWill(key);
+      if (taken === undefined) return false;
+      const isRemoved = await this.#remove(groupId, taken);
       // A rollback, or a caller who removed a filter, may have given the row another epoch meanwhile.
-      if (taken !== undefined && !(await this.#remove(groupId, taken))) this.#noteTaken(groupId, key);
+      if (!isRemoved) this.#noteTaken(groupId, key);
+      return isRemoved;
     });
   }
 
-  async #noteFailure(groupId: GroupId, key: SessionKey, task: () => Promise<void>): Promise<void> {
+  async #noteFailure<T>(groupId: GroupId, key: SessionKey, task: () => Promise<T>): Promise<T> {
     try {
-      await task();
+      return await task();
     } catch (error) {
       this.#noteTaken(groupId, key);
       throw error;
@@ -249,10 +256,11 @@ export class SessionSweeper {
   }
 
   /** Removes the row of a session that was not found. A row that exists nevertheless is damaged: every sweep would read it before all others. */
-  async #drop(groupId: GroupId, key: SessionKey): Promise<void> {
-    if (!(await this.#remove(groupId, key))) return;
+  async #drop(groupId: GroupId, key: SessionKey): Promise<boolean> {
+    if (!(await this.#remove(groupId, key))) return false;
     const remedy = "its client subscribes again; its will, if it had one, is lost";
     this.#parts.logger.error("session dropped: its row in the store is damaged", { sessionId: key.id, remedy });
+    return true;
   }
 
   async #remove(groupId: GroupId, key: SessionKey): Promise<boolean> {
@@ -265,10 +273,9 @@ export class SessionSweeper {
 }
 
 /** Waits for tasks that run at once: each will waits for its transaction, and many wills are due after a kill. @throws what a task throws, after all ended. */
-async function allSettled(tasks: readonly Promise<unknown>[]): Promise<void> {
-  const ended = await Promise.allSettled(tasks);
-  const failed = ended.find((one) => one.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
+async function allSettled<T>(tasks: readonly Promise<T>[]): Promise<readonly T[]> {
+  await Promise.allSettled(tasks);
+  return Promise.all(tasks);
 }
 
 /**

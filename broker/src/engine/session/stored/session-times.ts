@@ -19,7 +19,7 @@ export interface SessionTimesParts {
 }
 
 /** Maximum number of due sessions per read. */
-const pageMax = 100;
+export const dueSessionsMax = 100;
 
 /**
  * Advances the session time of groups by the monotonic clock, which nobody can set. The time passes while a session has no connection or a publish key is
@@ -68,6 +68,6 @@ export class SessionTimes {
       return [];
     }
     await this.advance(groupId);
-    return store.sessions.listDueSessions(groupId, pageMax);
+    return store.sessions.listDueSessions(groupId, dueSessionsMax);
   }
 }
