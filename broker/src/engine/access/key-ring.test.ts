@@ -334,3 +334,27 @@ describe("a client certificate", () => {
     expect(ring.authenticate("stele_certificate DNS:shop.example_", certificate).kind).toBe("rejected");
   });
 });
+
+const numberedId = (number: number): string => number.toString(16).padStart(16, "0");
+
+it("forgets keys that were pruned from the table, and no others", async () => {
+  const start = clock.now();
+  const insert = async (number: number, expiresAt: number): Promise<void> => {
+    await table.insertApiKey(keyOf(numberedId(number), { principal: `job${number % 9}`, expiresAt }), 10_000);
+  };
+  const faultOf = (id: string): string | undefined => ring.findFault(ring.authenticate(credentialOf(id)));
+  for (let number = 1; number <= 1_500; number += 1) await insert(number, start + 1_000);
+  await clock.advance(keysReadEveryMs);
+  expect(faultOf(numberedId(7))).toBeUndefined();
+  await clock.advance(5_000);
+  expect(faultOf(numberedId(7))).toBe("the key is expired");
+  await table.insertApiKey(keyOf(ids[1], { principal: "job7" }), 10_000);
+  await table.pruneApiKeys(start + 2_000, { keepsOwners: false });
+  for (let number = 2_001; number <= 4_000; number += 1) await insert(number, start + 9_000);
+  await clock.advance(2 * keysReadEveryMs);
+  expect(faultOf(numberedId(7))).toBe("the credential is none of this broker's");
+  expect(ring.isAlive("acme/job7" as Owner)).toBe(true);
+  for (const id of [ids[0], ids[1], numberedId(2_001), numberedId(4_000)]) expect(faultOf(id)).toBeUndefined();
+  const holder = { names: ["DNS:shop.example"], validTo: start + 100_000 };
+  expect(ring.findFault(ring.authenticate(undefined, holder))).toBeUndefined();
+});

@@ -19,6 +19,9 @@ export const keysReadEveryMs = 400;
 /** If no read succeeded for this time, in milliseconds, everybody is refused: keys may have been revoked since. */
 export const keysStaleMsMax = 30_000;
 
+/** Number of keys in memory at which a read looks for pruned ones. */
+const keysSweptMin = 1_000;
+
 /** Maximum number of roles that a warning names. */
 const rolesNamedMax = 5;
 
@@ -76,6 +79,7 @@ export class KeyRing {
   readonly #lacking = new Set<Owner>();
   #warning: string | undefined;
   #revision = 0;
+  #sweepAt = keysSweptMin;
   #readAt = 0;
 
   constructor(parts: KeyRingParts) {
@@ -226,11 +230,13 @@ export class KeyRing {
   async #read(): Promise<void> {
     const { apiKeys, clock } = this.#parts;
     const startedAt = clock.monotonic();
-    const keys = await apiKeys.listApiKeys(this.#revision);
+    const isSweep = this.#entries.size >= this.#sweepAt;
+    const keys = await apiKeys.listApiKeys(isSweep ? 0 : this.#revision);
     const takeOver = await this.roles.read(); // Read roles after keys: a role is stored before the keys that have it.
     const changed = takeOver();
     if (changed.size > 0) this.#renew(changed);
-    for (const key of keys) {
+    if (isSweep) this.#forgetPruned(new Set(keys.map(({ id }) => id)));
+    for (const key of keys.filter(({ revision }) => revision > this.#revision)) {
       this.#put(key);
       this.#revision = key.revision;
     }
@@ -238,6 +244,21 @@ export class KeyRing {
     this.#readAt = startedAt;
     // In the same turn as the changes: a session that continued without rights would skip events.
     this.#check();
+  }
+
+  /** Forgets ended keys that the table has no longer. Programs may create keys that live for minutes, for years. */
+  #forgetPruned(ids: ReadonlySet<string>): void {
+    for (const [id, { key, principal }] of this.#entries) {
+      if (ids.has(id) || this.#isValid(key)) continue;
+      this.#entries.delete(id);
+      this.#expiring.delete(key, key.expiresAt ?? 0);
+      this.#unions.delete(principal.id);
+      this.#changed.add(principal.id);
+      const own = this.#byOwner.get(principal.id);
+      own?.delete(id);
+      if (own?.size === 0) this.#byOwner.delete(principal.id);
+    }
+    this.#sweepAt = Math.max(keysSweptMin, 2 * this.#entries.size);
   }
 
   /** Renews the rules of the keys with these roles. */
