@@ -34,6 +34,8 @@ let table: MemoryApiKeys;
 let checks: (readonly Owner[])[];
 let ring: KeyRing;
 let isReadable: boolean;
+/** How often the ring has asked for the time: it does so for each key whose validity it checks. */
+let timeReads: number;
 /** If set, a read of the keys returns only after this promise. */
 let held: Promise<void> | undefined;
 /** Replaces the principal in the rows of revoked keys, as a revocation of a damaged row may leave it. */
@@ -69,7 +71,14 @@ beforeEach(async () => {
     { name: "DNS:shop.example", tenant: "acme", principal: "holder", roles: ["consumer"] },
     { name: "DNS:other.example", principal: "other", roles: ["consumer"] },
   ];
-  const time = new ForwardClock(clock);
+  const forward = new ForwardClock(clock);
+  timeReads = 0;
+  const time = {
+    now: () => {
+      timeReads += 1;
+      return forward.now();
+    },
+  };
   const onChecked = (changed: ReadonlySet<Owner>): void => void checks.push([...changed]);
   ring = new KeyRing({ apiKeys, roles, certificates, sha256, clock, time, logger: silentLogger, onChecked });
   await ring.start();
@@ -336,6 +345,20 @@ describe("a client certificate", () => {
 });
 
 const numberedId = (number: number): string => number.toString(16).padStart(16, "0");
+
+it("does not look at the ended keys of an owner for each delivery", async () => {
+  for (let number = 1; number <= 500; number += 1)
+    await table.insertApiKey(keyOf(numberedId(number), { expiresAt: clock.now() + 1_000 }), 10_000);
+  await table.insertApiKey(keyOf(ids[1], { expiresAt: clock.now() + 60_000 }), 10_000);
+  await table.revokeApiKey(ids[0], clock.now());
+  await clock.advance(5_000);
+  const owner = "acme/billing" as Owner;
+  timeReads = 0;
+  for (let delivery = 0; delivery < 100; delivery += 1) expect(ring.isAlive(owner)).toBe(true);
+  expect(timeReads).toBeLessThan(1_000);
+  await clock.advance(60_000);
+  expect(ring.isAlive(owner)).toBe(false);
+});
 
 it("forgets keys that were pruned from the table, and no others", async () => {
   const start = clock.now();

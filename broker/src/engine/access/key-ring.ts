@@ -67,6 +67,8 @@ export class KeyRing {
   readonly #entries = new Map<string, Entry>();
   readonly #byOwner = new Map<Owner, Set<string>>();
   readonly #unions = new Map<Owner, Union>();
+  /** For each owner, the valid key that was found last. Each delivery asks, and an owner may have thousands of ended keys. */
+  readonly #validIds = new Map<Owner, string>();
   readonly #expiring = new DueBuckets<NumberedApiKey>();
   /** Owners of keys that changed since the last call of `onChecked`. */
   #changed = new Set<Owner>();
@@ -168,11 +170,16 @@ export class KeyRing {
   /** Whether an owner has a valid key, and no valid key with a missing or damaged role. */
   isAlive(owner: Owner): boolean {
     if (this.#lacking.has(owner)) return false;
-    for (const id of this.#byOwner.get(owner) ?? []) {
-      const key = this.#entries.get(id)?.key;
-      if (key !== undefined && this.#isValid(key)) return true;
-    }
-    return false;
+    if (this.#isValidKeyOf(owner, this.#validIds.get(owner))) return true;
+    const found = [...(this.#byOwner.get(owner) ?? [])].findLast((id) => this.#isValidKeyOf(owner, id));
+    if (found === undefined) this.#validIds.delete(owner);
+    else this.#validIds.set(owner, found);
+    return found !== undefined;
+  }
+
+  #isValidKeyOf(owner: Owner, id: string | undefined): boolean {
+    const entry = id === undefined ? undefined : this.#entries.get(id);
+    return entry !== undefined && entry.principal.id === owner && this.#isValid(entry.key);
   }
 
   /** The rules of an owner's valid keys together, or of all its keys if none is valid; undefined if it has no keys. */
