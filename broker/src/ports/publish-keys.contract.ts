@@ -86,6 +86,21 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await countOf(otherGroup)).toBe(1);
     });
 
+    it("counts tens of thousands of keys, also of a scope", async () => {
+      const scopes = [
+        ...Array<string>(20).fill("a"),
+        ...Array<string>(19_990).fill("b"),
+        ...Array<string>(5).fill("c"),
+      ];
+      const rows = scopes.map((scope, index) => keyRowOf(index, { scope }));
+      await keys.recordPublishKeys(rows);
+      const byScope = new Map([
+        ["a", 20],
+        ["b", 19_990],
+      ]);
+      expect(await keys.countPublishKeys(group, 10)).toEqual({ total: 20_015, byScope });
+    });
+
     it("keeps equal keys of different groups and scopes apart", async () => {
       const rows = [
         keyRowOf(1),

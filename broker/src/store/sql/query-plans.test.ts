@@ -13,6 +13,7 @@ import { countDetached, findDetached } from "./sessions/session-detaching.ts";
 import type { ShareId } from "../../ports/session-store.ts";
 import { findMembers } from "./sessions/share-restore.ts";
 import { findPlaces, findReturned, findReturning } from "./sessions/sql-shares.ts";
+import { countPage } from "./sql-publish-keys.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { createProgressQueries } from "./sqlite/progress-writer.ts";
 import { createSubscriptionQueries, findSubscriptions } from "./subscriptions/subscription-queries.ts";
@@ -167,6 +168,16 @@ describe("query plans of SQLite", () => {
       expect.stringMatching(/^SEARCH sessions USING INDEX .*\(session_id=\?\)$/),
     ]);
   });
+
+  it.each([undefined, { scope: "a", key: "b" }])(
+    "counts a page of publish keys after %j in their index",
+    async (after) => {
+      const plan = await planOf(countPage(database.relaxed, defaultGroupId, after).compile());
+      const range = after === undefined ? "" : " AND \\(scope,key\\)>\\(\\?,\\?\\)";
+      const search = new RegExp(`^SEARCH publish_keys USING COVERING INDEX .*\\(group_id=\\?${range}\\)$`);
+      expect(plan.filter((step) => /publish_keys|TEMP/.test(step))).toEqual([expect.stringMatching(search)]);
+    },
+  );
 
   it("findPlaces finds shares by filter, and the oldest event of each in an index", async () => {
     const plan = await planOf(findPlaces(database, defaultGroupId, ["$share/a/b" as TopicFilter]).compile());

@@ -20,6 +20,16 @@ import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
 import { rollbackLock } from "./subscriptions/sql-subscriptions.ts";
 
+/** Maximum number of keys that one statement counts. */
+const countedPerPageMax = 10_000;
+
+/** The keys of one scope that were counted so far, and the last of them. */
+interface CountedScope {
+  readonly scope: string;
+  readonly key: string;
+  readonly count: number;
+}
+
 /** The publish keys' part of the store. */
 export class SqlPublishKeys implements PublishKeys {
   readonly #database: SqlDatabase;
@@ -91,16 +101,22 @@ export class SqlPublishKeys implements PublishKeys {
     return Number(numDeletedRows);
   }
 
+  /** Counts page by page: SQLite would take a third of a second for a million rows, and block the event loop for that time. */
   async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
-    const counting = this.#database.relaxed
-      .selectFrom("publish_keys")
-      .select(({ fn }) => fn.countAll<number>().as("count"))
-      .where("group_id", "=", groupId);
-    const { count: total } = await counting.executeTakeFirstOrThrow();
-    if (total < scopeMin) return { total, byScope: new Map() };
-    const scopes = counting.select("scope").groupBy("scope");
-    const rows = await scopes.having(({ fn }) => fn.countAll(), ">=", scopeMin).execute();
-    return { total, byScope: new Map(rows.map(({ scope, count }) => [scope, count])) };
+    const byScope = new Map<string, number>();
+    let total = 0;
+    let last: CountedScope | undefined;
+    for (let isMore = true; isMore; ) {
+      const page = await countPage(this.#database.relaxed, groupId, last).execute();
+      const totalBefore = total;
+      for (const { scope, count, key } of page) {
+        last = { scope, key, count: count + (last?.scope === scope ? last.count : 0) };
+        if (last.count >= scopeMin) byScope.set(scope, last.count);
+        total += count;
+      }
+      isMore = total - totalBefore === countedPerPageMax;
+    }
+    return { total, byScope };
   }
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
@@ -224,4 +240,21 @@ function fromRow(row: PublishKeyTable): PublishKeyRow | DamagedKeyRow {
     sender: row.sender,
     recordedAt: row.recorded_at,
   };
+}
+
+/** Counts the next keys by scope, in the order of the primary key. */
+export function countPage(database: Kysely<Schema>, groupId: GroupId, after: Omit<CountedScope, "count"> | undefined) {
+  const page = database
+    .selectFrom("publish_keys")
+    .select(["scope", "key"])
+    .where("group_id", "=", groupId)
+    .$if(after !== undefined, (query) => query.where(sql<boolean>`(scope, key) > (${after?.scope}, ${after?.key})`))
+    .orderBy("scope")
+    .orderBy("key")
+    .limit(countedPerPageMax);
+  return database
+    .selectFrom(page.as("page"))
+    .select(({ fn }) => ["scope", fn.max("key").as("key"), fn.countAll<number>().as("count")])
+    .groupBy("scope")
+    .orderBy("scope");
 }
