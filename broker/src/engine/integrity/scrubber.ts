@@ -9,6 +9,11 @@ import type { EngineLimits } from "../limits.ts";
 const firstWaitMsMax = 3_600_000;
 /** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */
 const restMs = 100;
+/** Wait after a failed step, in milliseconds: the database or the chain may be away for minutes. */
+const retryMs = 60_000;
+/** Maximum number of failures of one step. After that, the part waits for the next scrub. */
+const failuresMax = 60;
+
 /** Progress of a scrub, in batches, blocks, places or nodes of the state. */
 export interface ScrubProgress {
   readonly checked: number;
@@ -78,14 +83,32 @@ export class Scrubber {
   async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<void> {
     const { clock, logger, isDue, metrics, groupId } = this.#options;
     const startedAt = clock.monotonic();
-    try {
-      while (!signal.aborted && isDue() && (await one.step())) await pause(clock, restMs, signal);
-      if (signal.aborted || !isDue()) return;
-      metrics.scrubEnded(groupId, { part: one.part, at: clock.now() });
-      const durationMs = Math.round(clock.monotonic() - startedAt);
-      logger.info("scrubbed", { part: one.part, ...one.progress, durationMs });
-    } catch (error) {
-      logger.error("scrubbing ended early", { part: one.part, ...one.progress, error });
+    const isRead = await this.#readAll(one, signal);
+    if (!isRead || signal.aborted || !isDue()) return;
+    metrics.scrubEnded(groupId, { part: one.part, at: clock.now() });
+    const durationMs = Math.round(clock.monotonic() - startedAt);
+    logger.info("scrubbed", { part: one.part, ...one.progress, durationMs });
+  }
+
+  /** Repeats a failed step: an outage of a minute must not leave the rest unread for a week. Returns whether all was read. Never rejects. */
+  async #readAll(one: Scrubbable, signal: AbortSignal): Promise<boolean> {
+    const { clock, logger, isDue } = this.#options;
+    for (let failures = 0; !signal.aborted && isDue(); ) {
+      try {
+        if (!(await one.step())) return true;
+        failures = 0;
+        await pause(clock, restMs, signal);
+      } catch (error) {
+        failures += 1;
+        if (signal.aborted) return false;
+        if (failures === 1) logger.warn("scrubbing failed, trying again", { part: one.part, ...one.progress, error });
+        if (failures === failuresMax) {
+          logger.error("scrubbing ended early", { part: one.part, ...one.progress, error });
+          return false;
+        }
+        await pause(clock, retryMs, signal);
+      }
     }
+    return false;
   }
 }

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { type Scrubbable, Scrubber } from "./scrubber.ts";
+
+const hourMs = 3_600_000;
+const nothing = { checked: 0, damaged: 0, mended: 0 };
+
+describe("a scrub", () => {
+  let clock: VirtualClock;
+  let stopping: AbortController;
+  let running: Promise<void>;
+  let ended: string[];
+  let steps: number;
+  /** The steps, counted from 1, that fail. */
+  let isFailing: (step: number) => boolean;
+  beforeEach(() => {
+    clock = new VirtualClock();
+    stopping = new AbortController();
+    [ended, steps, isFailing] = [[], 0, () => false];
+    const part = (name: Scrubbable["part"]): Scrubbable => ({
+      part: name,
+      progress: nothing,
+      step: async () => {
+        steps += 1;
+        if (isFailing(steps)) throw new Error("the database is away");
+        return steps % 10 !== 0;
+      },
+    });
+    const scrubber = new Scrubber({
+      groupId: defaultGroupId,
+      begin: () => [part("index"), part("chain")],
+      isDue: () => true,
+      clock,
+      metrics: { ...noMetrics, scrubEnded: (_, { part: name }) => void ended.push(name) },
+      logger: silentLogger,
+      limits: { scrubPeriodMs: 7 * 24 * hourMs },
+    });
+    running = scrubber.run(stopping.signal);
+  });
+  afterEach(async () => {
+    stopping.abort();
+    await running;
+  });
+
+  it("continues after an outage of some minutes", async () => {
+    isFailing = (step) => step > 3 && step < 8;
+    await clock.advance(2 * hourMs);
+    expect(ended).toEqual(["index", "chain"]);
+  });
+
+  it("leaves a part that fails for an hour until the next scrub", async () => {
+    isFailing = (step) => step > 3 && step < 100;
+    await clock.advance(24 * hourMs);
+    expect(ended).toEqual(["chain"]);
+    await clock.advance(8 * 24 * hourMs);
+    expect(ended).toEqual(["chain", "index", "chain"]);
+  });
+});
