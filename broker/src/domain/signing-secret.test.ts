@@ -83,6 +83,16 @@ describe("a secret", () => {
     },
   );
 
+  it.each([`whsec_${"+/".repeat(16)}`, `whsk_${Buffer.alloc(32, 0xfb).toString("base64")}`])(
+    'whose "+" became a space in form data is refused with an error that says so: %s',
+    (secret) => {
+      checkSecret(secret);
+      expect(() => checkSecret(secret.replaceAll("+", " "))).toThrow(
+        /space where its Base64 must have "\+": percent-encode it/,
+      );
+    },
+  );
+
   it("gives findPrivateKey the 32 bytes of an asymmetric key, with or without its public key", () => {
     for (const key of [privateKey, whole]) expect(findPrivateKey(key)).toEqual(seed);
     expect(findPrivateKey("whsec_AAAA")).toBeUndefined();

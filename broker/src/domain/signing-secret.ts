@@ -30,18 +30,26 @@ const forms =
   `"secret" is neither ${symmetricPrefix} with the Base64 of ${secretBytesMin} to ${secretBytesMax} bytes nor ${privateKeyPrefix} with that of an Ed25519 private key. ` +
   `Make one: echo "${symmetricPrefix}$(openssl rand -base64 ${madeSecretBytes})"`;
 
+/** Every second secret has a "+", which form data and query strings decode to a space. */
+const lostPlus =
+  '"secret" has a space where its Base64 must have "+": percent-encode it, such as by curl --data-urlencode';
+
 /**
  * Refuses a secret in a form that libraries of Standard Webhooks do not accept. Subscriptions keep older secrets of other forms. The message
  * never contains the secret. @throws BrokerError 200001.
  */
 export function checkSecret(secret: string): void {
-  if (isSymmetric(secret) || findPrivateKey(secret) !== undefined) return;
-  throw new BrokerError("parameterInvalid", { details: forms });
+  if (hasForm(secret)) return;
+  throw new BrokerError("parameterInvalid", { details: hasForm(secret.replaceAll(" ", "+")) ? lostPlus : forms });
 }
 
 /** Formats random bytes as a symmetric secret. */
 export function toSecret(bytes: Uint8Array): string {
   return symmetricPrefix + Buffer.from(bytes).toString("base64");
+}
+
+function hasForm(secret: string): boolean {
+  return isSymmetric(secret) || findPrivateKey(secret) !== undefined;
 }
 
 function isSymmetric(secret: string): boolean {
