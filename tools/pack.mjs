@@ -19,6 +19,16 @@ const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 const args = ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", target, ...folders];
 process.exitCode = run(npm, args, { cwd: stage, stdio: ["ignore", "inherit", "inherit"] });
 rmSync(stage, { recursive: true, force: true });
+if (process.exitCode === 0) printCommands();
+
+/** With absolute paths: npm takes `FOLDER/stele-0.1.0.tgz` for a repository on GitHub, and `FOLDER/*.tgz` is the broker too. */
+function printCommands() {
+  const { version } = readManifest("broker");
+  const tarball = (name) => `"${join(target, `${name}-${version}.tgz`)}"`;
+  console.log(`\nInstall the command:\n  npm install --global ${tarball("stele")}`);
+  console.log("Install the client, in the folder of your program:");
+  console.log(`  npm install ${libraries.map((name) => tarball(`stele-${name}`)).join(" ")}`);
+}
 
 function stageCommand() {
   const manifest = readManifest("broker");

@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -36,6 +36,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
   // A new home folder, without the user's settings.
   const env = { PATH: process.env["PATH"] ?? "", HOME: folder.path };
   let broker: PackedBroker;
+  let printed = "";
 
   const npm = (...args: readonly string[]) =>
     run("npm", [...args, "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"], {
@@ -51,7 +52,8 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     join(folder.path, tarballs().find((name) => name.startsWith(start)) ?? start);
 
   beforeAll(async () => {
-    await run(process.execPath, [join(root, "tools", "pack.mjs"), folder.path]);
+    printed = (await run(process.execPath, [join(root, "tools", "pack.mjs"), relative(process.cwd(), folder.path)]))
+      .stdout;
     mkdirSync(app);
     writeFileSync(join(app, "package.json"), JSON.stringify({ name: "app", private: true, type: "module" }));
     await npm("install", ...tarballs().map((name) => join(folder.path, name)));
@@ -76,6 +78,16 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
       const own = Object.entries((manifest["dependencies"] ?? {}) as Record<string, string>); // As npm specifies.
       for (const [other, range] of own) if (other.startsWith("@stele/")) expect(range).toBe(version);
     }
+  });
+
+  it("are installed by the commands that pack prints, which give npm no path that it takes for a repository", () => {
+    const commands = printed.split("\n").filter((line) => line.startsWith("  npm install "));
+    const named = commands.map((line) => [...line.matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? ""));
+    expect(named.map((paths) => paths.map((path) => basename(path).replace(/-\d.*$/, "")))).toEqual([
+      ["stele"],
+      ["stele-eth", "stele-wire", "stele-client"],
+    ]);
+    for (const path of named.flat()) expect(isAbsolute(path) && existsSync(path)).toBe(true);
   });
 
   it("contain what they run, but neither tests nor sources", async () => {
