@@ -67,6 +67,13 @@ const valueFlags = [
   "--known-registries",
   "--publisher",
 ];
+/** Names that flags have in the other commands. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["--url", "--broker"],
+  ["-u", "--broker"],
+  ["-g", "--group"],
+  ["-c", "--context"],
+]);
 /** Flags that may be repeated. */
 const listFlags = ["--publisher"];
 /** Flags without a value. */
@@ -166,7 +173,8 @@ function readFlags(argv: readonly string[]): Flags {
   const words: string[] = [];
   const given = new Set<string>();
   for (let at = 0; at < argv.length; at += 1) {
-    const [flag, inline] = splitAtEquals(argv[at] ?? "");
+    const [name, inline] = splitAtEquals(argv[at] ?? "");
+    const flag = otherNames.get(name) ?? name;
     if (switches.includes(flag) && inline === undefined) given.add(flag);
     else if (!flag.startsWith("-")) words.push(argv[at] ?? "");
     else {

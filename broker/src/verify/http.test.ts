@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { answerTimeoutMs, askJson } from "./http.ts";
+import { reasonOf } from "./unverifiable.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
@@ -34,4 +35,22 @@ it.each<[string, RequestListener]>([
   await asking;
   await closed; // The command could not end with an open connection.
   server.close();
+});
+
+it("says why it cannot connect", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  await new Promise((resolve) => server.close(resolve));
+  const error: unknown = await askJson({ url: `http://127.0.0.1:${port}`, name: "the node" }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(reasonOf(error)).toBe(`the node does not answer: connect ECONNREFUSED 127.0.0.1:${port}`);
+});
+
+it("names the code of an error without a message", () => {
+  const refused = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" });
+  const error = new Error("the node does not answer", { cause: new TypeError("fetch failed", { cause: refused }) });
+  expect(reasonOf(error)).toBe("the node does not answer: ECONNREFUSED");
 });

@@ -30,7 +30,7 @@ on the chain with the broker's: it finds missing, different and extra ones.
   --known-registries FILE
                     file of remembered registries (default: stele/known-registries.json in $XDG_CONFIG_HOME or ~/.config)
   --publisher ADDR  an account that may publish; repeat it or separate several by commas (default: anyone; the answer names it)
-  --broker URL      base URL of the broker (default: $STELE_URL, else that of the context, else http://127.0.0.1:8080)
+  --broker URL      base URL of the broker; --url is the same (default: $STELE_URL, else that of the context, else http://127.0.0.1:8080)
   --admin-url URL   base URL of the broker's pages for operators, if they have their own port; it also serves the chain
   --group ID        group of the event or topic
   --key-file FILE   file with the key or token that the broker asks for (default: that of the context, else $STELE_KEY)

@@ -9,8 +9,12 @@ export class Unverifiable extends Error {
 /** An answer exceeded the size limit. */
 export class AnswerTooLong extends Unverifiable {}
 
-/** Describes an error and its cause, for people. */
+/** Describes an error and the innermost of its causes, for people: `fetch` says why it failed in a cause of its cause. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+  let inner = error;
+  while (inner.cause instanceof Error) inner = inner.cause;
+  // If a name has several addresses, Node's error has a code and no message.
+  const reason = inner.message === "" && "code" in inner ? String(inner.code) : inner.message;
+  return inner === error ? reason : `${error.message}: ${reason}`;
 }
