@@ -121,9 +121,7 @@ function Header(): ReactNode {
       </Link>
       <nav aria-label="Views">
         {offered.map(({ name, address }) => (
-          <Link key={address} href={address} aria-current={isCurrent(address) ? "page" : undefined}>
-            {name}
-          </Link>
+          <ViewLink key={address} name={name} address={address} isCurrent={isCurrent(address)} />
         ))}
       </nav>
       <Palette />
@@ -133,6 +131,25 @@ function Header(): ReactNode {
       <ForgetKey />
       {rights?.principal === undefined ? null : <LogOut />}
     </header>
+  );
+}
+
+interface ViewLinkProps {
+  readonly name: string;
+  readonly address: string;
+  readonly isCurrent: boolean;
+}
+
+function ViewLink({ name, address, isCurrent }: ViewLinkProps): ReactNode {
+  const link = useRef<HTMLAnchorElement>(null);
+  // In a narrow window the last views are out of sight.
+  useEffect(() => {
+    if (isCurrent) link.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [isCurrent]);
+  return (
+    <Link ref={link} href={address} aria-current={isCurrent ? "page" : undefined}>
+      {name}
+    </Link>
   );
 }
 

@@ -18,6 +18,7 @@ export function PublishForm(): ReactNode {
   const change = (part: Partial<Draft>): void => setDraft({ ...draft, ...part });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
+    if (isPending) return;
     // The event of a failed publish may be on the chain: the same key keeps a repeat from publishing it twice.
     const once = error !== null && isSame(draft, variables) ? variables.once : newPublishKey();
     mutate({ ...draft, opens, once });
@@ -57,7 +58,8 @@ export function PublishForm(): ReactNode {
           {problem}
         </p>
         <div className="bar">
-          <button type="submit" disabled={isPending || problem !== undefined || lock !== undefined}>
+          {/* Not disabled while it waits: the button would lose the focus. */}
+          <button type="submit" aria-disabled={isPending} disabled={problem !== undefined || lock !== undefined}>
             {opens ? "Open the topic and publish" : "Publish"}
           </button>
           <p role="status">{isPending ? "Waiting for the block …" : lock}</p>
