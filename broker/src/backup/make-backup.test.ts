@@ -54,3 +54,8 @@ describe("two backups to one folder at once", () => {
     ]);
   });
 });
+
+it.runIf(process.platform === "linux")("fails at once if the target's parent refuses new folders", async () => {
+  target = "/proc/stele-backup";
+  await expect(backUp(hold)).rejects.toThrow("ENOENT: no such file or directory, mkdir '/proc/stele-backup'");
+});

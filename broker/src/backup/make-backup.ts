@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
+import { makeFolder } from "../lib/system/make-folder.ts";
 import { copyFile } from "./copy-file.ts";
 import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
 import { checkNoneStuck, unlessStuck } from "./unless-stuck.ts";
@@ -59,7 +60,7 @@ export async function makeBackup(target: string, options: BackupOptions): Promis
 /** Creates the folder, and claims it for this backup. @throws Error if it cannot be used. */
 async function prepare(path: string, folder: string): Promise<{ readonly isNew: boolean }> {
   await checkTarget(path, folder);
-  const isNew = (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
+  const isNew = await makeFolder(path);
   await claim(path);
   return { isNew };
 }

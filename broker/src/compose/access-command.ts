@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { auditCommand } from "./audit.ts";
 import { createApiKeys } from "./access.ts";
@@ -9,6 +9,7 @@ import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { type OutputFormat, takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
 import { giveToFolderOwner } from "../lib/system/file-owner.ts";
+import { makeFolderSync } from "../lib/system/make-folder.ts";
 import type { AuditLine } from "../ports/audit-log.ts";
 import type { ApiKeys } from "../ports/api-keys.ts";
 import { version } from "../version.ts";
@@ -120,7 +121,7 @@ async function onKeys<Result>(
   task: (keys: ApiKeys) => Promise<Result>,
 ): Promise<Result> {
   if (!isClustered(config)) {
-    if (createsFolder) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    if (createsFolder) makeFolderSync(resolve(config.dataDir));
     else requireFolder(config);
   }
   const keys = await createApiKeys(config, { logger: silentLogger });

@@ -1,7 +1,7 @@
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makeFolderSync } from "./make-folder.ts";
 
-const folderMode = 0o700;
 const fileMode = 0o600;
 /** Pause between two tries to lock a file, in milliseconds. */
 const againMs = 10;
@@ -30,7 +30,7 @@ export function readUserFile(file: string): string | undefined {
  * @throws Error if the file cannot be read or written, or stays locked; the error of `change`.
  */
 export async function changeUserFile(file: string, change: (text: string | undefined) => string): Promise<void> {
-  mkdirSync(dirname(file), { recursive: true, mode: folderMode });
+  makeFolderSync(dirname(file));
   // The lock is the draft of the new file: the rename stores the text and unlocks in one step.
   const lock = `${file}.lock`;
   const descriptor = await openLock(lock);

@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { platform, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { makeFolder, makeFolderSync } from "./make-folder.ts";
+
+let root: string;
+beforeEach(() => void (root = mkdtempSync(join(tmpdir(), "stele-make-folder-"))));
+afterEach(() => rmSync(root, { recursive: true }));
+
+it("creates a folder with its parents for their owner, and leaves one that exists", async () => {
+  const folder = join(root, "a", "b", "c");
+  expect(await makeFolder(folder)).toBe(true);
+  expect(await makeFolder(folder)).toBe(false);
+  if (platform() !== "win32") expect(statSync(join(root, "a")).mode & 0o777).toBe(0o700);
+});
+
+it("creates parents in one turn too", () => {
+  const folder = join(root, "a", "b", "c");
+  makeFolderSync(folder);
+  makeFolderSync(folder);
+  expect(statSync(folder).isDirectory()).toBe(true);
+});
+
+it("throws if a parent is a file, or a link to nothing", async () => {
+  writeFileSync(join(root, "file"), "");
+  symlinkSync(join(root, "nothing", "here"), join(root, "link"));
+  await expect(makeFolder(join(root, "file", "a", "b"))).rejects.toMatchObject({ code: "ENOTDIR" });
+  await expect(makeFolder(join(root, "link", "a"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+it.runIf(platform() === "linux")("throws below a folder that refuses new ones", async () => {
+  await expect(makeFolder("/proc/stele/a")).rejects.toMatchObject({ code: "ENOENT" });
+  expect(() => makeFolderSync("/proc/stele/a")).toThrow("ENOENT");
+});
