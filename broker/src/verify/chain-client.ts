@@ -22,6 +22,9 @@ export interface ChainOptions {
   readonly key: string | undefined;
 }
 
+const noChainAdvice =
+  "; pass --rpc of a node of the group's chain, or --admin-url if the broker of an embedded chain has a port for operators";
+
 /** The trusted node. @throws Unverifiable if it does not answer, RpcFailure if it refuses. */
 export class ChainClient {
   /** The node's address, without parts that may be keys: reports and messages show it. */
@@ -39,7 +42,7 @@ export class ChainClient {
     this.url = own?.name ?? `${operators}/chain`;
     this.#target = own === undefined ? { url: this.url, key } : { url: withoutUser(own.text), headers: own.headers };
     this.name = own === undefined ? `the broker's embedded chain at ${this.url}` : `the node at ${this.url}`;
-    this.#advice = rpc === undefined ? "; pass --rpc of a node of the group's chain" : "";
+    this.#advice = rpc === undefined ? noChainAdvice : "";
   }
 
   async chainId(): Promise<number> {

@@ -59,6 +59,16 @@ describe("stele verify with a malicious node", () => {
     expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ chains: [{ chainId }] });
   });
 
+  test("says which flags name the chain, if the broker's address does not serve it", async () => {
+    await using server = await serve(brokerOf(honestClaims(of), of));
+    const [eventId = ""] = honestClaims(of).keys();
+    const outcome = await runVerify([eventId, "--broker", server.url, "--remember"], { env: {} });
+    expect(outcome).toMatchObject({
+      exitCode: 2,
+      problem: expect.stringMatching(/does not answer.*pass --rpc .* or --admin-url/),
+    });
+  });
+
   test.each(["0x", null, "one", "0x20000000000000"])(
     "remembers nothing for a chain with the id %j",
     async (chainId) => {
