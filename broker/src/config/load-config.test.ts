@@ -175,6 +175,16 @@ describe("loadConfig", () => {
     expect(problems[0]).toMatch(/^config file f cannot be used: .*JSON/);
   });
 
+  test("cites nothing of a config file that is not JSON, which may be a secret, and names the line", () => {
+    const text = '{\n  "port": 8080,\n  "databaseUrl": s3cret\n}';
+    const [problem, ...others] = problemsOf({ argv: ["--config", "f"], files: { f: text } });
+    expect(others).toEqual([]);
+    expect(problem).toBe("config file f cannot be used: Unexpected token 's' in JSON (line 3 column 18)");
+    expect(problemsOf({ argv: ["--config", "f"], files: { f: "s3cret" } })).toEqual([
+      "config file f cannot be used: Unexpected token 's' in JSON",
+    ]);
+  });
+
   test("names the line of a syntax error in a config file", () => {
     const problems = problemsOf({ argv: ["--config", "f"], files: { f: '{\n  "port": 1,\n}' } });
     expect(problems).toEqual([expect.stringMatching(/ at position 15 \(line 3 column 1\)$/)]);

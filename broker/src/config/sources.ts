@@ -117,12 +117,19 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
   return readFileKeys(table, path, content);
 }
 
-/** Adds the line to the message of a syntax error, which Node 20 leaves out. */
+/** Characters before the place of a syntax error that V8 cites. */
+const citedCharacters = 10;
+const citing = /^(Unexpected token .+?), (\.\.\.)?"([^]*)"(?:\.\.\.)? is not valid JSON$/;
+
+/** Adds the line to the message of a syntax error, which Node 20 leaves out, and removes what V8 cites of the file: it may be a secret. */
 function withLine(message: string, json: string): string {
-  const position = /at position (\d+)$/.exec(message)?.[1];
-  if (position === undefined) return message;
+  const [, problem, cut, cited = ""] = citing.exec(message) ?? [];
+  const position =
+    problem === undefined ? /at position (\d+)$/.exec(message)?.[1] : json.indexOf(cited) + citedCharacters;
+  const text = problem === undefined ? message : `${problem} in JSON`;
+  if (position === undefined || (problem !== undefined && cut === undefined)) return text;
   const before = json.slice(0, Number(position)).split("\n");
-  return `${message} (line ${before.length} column ${(before.at(-1)?.length ?? 0) + 1})`;
+  return `${text} (line ${before.length} column ${(before.at(-1)?.length ?? 0) + 1})`;
 }
 
 function readFileKeys(table: SettingsTable, path: string, content: object): Source {
