@@ -34,8 +34,8 @@ const outcomeColumns: readonly Column<OutcomeRow>[] = [
   { title: "EVENT", of: ({ eventId }) => eventId, width: 20 },
   { title: "TOPIC", of: ({ topic }) => topic, width: 20 },
   {
-    title: "FAILED",
-    of: ({ error, once }) => (error === undefined ? undefined : describe(error, once)),
+    title: "OUTCOME",
+    of: ({ error, once }) => (error === undefined ? "on the chain" : describe(error, once)),
   },
 ];
 
