@@ -23,8 +23,6 @@ describe.runIf(canRunChromium)("the console without a mouse, in a narrow window 
     await page.setViewportSize({ width: 390, height: 780 });
     return page;
   };
-  const isFocused = (page: Page, name: string): Promise<boolean> =>
-    page.getByRole("button", { name }).evaluate((button) => button === button.ownerDocument.activeElement);
 
   it("returns the focus to the button of an order when Escape closes its dialog", async () => {
     const receiver = await newReceiver();
@@ -61,3 +59,7 @@ describe.runIf(canRunChromium)("the console without a mouse, in a narrow window 
     await page.context().close();
   });
 });
+
+function isFocused(page: Page, name: string): Promise<boolean> {
+  return page.getByRole("button", { name }).evaluate((button) => button === button.ownerDocument.activeElement);
+}

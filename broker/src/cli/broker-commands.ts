@@ -30,7 +30,7 @@ export const brokerCommands: Readonly<Record<string, BrokerCommand>> = {
       ...outputFlags,
       ...switches("--remember", "--json"),
       ...values("--topic", "--from", "--to", "--rpc", "--registry", "--known-registries", "--publisher", "--broker"),
-      ...values("--admin-url", "--group", "--key-file", "--context", "--block-hash", "--from-block"),
+      ...values("--url", "--admin-url", "--group", "--key-file", "--context", "--block-hash", "--from-block"),
     ],
     takesSettings: false,
   },
