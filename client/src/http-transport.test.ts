@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Stele } from "./index.ts";
 
@@ -146,6 +148,19 @@ describe("a client", () => {
       const { fetch } = answering(() => new Response("<html>", { status }));
       await expect(call(new Stele({ url, fetch, retries: 0 }))).rejects.toThrow(text);
     }
+  });
+
+  it("says so if an https address is one of plain HTTP", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const address = server.address();
+    const https = `https://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const call = new Stele({ url: https, retries: 0 }).publish("t", "x");
+    await expect(call).rejects.toMatchObject({
+      wasRefused: true,
+      message: expect.stringMatching(/: it speaks HTTP, not HTTPS$/),
+    });
   });
 
   it("sends traceparent with each try", async () => {

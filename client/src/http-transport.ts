@@ -145,6 +145,9 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Node's codes for an answer in plain text to the first bytes of TLS. */
+const plainCodes = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
+
 /** The error for a request without an answer; the reason of `signal` if the signal is aborted. */
 export function toUnanswered(
   error: unknown,
@@ -166,7 +169,8 @@ export function toUnanswered(
     error instanceof Error && error.name === "TimeoutError"
       ? "in time"
       : `(${typeof code === "string" ? code : "no connection"})`;
-  return new SteleError(`${origin} does not answer ${why}`, {
+  const remedy = typeof code === "string" && plainCodes.test(code) ? ": it speaks HTTP, not HTTPS" : "";
+  return new SteleError(`${origin} does not answer ${why}${remedy}`, {
     retry: true,
     wasRefused: unsentCodes.has(code),
     cause: error,
