@@ -19,8 +19,9 @@ describe.runIf(canRunChromium)("the console without a mouse, in a narrow window 
   });
 
   const open = async (path: string): Promise<Page> => {
-    const page = await browser.open(`${world.broker.url}/console/${path}`);
+    const page = await browser.open("about:blank");
     await page.setViewportSize({ width: 390, height: 780 });
+    await page.goto(`${world.broker.url}/console/${path}`);
     return page;
   };
 
