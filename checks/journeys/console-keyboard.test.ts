@@ -2,64 +2,69 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
-import { canRunChromium, ConsoleBrowser, unlock } from "./console/console-browser.ts";
+import { canRunChromium } from "../harness/chromium.ts";
+import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 
-describe.runIf(canRunChromium)("the console without a mouse, in a narrow window (needs Debian's chromium)", () => {
-  let world: RunningWorld;
-  let browser: ConsoleBrowser;
-  const newReceiver = useReceivers();
-  beforeAll(async () => {
-    world = await embeddedWorld.start({ env: { STELE_CALLBACK_CONSENT: "off" } });
-    browser = await ConsoleBrowser.start();
-    await world.client.open("known");
-  });
-  afterAll(async () => {
-    await browser[Symbol.asyncDispose]();
-    await world[Symbol.asyncDispose]();
-  });
+describe.runIf(canRunChromium)(
+  "the console without a mouse, in a narrow window (needs Debian's chromium-headless-shell)",
+  () => {
+    let world: RunningWorld;
+    let browser: ConsoleBrowser;
+    const newReceiver = useReceivers();
+    beforeAll(async () => {
+      world = await embeddedWorld.start({ env: { STELE_CALLBACK_CONSENT: "off" } });
+      browser = await ConsoleBrowser.start();
+      await world.client.open("known");
+    });
+    afterAll(async () => {
+      await browser[Symbol.asyncDispose]();
+      await world[Symbol.asyncDispose]();
+    });
 
-  const open = async (path: string): Promise<Page> => {
-    const page = await browser.open("about:blank");
-    await page.setViewportSize({ width: 390, height: 780 });
-    await page.goto(`${world.broker.url}/console/${path}`);
-    return page;
-  };
+    const open = async (path: string): Promise<Page> => {
+      const page = await browser.open("about:blank");
+      await page.setViewportSize({ width: 390, height: 780 });
+      await page.goto(`${world.broker.url}/console/${path}`);
+      return page;
+    };
 
-  it("returns the focus to the button of an order when Escape closes its dialog", async () => {
-    const receiver = await newReceiver();
-    await world.client.subscribe({ topic: "known", url: receiver.url });
-    const page = await open("subscriptions");
-    await unlock(page);
-    await page.getByRole("button", { name: "Pause known" }).press("Enter");
-    await page.getByRole("dialog").waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await isFocused(page, "Pause known")).toBe(true);
-    await page.context().close();
-  });
+    it("returns the focus to the button of an order when Escape closes its dialog", async () => {
+      const receiver = await newReceiver();
+      await world.client.subscribe({ topic: "known", url: receiver.url });
+      const page = await open("subscriptions");
+      await unlock(page);
+      await page.getByRole("button", { name: "Pause known" }).press("Enter");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(await isFocused(page, "Pause known")).toBe(true);
+      await page.context().close();
+    });
 
-  it("keeps the focus on the button that publishes", async () => {
-    await world.client.publish("known", "so that the broker is not empty");
-    const page = await open("");
-    await unlock(page);
-    await page.getByLabel("Topic", { exact: true }).fill("unknown");
-    await page.getByRole("button", { name: "Publish", exact: true }).press("Enter");
-    await page.getByRole("button", { name: "Open the topic and publish" }).waitFor();
-    expect(await isFocused(page, "Open the topic and publish")).toBe(true);
-    await page.keyboard.press("Enter");
-    await page.getByText(/^Committed as/).waitFor();
-    expect(await isFocused(page, "Publish")).toBe(true);
-    await page.context().close();
-  });
+    it("keeps the focus on the button that publishes", async () => {
+      await world.client.publish("known", "so that the broker is not empty");
+      const page = await open("");
+      await unlock(page);
+      await page.getByLabel("Topic", { exact: true }).fill("unknown");
+      await page.getByRole("button", { name: "Publish", exact: true }).press("Enter");
+      await page.getByRole("button", { name: "Open the topic and publish" }).waitFor();
+      expect(await isFocused(page, "Open the topic and publish")).toBe(true);
+      await page.keyboard.press("Enter");
+      await page.getByText(/^Committed as/).waitFor();
+      expect(await isFocused(page, "Publish")).toBe(true);
+      await page.context().close();
+    });
 
-  it("shows the name of the present view in its header", async () => {
-    const page = await open("cluster");
-    await page.getByRole("heading", { name: "Cluster" }).waitFor();
-    const { x = 0, width = 390 } = (await page.getByRole("link", { name: "Cluster", exact: true }).boundingBox()) ?? {};
-    expect(x + width).toBeLessThanOrEqual(390);
-    await page.context().close();
-  });
-});
+    it("shows the name of the present view in its header", async () => {
+      const page = await open("cluster");
+      await page.getByRole("heading", { name: "Cluster" }).waitFor();
+      const { x = 0, width = 390 } =
+        (await page.getByRole("link", { name: "Cluster", exact: true }).boundingBox()) ?? {};
+      expect(x + width).toBeLessThanOrEqual(390);
+      await page.context().close();
+    });
+  },
+);
 
 function isFocused(page: Page, name: string): Promise<boolean> {
   return page.getByRole("button", { name }).evaluate((button) => button === button.ownerDocument.activeElement);

@@ -3,6 +3,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { type TakenKey, toFencedKey } from "../../ports/publish-keys.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimRecorder } from "./claim-recorder.ts";
 import { Draft } from "./draft.ts";
@@ -107,4 +108,22 @@ it("fails the later publishes of a session that came before the failure of an ea
   expect(recorded).toEqual([1, 1, 1]);
   await clock.advance(1);
   expect(await send("mine")).toBe(1);
+});
+
+it("refuses the later publishes of a session after one whose session had moved, although the session is back under a new epoch", async () => {
+  const clock = new VirtualClock();
+  const answers: (readonly TakenKey[])[] = [[toFencedKey(row)], []];
+  const recorder = new ClaimRecorder({
+    keys: { recordPublishKeys: async () => answers.shift() ?? [] },
+    progress: { blockNumber: 0 },
+    clock,
+    waitMsMax: 1_000,
+    readTime: async () => 0,
+  });
+  const taken: TakenKey[] = [];
+  const order = { session: "mine", since: clock.monotonic() };
+  const claim = toClaim([], { order, onTaken: (one) => void taken.push(one) });
+  const sent = [claim, claim].map((one) => recorder.record(toDraft(one)));
+  expect(await Promise.all(sent)).toEqual([[], []]);
+  expect(taken).toEqual([toFencedKey(row), toFencedKey(row)]);
 });

@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { endOfBlock } from "../../domain/position.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import { type PublishKeyRow, type PublishKeys, toFencedKey } from "../../ports/publish-keys.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { Claim } from "./claim.ts";
@@ -13,7 +13,8 @@ const recordTimeoutMs = 10_000;
 interface Failure {
   /** In the clock's monotonic milliseconds. */
   readonly at: number;
-  readonly error: unknown;
+  /** Fails a later publish of the session alike. */
+  readonly fail: (claim: Claim) => void;
 }
 
 export interface ClaimRecorderOptions {
@@ -28,12 +29,12 @@ export interface ClaimRecorderOptions {
 
 /**
  * Records the keys of a transaction's publishes in one write, before the ledger gets them. A publish whose key is taken, or cannot be recorded, leaves
- * the transaction. Then the later publishes of its session that came before the failure leave theirs too: the client sends all of them again, in order.
+ * the transaction. After a failure, the later publishes of its session that came before leave theirs too: the client sends all of them again, in order.
  * A transaction waits for earlier ones, so that topics keep their order; if no publish has a key, no transaction waits.
  */
 export class ClaimRecorder {
   readonly #options: ClaimRecorderOptions;
-  /** The last failure to record a key, by session; the oldest first. */
+  /** The last failure to record a key, by session; the oldest first. A connection that takes the session over is one too. */
   readonly #failures = new Map<string, Failure>();
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -59,7 +60,7 @@ export class ClaimRecorder {
     const claims = batches.flatMap((batch) => batch.claims).filter(({ unrecorded }) => unrecorded !== undefined);
     if (claims.length === 0) return batches;
     const behind = claims.filter((claim) => this.#failureBefore(claim) !== undefined);
-    for (const claim of behind) claim.onFailed(this.#failureBefore(claim)?.error);
+    for (const claim of behind) this.#failureBefore(claim)?.fail(claim);
     const left = new Set(behind);
     const others = claims.filter((claim) => !left.has(claim));
     if (others.length > 0) for (const claim of await this.#recordAll(others, until)) left.add(claim);
@@ -76,9 +77,16 @@ export class ClaimRecorder {
       if (taken === undefined)
         throw new BrokerError("busy", { details: "the store did not record the publish key in time" });
       const byKey = new Map(taken.map((row) => [idOf(row), row]));
-      return claims.filter((claim) => isTaken(claim, byKey));
+      const rowOf = ({ unrecorded }: Claim) => unrecorded && byKey.get(idOf(unrecorded));
+      this.#note(
+        claims.filter((claim) => isFenced(rowOf(claim))),
+        failFenced,
+      );
+      return claims.filter((claim) => isTaken(claim, rowOf(claim)));
     } catch (error) {
-      this.#fail(claims, error);
+      const fail = (claim: Claim): void => claim.onFailed(error);
+      this.#note(claims, fail);
+      for (const claim of claims) fail(claim);
       return claims;
     }
   }
@@ -89,19 +97,18 @@ export class ClaimRecorder {
     return failure !== undefined && order !== undefined && order.since <= failure.at ? failure : undefined;
   }
 
-  #fail(claims: readonly Claim[], error: unknown): void {
+  #note(claims: readonly Claim[], fail: Failure["fail"]): void {
     const at = this.#options.clock.monotonic();
     for (const { order } of claims) {
       if (order === undefined) continue;
       this.#failures.delete(order.session);
-      this.#failures.set(order.session, { at, error });
+      this.#failures.set(order.session, { at, fail });
     }
     const { waitMsMax } = this.#options;
     for (const [session, failure] of this.#failures) {
       if (failure.at + waitMsMax + recordTimeoutMs > at) break;
       this.#failures.delete(session);
     }
-    for (const claim of claims) claim.onFailed(error);
   }
 
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
@@ -115,11 +122,18 @@ export class ClaimRecorder {
 type TakenRow = Awaited<ReturnType<PublishKeys["recordPublishKeys"]>>[number];
 
 /** Whether another row has the claim's key, or its session has moved. Notifies the claim of the result. */
-function isTaken(claim: Claim, byKey: ReadonlyMap<string, TakenRow>): boolean {
-  const row = claim.unrecorded && byKey.get(idOf(claim.unrecorded));
+function isTaken(claim: Claim, row: TakenRow | undefined): boolean {
   if (row === undefined) claim.onRecorded();
   else claim.onTaken(row);
   return row !== undefined;
+}
+
+function isFenced(row: TakenRow | undefined): boolean {
+  return row !== undefined && "isFenced" in row;
+}
+
+function failFenced(claim: Claim): void {
+  if (claim.unrecorded !== undefined) claim.onTaken(toFencedKey(claim.unrecorded));
 }
 
 function idOf({ scope, key }: Pick<PublishKeyRow, "scope" | "key">): string {
