@@ -40,7 +40,9 @@ export function parseEventId(text: string): EventIdParts {
   const sequence = Number(sequenceText);
   const blockNumber = Number(blockText);
   if (digest === undefined || !Number.isSafeInteger(sequence) || !Number.isSafeInteger(blockNumber)) {
-    throw new BrokerError("eventIdIllegal", { details: `${quote(text)} is not <8 lower-case hex digits>-<sequence>-<block>` });
+    throw new BrokerError("eventIdIllegal", {
+      details: `${quote(text)} is not <8 lower-case hex digits>-<sequence>-<block>`,
+    });
   }
   return { topicDigest: digest, sequence, blockNumber };
 }

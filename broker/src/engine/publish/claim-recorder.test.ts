@@ -123,7 +123,7 @@ it("refuses the later publishes of a session after one whose session had moved, 
   const taken: TakenKey[] = [];
   const order = { session: "mine", since: clock.monotonic() };
   const claim = toClaim([], { order, onTaken: (one) => void taken.push(one) });
-  const sent = [claim, claim].map((one) => recorder.record(toDraft(one)));
+  const sent = [claim, claim].map(async (one) => recorder.record(toDraft(one)));
   expect(await Promise.all(sent)).toEqual([[], []]);
   expect(taken).toEqual([toFencedKey(row), toFencedKey(row)]);
 });
