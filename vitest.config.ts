@@ -23,8 +23,8 @@ const servers = [
   "tools/{failures,test}.test.ts",
 ];
 
-/** Random histories of the engine: many steps for each of many seeds, in virtual time. */
-const histories = ["broker/src/engine/**/*.prop.test.ts"];
+/** Random histories of the engine and of several nodes: many steps for each of many seeds, in virtual time. */
+const histories = ["broker/src/engine/**/*.prop.test.ts", "broker/src/gateway/**/*.cluster.prop.test.ts"];
 
 /** Attackers take all processors, and delays of an event loop are measured: each such file runs when all else is done, one after another. */
 const alone = [

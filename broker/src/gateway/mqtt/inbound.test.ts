@@ -98,3 +98,21 @@ it("answers a repeat that the broker refuses for another reason", () => {
   submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
   expect(answers).toMatchObject([{ packetId: 1, qos: 2, error: { code: 100112 } }]);
 });
+
+it("submits no publish while the client does not know that an earlier one failed, and none if the connection ends meanwhile", async () => {
+  const inbound = connect(createSession());
+  for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
+  submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
+  const three = inbound.take({ ...packet(3, "three"), isDuplicate: false });
+  expect([...submitted.keys()]).toEqual(["one", "two"]);
+  expect(inbound.waitingBytes).toBeGreaterThan(0);
+  submitted.get("one")?.({ topic: "a", eventId: "", status: "SUCCESS" });
+  await three;
+  expect([...submitted.keys()]).toEqual(["one", "two", "three"]);
+  void inbound.take({ ...packet(4, "four"), isDuplicate: false });
+  submitted.get("four")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
+  const five = inbound.take({ ...packet(5, "five"), isDuplicate: false });
+  inbound.close();
+  await five;
+  expect([...submitted.keys()]).not.toContain("five");
+});

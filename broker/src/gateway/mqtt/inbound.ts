@@ -3,8 +3,9 @@ import { isTopicName } from "../../domain/topic-name.ts";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
-import { createDeferred } from "../../lib/deferred.ts";
-import { Submitter } from "../shared/connection/submitter.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { publishBytes } from "../shared/connection/publish-bytes.ts";
+import { connectionEnded, Submitter } from "../shared/connection/submitter.ts";
 import type { TopicOpener } from "../shared/connection/topic-opener.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { PacketError, protocolError } from "./codec/packet-error.ts";
@@ -52,6 +53,13 @@ export class Inbound {
   readonly #aliases = new LazyMap<number, string>();
   /** Unanswered publishes of QoS 1 and 2, in order of arrival. */
   #pending: Pending[] = [];
+  /** Number of publishes that failed, and whose answers wait for those of earlier ones. */
+  #untold = 0;
+  /** Set while a publish waits until the client has been told of every failure. */
+  #told: Deferred<void> | undefined;
+  /** Bytes of the publish that waits for that. */
+  #heldBytes = 0;
+  #isClosed = false;
   /** Number of unanswered publishes of QoS 1. */
   #unacknowledged = 0;
   /** Number of releases that wait for the store. */
@@ -66,17 +74,20 @@ export class Inbound {
 
   /** Bytes of the publish that waits to be submitted, or to get its place in the order. */
   get waitingBytes(): number {
-    return this.#submitter.waitingBytes;
+    return this.#submitter.waitingBytes + this.#heldBytes;
   }
 
   /** Call it when the connection has ended. */
   close(): void {
+    this.#isClosed = true;
+    this.#told?.resolve();
     this.#submitter.close();
   }
 
   /**
-   * Takes a publish. Returns a promise if the topic has to be opened first, if the group is full, or if an earlier connection may have published
-   * the same message. Take nothing else until the promise resolves, so that the order is kept. @throws PacketError.
+   * Takes a publish. Returns a promise if the topic has to be opened first, if the group is full, if an earlier connection may have published the same
+   * message, or if an earlier publish failed and the client does not know yet: it may send that one again, before this one. Take nothing else until the promise
+   * resolves, so that the order is kept. @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
@@ -96,7 +107,21 @@ export class Inbound {
     }
     const settle = this.#remember(pending, topic);
     const isResent = call.key !== undefined && packet.isDuplicate;
-    return isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
+    const submit = (): Promise<void> | undefined =>
+      isResent ? this.#submitAndWait(call, settle) : this.#submitter.submit(call, settle);
+    return this.#untold === 0 || pending === undefined ? submit() : this.#submitWhenTold(call, { submit, settle });
+  }
+
+  async #submitWhenTold(
+    call: PublishCall,
+    { submit, settle }: { readonly submit: () => Promise<void> | undefined; readonly settle: OnSettled },
+  ): Promise<void> {
+    this.#told ??= createDeferred();
+    this.#heldBytes = publishBytes(call);
+    await this.#told.promise;
+    this.#heldBytes = 0;
+    if (this.#isClosed) settle({ status: "REFUSED", error: connectionEnded() });
+    else await submit();
   }
 
   /** Passes a publish to connected subscribers without committing it. Never called for a retained publish, which is committed. */
@@ -235,10 +260,15 @@ export class Inbound {
 
   #settle(pending: Pending, outcome: PublishOutcome): void {
     pending.outcome = outcome;
+    if (outcome.status !== "SUCCESS") this.#untold += 1;
     for (let [first] = this.#pending; first?.outcome !== undefined; [first] = this.#pending) {
       this.#pending.shift();
+      if (first.outcome.status !== "SUCCESS") this.#untold -= 1;
       this.#answer(first, first.outcome);
     }
+    if (this.#untold > 0) return;
+    this.#told?.resolve();
+    this.#told = undefined;
   }
 
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {

@@ -89,7 +89,7 @@ export class Submitter {
 
   /** Call it when the connection has ended. Refuses the publishes that wait to be submitted. */
   close(): void {
-    this.#refuse(new BrokerError("busy", { details: "the connection ended before the publish was submitted" }));
+    this.#refuse(connectionEnded());
   }
 
   #submitOne(call: PublishCall, onSettled: OnSettled): void {
@@ -157,4 +157,9 @@ export class Submitter {
     order?.refuse(error);
     this.#submitted?.resolve();
   }
+}
+
+/** The refusal of a publish that was not submitted while its connection lasted. */
+export function connectionEnded(): BrokerError {
+  return new BrokerError("busy", { details: "the connection ended before the publish was submitted" });
 }
