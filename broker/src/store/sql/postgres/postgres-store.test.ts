@@ -1,11 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { positionZero, toPosition } from "../../../domain/position.ts";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
 import { testPublishKeys } from "../../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
+import { claimOf, filterOf, idOf } from "../../../ports/session-examples.contract.ts";
 import { testSessionStore } from "../../../ports/session-store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../../ports/store-examples.contract.ts";
@@ -70,7 +72,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     await store.start();
     const subscription = subscriptionOf(1);
     await store.insertSubscription(subscription, 0);
-    await server.query(recordCommits, [], url);
+    await server.query(recordCommits("subscriptions"), [], url);
     const { id, epoch } = subscription;
     const progress = {
       id,
@@ -87,6 +89,26 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     await store.setSubscriptionState(subscription, "suspended");
     const commits = await server.query("select setting from commits order by number", [], url);
     expect(commits).toEqual([{ setting: "off" }, { setting: "on" }]);
+  });
+
+  // A member that has an event would otherwise share it with another member after a crash of the server.
+  it("waits for the disk when a member takes events from a share", async () => {
+    const url = await schemas.take();
+    const store = createPostgresStore({ url });
+    onTestFinished(async () => store.stop());
+    await store.start();
+    const { sessions } = store;
+    await sessions.claimSession(claimOf());
+    const [key, filter] = [{ id: idOf(1), epoch: 7 }, parseTopicFilter("$share/s/#")];
+    const put = [filterOf(1, { filter, isNoLocal: false, identifier: undefined })];
+    await sessions.saveSessionFilters(key, { put, removed: [], generation: 0 });
+    const share = await sessions.findShare(group, filter);
+    if (share === undefined) throw new Error("there is no share");
+    await server.query(recordCommits("shares"), [], url);
+    const gifts = [{ topic: alpha, position: toPosition(9, 0), to: key }];
+    const take = { ...share, cursor: toPosition(9, 0), gifts, dropped: [] };
+    expect(await sessions.takeShared(take)).toBe("taken");
+    expect(await server.query("select setting from commits", [], url)).toEqual([{ setting: "on" }]);
   });
 
   describe("shared by two nodes", () => {
@@ -151,11 +173,11 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   });
 });
 
-/** Records `synchronous_commit` for each update of a subscription. */
-const recordCommits = `
+/** Records `synchronous_commit` for each update of a row. */
+const recordCommits = (table: string): string => `
   create table commits (number bigserial, setting text);
   create function record_commit() returns trigger language plpgsql as $$ begin
     insert into commits (setting) values (current_setting('synchronous_commit'));
     return null;
   end $$;
-  create trigger recorded after update on subscriptions for each row execute function record_commit()`;
+  create trigger recorded after update on ${table} for each row execute function record_commit()`;

@@ -76,7 +76,9 @@ export class SqlShares implements ShareStore {
   }
 
   async takeShared({ id, epoch, cursor, gifts, dropped }: ShareTake): Promise<"taken" | "refused" | "member-refused"> {
-    return this.#database.relaxed.transaction().execute(async (transaction) => {
+    const { isShared: hasServer, durable, relaxed } = this.#database;
+    // A crash of the database server must not undo what its live nodes have given to clients.
+    return (hasServer ? durable : relaxed).transaction().execute(async (transaction) => {
       if (!(await this.#holdMembers(transaction, gifts))) return "member-refused";
       const { numUpdatedRows } = await transaction
         .updateTable("shares")
