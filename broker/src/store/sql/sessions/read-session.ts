@@ -1,6 +1,7 @@
 import type { Transaction } from "kysely";
 import type { SessionWithFilters } from "../../../ports/session-store.ts";
-import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
+import { checkRow } from "../row-checksums.ts";
+import type { GroupTable, Schema, SessionTable, SqlDatabase } from "../schema.ts";
 import { fromFilterRow, fromSessionRow, isIntactSession } from "./session-rows.ts";
 
 /** Undefined if the row of the session or of a filter is damaged, or a filter is missing. The caller has locked the row of the session. */
@@ -33,8 +34,12 @@ export async function readUnlocked(database: SqlDatabase, row: SessionTable): Pr
   });
 }
 
-/** Generation and newest block of a group's index; undefined if the group has none. */
-export function findIndex(transaction: Transaction<Schema>, groupId: string) {
-  const finding = transaction.selectFrom("groups").select(["generation", "block_number"]);
-  return finding.where("group_id", "=", groupId).executeTakeFirst();
+/** The row of a group's index; undefined if the group has none. @throws IndexDamagedError. */
+export async function findIndex(
+  database: SqlDatabase,
+  transaction: Transaction<Schema>,
+  groupId: string,
+): Promise<GroupTable | undefined> {
+  const row = await transaction.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
+  return row && checkRow(database, "groups", row);
 }

@@ -310,7 +310,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
     await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     const session = fromSessionRow({ ...row, ...change }) ?? former;
-    const indexedBlock = (await findIndex(transaction, claim.groupId))?.block_number ?? -1;
+    const indexedBlock = (await findIndex(this.#database, transaction, claim.groupId))?.block_number ?? -1;
     return { status: "resumed", former, current: { session, filters: found.filters }, indexedBlock };
   }
 
@@ -355,7 +355,7 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {
-    return (await findIndex(transaction, groupId))?.generation ?? 0;
+    return (await findIndex(this.#database, transaction, groupId))?.generation ?? 0;
   }
 
   /**
