@@ -59,10 +59,14 @@ export class ClaimRecorder {
   async #record(batches: readonly DraftBatch[], until: number): Promise<readonly DraftBatch[]> {
     const claims = batches.flatMap((batch) => batch.claims).filter(({ unrecorded }) => unrecorded !== undefined);
     if (claims.length === 0) return batches;
-    const behind = claims.filter((claim) => this.#failureBefore(claim) !== undefined);
-    for (const claim of behind) this.#failureBefore(claim)?.fail(claim);
-    const left = new Set(behind);
-    const others = claims.filter((claim) => !left.has(claim));
+    const left = new Set<Claim>();
+    for (const claim of claims) {
+      const failure = this.#failureBefore(claim);
+      if (failure === undefined) continue;
+      failure.fail(claim);
+      left.add(claim);
+    }
+    const others = left.size === 0 ? claims : claims.filter((claim) => !left.has(claim));
     if (others.length > 0) for (const claim of await this.#recordAll(others, until)) left.add(claim);
     return left.size === 0 ? batches : batches.flatMap((batch) => batch.without(left) ?? []);
   }

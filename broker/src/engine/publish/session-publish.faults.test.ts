@@ -34,6 +34,15 @@ class World {
     return startOnFaultyPorts({ clock, chain, store: this.#store, nextUuid: () => this.#nextUuid() }, ports);
   }
 
+  /** Starts a broker that has the topic. */
+  async startWithoutFaults(): Promise<CalledBroker> {
+    const broker = await this.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));
+    const opened = broker.open({ topic: "a", groupId: undefined });
+    await this.clock.settle();
+    await opened;
+    return broker;
+  }
+
   /** Returns whether the publish was acknowledged. The extension differs at each try, like that of a message that expires. */
   async publish(broker: CalledBroker, [key, text]: readonly [string, string]): Promise<boolean> {
     let outcome: PublishOutcome | undefined;
@@ -115,10 +124,7 @@ it("each message of a session gives one event, whichever port call fails or kill
 
 it("keeps the order of messages if the identifier of one was used before and not released", async () => {
   const world = new World();
-  const broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));
-  const opened = broker.open({ topic: "a", groupId: undefined });
-  await world.clock.settle();
-  await opened;
+  const broker = await world.startWithoutFaults();
   expect(await world.publish(broker, ["1", "one"])).toBe(true);
   const keys = ["3", "1", "2"];
   const accepted = await Promise.all(keys.map((key) => world.publish(broker, [key, `again ${key}`])));
@@ -128,10 +134,7 @@ it("keeps the order of messages if the identifier of one was used before and not
 
 it("publishes a new message under a packet identifier that its client forgot to release", async () => {
   const world = new World();
-  const broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));
-  const opened = broker.open({ topic: "a", groupId: undefined });
-  await world.clock.settle();
-  await opened;
+  const broker = await world.startWithoutFaults();
   for (const text of ["one", "two", "two", "one"]) expect(await world.publish(broker, ["1", text])).toBe(true);
   expect(world.published()).toEqual(["one", "two", "one"]);
 });
