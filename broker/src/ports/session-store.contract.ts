@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
-import { endOfBlock, toPosition } from "../domain/position.ts";
+import { endOfBlock, positionZero, toPosition } from "../domain/position.ts";
 import type { StoredQuota } from "../domain/quota.ts";
 import type { SessionClaim, SessionClaimed, SessionStore, StoredSession } from "./session-store.ts";
 import { claimOf, filterOf, idOf, position, will } from "./session-examples.contract.ts";
@@ -42,6 +42,7 @@ function testClaims(sessions: () => SessionStore): void {
       epoch: 7,
       cursor: position,
       taken: position,
+      outside: positionZero,
       will,
       detachedAt: undefined,
     });
@@ -49,8 +50,7 @@ function testClaims(sessions: () => SessionStore): void {
       claimOf({ newId: idOf(2), will: undefined, expiryMs: 5, principal: "x" }),
     );
     const session = { ...begun, epoch: 8, will: undefined, expiryMs: 5, principal: "x" };
-    const indexedBlock = history.at(-1)?.number;
-    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] }, indexedBlock });
+    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] } });
     expect(await sessions().findSession(idOf(1))).toEqual({ session, filters: [] });
   });
   it("finds a session while its filters change", async () => {
@@ -150,7 +150,8 @@ function testState(sessions: () => SessionStore): void {
     async (isDurable) => {
       const begun = await begin(sessions());
       const other = await begin(sessions(), { newId: idOf(2), key: "other" });
-      const state = { cursor: toPosition(5, 0), taken: toPosition(6, 3), inFlight: everyByte };
+      const positions = { cursor: toPosition(5, 0), taken: toPosition(6, 3), outside: toPosition(7, 1) };
+      const state = { ...positions, inFlight: everyByte };
       const rows = [
         { ...other, ...state, epoch: 6 },
         { ...begun, ...state },
@@ -252,12 +253,16 @@ function testRollBack(store: () => Store): void {
     const begun = await begin(sessions);
     const ahead = { ...begun, cursor: toPosition(2, 1), taken: toPosition(6, 0), inFlight: everyByte };
     await sessions.saveSessions([ahead], { isDurable: true });
+    const second = await begin(sessions, { newId: idOf(3), key: "second" });
+    const outside = { ...second, outside: toPosition(5, 2) };
+    await sessions.saveSessions([outside], { isDurable: true });
     const filters = [filterOf(1, { startsAfter: toPosition(2, 0) }), filterOf(2, { startsAfter: toPosition(5, 0) })];
     await sessions.saveSessionFilters(begun, { put: filters, removed: [], generation: 0 });
     const other = await begin(sessions, { newId: idOf(2), groupId: otherGroup });
     await store().rollBack(group, { number: 4, hash: hashOf(4) });
     const found = await sessions.findSession(begun.id);
     expect(found?.session).toEqual({ ...ahead, taken: endOfBlock(4) });
+    expect((await sessions.findSession(second.id))?.session).toEqual({ ...outside, outside: endOfBlock(4) });
     expect(found?.filters.map(({ startsAfter }) => startsAfter)).toEqual([toPosition(2, 0), endOfBlock(4)]);
     await store().rollBack(group, undefined);
     expect((await sessions.findSession(begun.id))?.session).toMatchObject({

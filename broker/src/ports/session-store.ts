@@ -43,6 +43,8 @@ export interface SessionState extends SessionKey {
   readonly cursor: Position;
   /** Every event up to this position was given to the session, or was not for it. The events in flight are between the cursor and this position. */
   readonly taken: Position;
+  /** No event in flight from outside the session's stream, and no retained event still to be given, is after this position. */
+  readonly outside: Position;
   /** The events in flight, as the engine encodes them. */
   readonly inFlight: Uint8Array;
   /** Events of shares that the session has settled; none if left out. */
@@ -112,8 +114,6 @@ export type SessionClaimed =
       readonly status: "resumed";
       readonly former: StoredSession;
       readonly current: SessionWithFilters;
-      /** The newest block of the group's index, -1 if it is empty. */
-      readonly indexedBlock: number;
     }
   | {
       readonly status: "begun";
@@ -140,7 +140,7 @@ export interface FilterChange {
 
 /**
  * Sessions that outlast their connections. Each call is one transaction, and durable when it returns, except {@link saveSessions} by request.
- * A rollback of a group's index moves later positions of its sessions back. With a lease, each session that the lease's node does not own gets a new epoch.
+ * A rollback of a group's index moves later positions of its sessions back: events in flight beyond them are gone. With a lease, each session that the lease's node does not own gets a new epoch.
  */
 export interface SessionStore {
   /** Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Notifies the earlier owner. */

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { before, type Position, toPosition } from "../domain/position.ts";
+import { before, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { SessionClaim, SessionKey, ShareId, StoredFilter } from "./session-store.ts";
@@ -11,6 +11,7 @@ import { group, hashOf, otherGroup } from "./store-examples.contract.ts";
 const filter = parseTopicFilter("$share/workers/a/#");
 const places = [toPosition(4, 2), toPosition(4, 3), toPosition(5, 0)] as const;
 const topic = "a/ü" as TopicName;
+const progress = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
 
 function filterOf(number: number): StoredFilter {
   return anyFilterOf(number, { filter, qos: 1, isNoLocal: false, identifier: undefined });
@@ -112,9 +113,7 @@ export function testShares(store: () => Store): void {
       [
         {
           ...first,
-          cursor: position,
-          taken: position,
-          inFlight: new Uint8Array(),
+          ...progress,
           settled: [{ share: share.id, position: places[1], givenEpoch: first.epoch }],
         },
       ],
@@ -138,7 +137,7 @@ export function testShares(store: () => Store): void {
     expect(await findPlaces()).toEqual(new Map([[filter, before(places[0])]]));
     const settle = async (positions: readonly Position[]): Promise<void> => {
       const settled = positions.map((place) => ({ share: share.id, position: place, givenEpoch: first.epoch }));
-      const state = { ...first, cursor: position, taken: position, inFlight: new Uint8Array(), settled };
+      const state = { ...first, ...progress, settled };
       await sessions().saveSessions([state], { isDurable: false });
     };
     await settle([places[0], places[2]]);
@@ -166,7 +165,7 @@ export function testShares(store: () => Store): void {
     const again = await claim(1);
     await take(await find(), second, places);
     const settled = places.map((place) => ({ share: share.id, position: place, givenEpoch: second.epoch }));
-    const state = { cursor: position, taken: position, inFlight: new Uint8Array(), settled };
+    const state = { ...progress, settled };
     expect(await sessions().saveSessions([{ ...first, ...state }], { isDurable: false })).toEqual([first.id]);
     await sessions().saveSessions([{ ...again, ...state }], { isDurable: false });
     await sessions().removeSession(second);
@@ -182,7 +181,7 @@ export function testShares(store: () => Store): void {
       { share: share.id, position: places[1], givenEpoch: first.epoch },
       { share: share.id, position: places[2], givenEpoch: again.epoch },
     ];
-    const state = { cursor: position, taken: position, inFlight: new Uint8Array(), settled };
+    const state = { ...progress, settled };
     expect(await sessions().saveSessions([{ ...again, ...state }], { isDurable: false })).toEqual([]);
     await sessions().removeSession(again);
     expect(again.epoch).not.toBe(first.epoch);

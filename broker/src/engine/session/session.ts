@@ -28,7 +28,7 @@ import { ReadingLoops, type ReadingParts } from "./reading-loops.ts";
 import { Rejections } from "./rejections.ts";
 import { Repeater } from "./repeater.ts";
 import { type Retained, RetainedEvents } from "./retained/retained.ts";
-import { encodeProgress } from "./stored/session-codec.ts";
+import { encodeProgress, outsideOf } from "./stored/session-codec.ts";
 import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
 import type { WritableSession } from "./stored/session-writer.ts";
 import type { Inbound } from "./unreleased.ts";
@@ -106,10 +106,10 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     return this.#epoch;
   }
   get state(): SessionState {
-    const { isSuspended } = this;
-    const inFlight = encodeProgress({ window: this.#window, retained: this.#retained.pending, isSuspended });
+    const progress = { window: this.#window, retained: this.#retained.pending, isSuspended: this.isSuspended };
+    const positions = { cursor: this.#cursor, taken: this.#takenUpTo, outside: outsideOf(progress) };
     const { settled } = this.#shared;
-    return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, taken: this.#takenUpTo, inFlight, settled };
+    return { id: this.id, epoch: this.#epoch, ...positions, inFlight: encodeProgress(progress), settled };
   }
 
   /** See {@link WritableSession.written}. */

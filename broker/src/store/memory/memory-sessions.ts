@@ -30,8 +30,6 @@ interface Kept {
 
 export interface MemorySessionsOptions {
   readonly generationOf: (groupId: GroupId) => number;
-  /** The newest block of a group's index, -1 if it is empty. */
-  readonly indexedBlockOf: (groupId: GroupId) => number;
   /** Called when a session changed without a call of its owner. */
   readonly onChanged?: ((id: SessionId) => void) | undefined;
   /** Whether a node is a member. By default, no node is. */
@@ -71,8 +69,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     if (kept !== undefined && former !== undefined && !claim.isClean && !this.#isOver(former)) {
       kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };
       this.#options.onChanged?.(former.id);
-      const indexedBlock = this.#options.indexedBlockOf(claim.groupId);
-      return { status: "resumed", former, current: { ...kept }, indexedBlock };
+      return { status: "resumed", former, current: { ...kept } };
     }
     if (claim.isStored && former === undefined && !claim.mayBegin) return { status: "full" };
     if (claim.isStored && this.#isStale(claim)) return { status: "rolled-back" };
@@ -95,8 +92,9 @@ export class MemorySessions implements SessionStore, ShareStore {
   }
 
   async saveSessions(rows: readonly SessionState[]): Promise<readonly SessionId[]> {
-    return rows.flatMap(({ id, epoch, cursor, taken, inFlight, settled = [] }) => {
-      if (!this.#change({ id, epoch }, { cursor, taken, inFlight: Uint8Array.from(inFlight) })) return [id];
+    return rows.flatMap(({ id, epoch, cursor, taken, outside, inFlight, settled = [] }) => {
+      const state = { cursor, taken, outside, inFlight: Uint8Array.from(inFlight) };
+      if (!this.#change({ id, epoch }, state)) return [id];
       this.#shares.settle(id, settled);
       return [];
     });
@@ -238,7 +236,9 @@ export class MemorySessions implements SessionStore, ShareStore {
       const { session } = kept;
       if (session.groupId !== groupId) continue;
       const epoch = keeper === undefined || session.owner === keeper ? session.epoch : session.epoch + 1;
-      kept.session = { ...session, epoch, cursor: minOf(session.cursor, end), taken: minOf(session.taken, end) };
+      const { cursor, taken, outside } = session;
+      const positions = { cursor: minOf(cursor, end), taken: minOf(taken, end), outside: minOf(outside, end) };
+      kept.session = { ...session, epoch, ...positions };
       kept.filters = kept.filters.map((filter) => ({ ...filter, startsAfter: minOf(filter.startsAfter, end) }));
       if (epoch === session.epoch) continue;
       this.#shares.keep(session, epoch);
@@ -318,7 +318,7 @@ function claimed({ principal, will, willDelayMs, expiryMs, owner }: SessionClaim
 
 function toNew(claim: SessionClaim): StoredSession {
   const { groupId, protocol, key, newId: id, newEpoch: epoch, position, now: createdAt } = claim;
-  const state = { cursor: position, taken: position, inFlight: new Uint8Array() };
+  const state = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
   return { groupId, protocol, key, id, epoch, ...state, ...claimed(claim), createdAt };
 }
 

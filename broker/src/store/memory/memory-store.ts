@@ -68,13 +68,12 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   constructor(
     subscriptions = new Map<SubscriptionId, Subscription>(),
-    options: Omit<MemorySessionsOptions, "generationOf" | "indexedBlockOf"> = {},
+    options: Omit<MemorySessionsOptions, "generationOf"> = {},
   ) {
     super();
     this.#subscriptions = subscriptions;
     const generationOf = (id: GroupId): number => this.#groups.get(id)?.generation ?? 0;
-    const indexedBlockOf = (id: GroupId): number => this.#groups.get(id)?.head?.blockNumber ?? -1;
-    this.sessions = new MemorySessions({ ...options, generationOf, indexedBlockOf });
+    this.sessions = new MemorySessions({ ...options, generationOf });
   }
 
   protected override epochOf(id: SessionId): number | undefined {

@@ -166,7 +166,8 @@ export interface SessionTable {
   readonly epoch: number;
   readonly cursor: number;
   readonly taken: number;
-  /** Check of `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
+  readonly outside: number;
+  /** Check of `cursor`, `taken`, `outside`, `epoch` and `detached_at`; see stateCheck. */
   readonly state_check: number;
   readonly in_flight: Uint8Array;
   readonly in_flight_check: number;

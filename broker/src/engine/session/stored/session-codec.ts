@@ -1,5 +1,5 @@
-import { DeliveryWindow, type InFlight } from "../../../domain/delivery-window.ts";
-import { endOfBlock, fromStored } from "../../../domain/position.ts";
+import { DeliveryWindow, type InFlight, isOutsideStream } from "../../../domain/delivery-window.ts";
+import { fromStored, maxOf, minOf, type Position, positionZero } from "../../../domain/position.ts";
 import type { QoS } from "../../../domain/session-filter.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
@@ -78,6 +78,13 @@ export function decodeProgress(bytes: Uint8Array): SessionProgress {
   return { window: DeliveryWindow.from(found, lastTicket), retained, isSuspended };
 }
 
+/** See `SessionState.outside`. */
+export function outsideOf({ window, retained }: Pick<SessionProgress, "window" | "retained">): Position {
+  let last = positionZero;
+  for (const entry of window.entries) if (isOutsideStream(entry)) last = maxOf(last, entry.position);
+  return retained.reduce((highest, { upTo }) => maxOf(highest, upTo), last);
+}
+
 /** The state of a new session. */
 export function noProgress(): SessionProgress {
   return { window: new DeliveryWindow(), retained: [], isSuspended: false };
@@ -119,16 +126,13 @@ function fromBytes(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
-/**
- * The deliveries of a claimed session, without events that a reorg has removed. Events outside the stream may be ahead of it, up to the newest block that the
- * store has indexed: this node may not know of it yet.
- */
+/** The deliveries of a claimed session, without events that a reorg has removed. */
 export function resumeProgress(claimed: SessionGranted): SessionProgress {
   if (claimed.status !== "resumed") return noProgress();
-  const { inFlight, taken } = claimed.current.session;
-  const underWay = decodeProgress(inFlight);
-  underWay.window.rollBack(taken, endOfBlock(Math.max(0, claimed.indexedBlock)));
-  return underWay;
+  const { inFlight, taken, outside } = claimed.current.session;
+  const { window, retained, isSuspended } = decodeProgress(inFlight);
+  window.rollBack(taken, outside);
+  return { window, retained: retained.map((one) => ({ ...one, upTo: minOf(one.upTo, outside) })), isSuspended };
 }
 
 /** The row of a claimed session; undefined if it has none. */

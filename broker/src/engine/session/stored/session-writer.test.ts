@@ -106,7 +106,7 @@ it("writes no older state of a session after its last state", async () => {
 
 function stateOf(epoch: number, number = 1): SessionState {
   const id = `00000000-0000-4000-8000-${String(number).padStart(12, "0")}` as SessionId; // Any UUID is a session's identifier.
-  return { id, epoch, cursor: positionZero, taken: positionZero, inFlight: new Uint8Array() };
+  return { id, epoch, cursor: positionZero, taken: positionZero, outside: positionZero, inFlight: new Uint8Array() };
 }
 
 function written(): void {}

@@ -1,16 +1,18 @@
 import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
-import { subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { blockNumberMax, endOfBlock } from "../../../domain/position.ts";
+import { everyByte, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../../temporary-file.contract.ts";
-import { filterOf } from "../../../ports/session-examples.contract.ts";
+import { claimOf, filterOf, idOf, position } from "../../../ports/session-examples.contract.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
-import { fromFilterRow, startCheck, toFilterRow } from "../sessions/session-rows.ts";
+import { fromFilterRow, fromSessionRow, startCheck, toFilterRow, toSessionRow } from "../sessions/session-rows.ts";
 import { parsePostgresAddress } from "../postgres/address.ts";
 import { createPostgresBackend } from "../postgres/postgres-backend.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "../postgres/testing/postgres-server.ts";
 import { toSubscriptionRow } from "../rows.ts";
-import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
+import { residueOf } from "../row-checksums.ts";
+import type { Schema, SessionTable, SqlBackend, SqlDatabase } from "../schema.ts";
 import { createSqliteBackend } from "../sqlite/sqlite-backend.ts";
 
 describe("migrations of SQLite", () => testMigrations(async () => createSqliteBackend(temporaryFile())));
@@ -64,6 +66,9 @@ async function maintainCount(database: Kysely<Schema>): Promise<void> {
 /** The first schema version in which a filter's checksum covers its start. */
 const coversStarts = 8;
 
+/** The first schema version with a session's last position outside the stream. */
+const storesOutside = 16;
+
 function testMigrations(create: () => Promise<SqlBackend>): void {
   let backend: SqlBackend;
   beforeEach(async () => {
@@ -113,6 +118,26 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
       await migrate(database, backend);
       const [kept] = await database.relaxed.selectFrom("session_subscriptions").selectAll().execute();
       expect(kept && fromFilterRow(kept)).toEqual(filterOf(1));
+    });
+  });
+
+  it("keeps a session from a version that did not store its last position outside the stream", async () => {
+    await onDatabase(async (database) => {
+      const { will, willDelayMs, expiryMs, principal, owner, key, protocol, groupId } = claimOf();
+      const progress = { cursor: position, taken: position, outside: endOfBlock(blockNumberMax), inFlight: everyByte };
+      const times = { detachedAt: undefined, willDueAt: undefined, createdAt: 5 };
+      const names = { id: idOf(1), epoch: 7, key, protocol, groupId };
+      const session = { ...names, ...progress, ...times, will, willDelayMs, expiryMs, principal, owner };
+      await migrate(database, backend, storesOutside - 1);
+      const { outside, state_check, ...row } = toSessionRow(session);
+      const before = { ...row, state_check: state_check - residueOf(outside) * 13 };
+      await database.relaxed
+        .insertInto("sessions")
+        .values(before as SessionTable) // The column that is missing.
+        .execute();
+      await migrate(database, backend);
+      const [kept] = await database.relaxed.selectFrom("sessions").selectAll().execute();
+      expect(kept && fromSessionRow(kept)).toEqual(session);
     });
   });
 

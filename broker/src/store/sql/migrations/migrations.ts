@@ -5,6 +5,8 @@ import { coverRows } from "./cover-rows.ts";
 import { createDeadLetters } from "./create-dead-letters.ts";
 import { createShares } from "./create-shares.ts";
 import { indexOwners } from "./index-owners.ts";
+import { blockNumberMax, endOfBlock } from "../../../domain/position.ts";
+import { progressPrime } from "../row-checksums.ts";
 import { startCheckSql } from "../sessions/session-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
@@ -28,6 +30,7 @@ const migrations: readonly Migration[] = [
   addDeliveryOptions,
   createDeadLetters,
   addSkippedSender,
+  addOutside,
 ];
 
 /** Newest version that this program knows. */
@@ -359,6 +362,17 @@ async function addGivenEpoch({ schema }: Kysely<Schema>): Promise<void> {
 
 async function addSkippedSender({ schema }: Kysely<Schema>): Promise<void> {
   await schema.alterTable("skipped_entries").addColumn("sender", "text").execute();
+}
+
+/** Existing rows get the last position there is: a rollback moves it back. */
+async function addOutside(database: Kysely<Schema>): Promise<void> {
+  const last = endOfBlock(blockNumberMax);
+  await database.schema
+    .alterTable("sessions")
+    .addColumn("outside", "bigint", (column) => column.notNull().defaultTo(last))
+    .execute();
+  const state_check = sql<number>`state_check + (outside % ${sql.lit(progressPrime)}) * 13`;
+  await database.updateTable("sessions").set({ state_check }).execute();
 }
 
 async function dropMaintainedCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {

@@ -1,7 +1,6 @@
 import type { Transaction } from "kysely";
 import type { SessionWithFilters } from "../../../ports/session-store.ts";
-import { checkRow } from "../row-checksums.ts";
-import type { GroupTable, Schema, SessionTable, SqlDatabase } from "../schema.ts";
+import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
 import { fromFilterRow, fromSessionRow, isIntactSession } from "./session-rows.ts";
 
 /** Undefined if the row of the session or of a filter is damaged, or a filter is missing. The caller has locked the row of the session. */
@@ -32,14 +31,4 @@ export async function readUnlocked(database: SqlDatabase, row: SessionTable): Pr
     const locked = await database.locking(finding).executeTakeFirst();
     return locked && readSession(transaction, locked);
   });
-}
-
-/** The row of a group's index; undefined if the group has none. @throws IndexDamagedError. */
-export async function findIndex(
-  database: SqlDatabase,
-  transaction: Transaction<Schema>,
-  groupId: string,
-): Promise<GroupTable | undefined> {
-  const row = await transaction.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
-  return row && checkRow(database, "groups", row);
 }

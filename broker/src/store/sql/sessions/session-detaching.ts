@@ -88,13 +88,14 @@ export async function cutBackSessions(
   const least = (column: string): RawBuilder<number> =>
     sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
   // Changes the check by a difference, so that a damaged row stays damaged.
-  const former = positionsCheckSql(sql`cursor`, sql`taken`);
-  const check = sql<number>`state_check - (${former}) + ${positionsCheckSql(least("cursor"), least("taken"))}`;
+  const former = positionsCheckSql({ cursor: sql`cursor`, taken: sql`taken`, outside: sql`outside` });
+  const positions = { cursor: least("cursor"), taken: least("taken"), outside: least("outside") };
+  const check = sql<number>`state_check - (${former}) + ${positionsCheckSql(positions)}`;
   await transaction
     .updateTable("sessions")
-    .set({ cursor: least("cursor"), taken: least("taken"), state_check: check })
+    .set({ ...positions, state_check: check })
     .where("group_id", "=", groupId)
-    .where("taken", ">", end)
+    .where((builder) => builder.or([builder("taken", ">", end), builder("outside", ">", end)]))
     .execute();
   const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
   await transaction

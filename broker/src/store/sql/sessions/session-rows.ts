@@ -25,19 +25,22 @@ function checksumOfSession(row: Immutable & EndColumns): number {
   return checksumOf([session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms, will]);
 }
 
-type Checked = Pick<SessionTable, "cursor" | "taken" | "epoch" | "detached_at">;
+type Checked = Pick<SessionTable, "cursor" | "taken" | "outside" | "epoch" | "detached_at">;
 
 /** Value of `state_check`: a sum, so that the database can compute it when one statement changes many rows. */
-export function stateCheck({ cursor, taken, epoch, detached_at }: Checked): number {
+export function stateCheck({ cursor, taken, outside, epoch, detached_at }: Checked): number {
   const detached = detached_at === null ? 0 : residueOf(detached_at) + 1;
-  return residueOf(cursor) * 3 + residueOf(taken) * 5 + residueOf(epoch) * 7 + detached * 11;
+  const positions = residueOf(cursor) * 3 + residueOf(taken) * 5 + residueOf(outside) * 13;
+  return positions + residueOf(epoch) * 7 + detached * 11;
 }
 
 const prime = sql.lit(progressPrime);
 
-/** The part of `state_check` for the two positions. */
-export function positionsCheckSql(cursor: RawBuilder<number>, taken: RawBuilder<number>): RawBuilder<number> {
-  return sql<number>`((${cursor}) % ${prime}) * 3 + ((${taken}) % ${prime}) * 5`;
+type Positions = Readonly<Record<"cursor" | "taken" | "outside", RawBuilder<number>>>;
+
+/** The part of `state_check` for the positions. */
+export function positionsCheckSql({ cursor, taken, outside }: Positions): RawBuilder<number> {
+  return sql<number>`((${cursor}) % ${prime}) * 3 + ((${taken}) % ${prime}) * 5 + ((${outside}) % ${prime}) * 13`;
 }
 
 /** The difference that the next epoch makes to `state_check`. Statements add it, so that a damaged row stays damaged. */
@@ -67,9 +70,9 @@ export function dueAt(row: Pick<SessionTable, "detached_at" | "will" | "will_del
 }
 
 /** The state of a session that has a connection. */
-export function toStateColumns({ epoch, cursor, taken, inFlight }: Omit<SessionState, "id">) {
-  const columns = { cursor, taken, in_flight: inFlight, in_flight_check: checksumOfBytes(inFlight) };
-  return { ...columns, state_check: stateCheck({ cursor, taken, epoch, detached_at: null }) };
+export function toStateColumns({ epoch, cursor, taken, outside, inFlight }: Omit<SessionState, "id">) {
+  const columns = { cursor, taken, outside, in_flight: inFlight, in_flight_check: checksumOfBytes(inFlight) };
+  return { ...columns, state_check: stateCheck({ ...columns, epoch, detached_at: null }) };
 }
 
 export function toEndColumns({ principal, will, willDelayMs, expiryMs }: StoredConnectionEnd): EndColumns {
@@ -128,6 +131,7 @@ export function fromSessionRow(row: SessionTable): StoredSession | undefined {
     epoch: row.epoch,
     cursor: fromStored(row.cursor),
     taken: fromStored(row.taken),
+    outside: fromStored(row.outside),
     inFlight: row.in_flight,
     expiryMs: row.expiry_ms,
     detachedAt: detached_at ?? undefined,

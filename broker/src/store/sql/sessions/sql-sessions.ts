@@ -19,8 +19,9 @@ import type {
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
+import { checkRow } from "../row-checksums.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
-import { findIndex, readSession, readUnlocked } from "./read-session.ts";
+import { readSession, readUnlocked } from "./read-session.ts";
 import {
   advanceSessionTime,
   countDetached,
@@ -310,8 +311,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
     await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     const session = fromSessionRow({ ...row, ...change }) ?? former;
-    const indexedBlock = (await findIndex(this.#database, transaction, claim.groupId))?.block_number ?? -1;
-    return { status: "resumed", former, current: { session, filters: found.filters }, indexedBlock };
+    return { status: "resumed", former, current: { session, filters: found.filters } };
   }
 
   async #begin(
@@ -333,7 +333,7 @@ export class SqlSessions implements SessionStore, ShareStore {
       await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     }
     if (!isStored) return { status: "begun", former, current: undefined };
-    const state = { cursor: position, taken: position, inFlight: new Uint8Array() };
+    const state = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
     const current: StoredSession = {
       groupId,
       protocol: claim.protocol,
@@ -355,7 +355,8 @@ export class SqlSessions implements SessionStore, ShareStore {
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {
-    return (await findIndex(this.#database, transaction, groupId))?.generation ?? 0;
+    const row = await transaction.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
+    return row === undefined ? 0 : checkRow(this.#database, "groups", row).generation;
   }
 
   /**
