@@ -92,10 +92,10 @@ class Client {
     this.node = -1;
   }
 
-  /** Connects to a node. If the node cannot accept the connection now, this fails as a client would see it. */
-  async connect(at: number, windowMax = 10): Promise<void> {
+  /** Connects to a node. If the node cannot accept the connection now, this fails as a client would see it. If there is no node, the earlier connection stays. */
+  async connect(at: number, windowMax = 10): Promise<"tried" | "no node"> {
     const { broker } = this.cluster.find(at) ?? {};
-    if (broker === undefined) return;
+    if (broker === undefined) return "no node";
     this.lose();
     const peer = new WaitingPeer();
     const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
@@ -105,6 +105,7 @@ class Client {
       this.node = at;
     };
     await Promise.race([attach().catch(() => undefined), this.cluster.clock.advance(3_000)]);
+    return "tried";
   }
 }
 
@@ -242,8 +243,8 @@ class World {
     else if (one.kind === "answer") for (let count = 0; count < one.count; count += 1) subscriber.answer();
     else if (one.kind === "move") await subscriber.connect(one.node, one.windowMax);
     else if (one.kind === "publisher moves") {
-      await publisher.connect(one.node);
-      publisher.send();
+      // A client repeats no publish on the same connection.
+      if ((await publisher.connect(one.node)) === "tried") publisher.send();
     } else this.#befall(one.kind, one.node);
   }
 

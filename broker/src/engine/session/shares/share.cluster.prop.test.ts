@@ -67,6 +67,7 @@ class Client {
   #attachment: Attachment | undefined;
   /** Every connection that the client had. If it tries in vain to connect elsewhere, its earlier connection stays open. */
   readonly #all: Attachment[] = [];
+  #attempts = 0;
   #seen = 0;
   #released = 0;
   /** Texts of the QoS 2 events that the client has and whose tickets the broker has not released, by ticket; they outlive connections. */
@@ -98,14 +99,16 @@ class Client {
     const { broker } = cluster.find(at) ?? {};
     if (broker === undefined) return;
     this.lose();
+    const attempt = (this.#attempts += 1);
     const peer = new RecordingPeer();
     const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const rest = { windowMax, expiryMs: 1_000_000_000, onConnected: () => {} };
     const options = { qos: this.#qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
     const connecting = (async () => {
       const attachment = await broker.attach({ ...order, ...rest }, peer);
-      this.#attachment = attachment;
       this.#all.push(attachment);
+      if (attempt !== this.#attempts) return; // The client has given up this connection.
+      this.#attachment = attachment;
       this.#peer = peer;
       this.node = at;
       await attachment.subscribe([{ ...options, filter: this.#filter }]);
