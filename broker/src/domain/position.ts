@@ -10,6 +10,9 @@ export const blockNumberMax = 2 ** 33 - 1;
 /** The position before every event. */
 export const positionZero = toPosition(0, 0);
 
+/** The position after which there is no event. */
+export const positionMax = toPosition(blockNumberMax, eventsPerBlockMax - 1);
+
 /** Combines a block number and an index in that block. @throws RangeError if one of them is out of bounds. */
 export function toPosition(blockNumber: number, index: number): Position {
   if (!Number.isInteger(blockNumber) || blockNumber < 0 || blockNumber > blockNumberMax) {

@@ -7,7 +7,7 @@ import { Restarter, type RestarterOptions } from "./restarter.ts";
 import type { Role } from "./role.ts";
 import { Watcher, type WatcherOptions } from "./watcher.ts";
 
-export type RoleOptions = Omit<LoneRoleOptions, "lease" | "onIndexed" | "rollBack" | "restarter"> &
+export type RoleOptions = Omit<LoneRoleOptions, "lease" | "onIndexed" | "rollBack" | "restart" | "restarter"> &
   RestarterOptions &
   Pick<WatcherOptions, "hub"> &
   Pick<AdmissionOptions, "group">;
@@ -38,5 +38,6 @@ function toFollowerParts(options: RoleOptions, restarter: Restarter, lease?: Gro
     lease,
     onIndexed: (batches) => hub.offer(groupId, batches),
     rollBack: (to) => restarter.rollBack(to, lease),
+    restart: () => restarter.restart(),
   };
 }

@@ -19,6 +19,8 @@ export interface FollowerOptions extends BlockIndexerOptions {
   readonly onIndexed: (batches: readonly EventBatch[]) => void;
   /** See {@link Restarter.rollBack}. */
   readonly rollBack: (to: BlockRef) => Promise<RollBack>;
+  /** See {@link Restarter.restart}. */
+  readonly restart: () => Promise<unknown>;
 }
 
 /** Reads final blocks of one group, commits the blocks of each step to the store in one transaction, and advances the progress. */
@@ -135,6 +137,12 @@ export class Follower {
     );
   }
 
+  /** False for an index that another node has emptied: it shows its generation only with its first block. */
+  async #isKnownGeneration(): Promise<boolean> {
+    const { store, ledger, progress } = this.#parts;
+    return (await store.findHead(ledger.groupId))?.generation === progress.generation;
+  }
+
   async #write(blocks: readonly LedgerBlock[]): Promise<readonly EventBatch[]> {
     const { ledger, tracing, clock, extensionPrefix } = this.#parts;
     if (tracing === undefined) return this.#indexer.write(blocks, this.#head);
@@ -145,12 +153,15 @@ export class Follower {
   }
 
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {
-    const { ledger, progress, metrics, onIndexed, lease } = this.#parts;
+    const { ledger, progress, metrics, onIndexed, restart, lease } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
-    onIndexed(await this.#write(blocks));
+    const isFirst = this.#head === undefined;
+    const batches = await this.#write(blocks);
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
+    if (isFirst && lease !== undefined && !(await this.#isKnownGeneration())) await restart();
+    else onIndexed(batches);
     progress.advanceTo(last.number);
     if (lease !== undefined) progress.saw(this.#head);
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });

@@ -57,10 +57,10 @@ export function toConnectedSession({
 }: Connected): ConnectedSession {
   const { id, cursor, epoch } = session.state;
   const fields = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
-  const { filters, isStored, isSuspended } = session;
+  const { filterSet, isStored, isSuspended } = session;
   return {
     session: fields,
-    filters,
+    filters: filterSet.all,
     isStored,
     isSuspended,
     notifiedAt: (filter) => session.filterSet.notifiedAt(filter),
@@ -85,7 +85,7 @@ export function checkRightsOf(known: Connected, access: Access): void {
 function mayTail({ protocol, principal, group, session }: Connected, access: Access): boolean {
   if (protocol !== "Tail") return true;
   const mayReceiveAll = access.receiverFor(principal, group.id);
-  return session.filters.every(({ filter }) => mayReceiveAll(filter));
+  return session.filterSet.all.every(({ filter }) => mayReceiveAll(filter));
 }
 
 /**
@@ -106,7 +106,7 @@ function suspendedWarning(all: readonly Session[]): string | undefined {
   const suspended = all.filter(({ isSuspended }) => isSuspended);
   const [first] = suspended;
   if (first === undefined) return undefined;
-  const id = first.filters[0]?.id ?? first.id;
+  const id = first.filterSet.all[0]?.id ?? first.id;
   return `${suspended.length} connected subscriptions are suspended, for example ${id}: their clients reject an event, and may subscribe again`;
 }
 

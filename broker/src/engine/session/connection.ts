@@ -36,6 +36,13 @@ export interface Reading {
   end(): Promise<void>;
 }
 
+/** A rollback of the index to a new generation: it removed the events after `to`, and those from outside the stream after `outsideTo`. */
+interface RolledBackTo {
+  readonly to: Position;
+  readonly outsideTo: Position;
+  readonly generation: number;
+}
+
 /** Options of a new connection. */
 interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgoing"> {
   readonly parts: Pick<SessionParts, "mayReceive">;
@@ -96,11 +103,7 @@ export function findRepeat(
  * Takes back the events after `to`, and those from outside the stream after `outsideTo`, that wait until the session is written: the peer does not have them,
  * and would get those that are still on the chain twice.
  */
-export function takeBackUnsent(
-  { outgoing, held }: Connection,
-  window: DeliveryWindow,
-  { to, outsideTo }: { readonly to: Position; readonly outsideTo: Position },
-): void {
+function takeBackUnsent({ outgoing, held }: Connection, window: DeliveryWindow, { to, outsideTo }: RolledBackTo): void {
   const isAfter = ({ event, isRepeated, isRetained, filters }: Delivery): boolean => {
     const isOutside = isRetained === true || filters.some(({ filter }) => isShared(filter));
     return !isRepeated && event.position > (isOutside ? outsideTo : to); // The client may have the ticket of a repeat.
@@ -112,12 +115,18 @@ export function takeBackUnsent(
   }
 }
 
-/** Rolls the connection back with the index, which then has the generation. The window must have been rolled back before. */
-export function rollBackConnection(
-  connection: Connection,
-  { to, generation }: { readonly to: Position; readonly generation: number },
+/** Rolls a window, and its connection if it has one, back with the index. */
+export function rollBackDeliveries(
   window: DeliveryWindow,
+  connection: Connection | undefined,
+  rolledBack: RolledBackTo,
 ): void {
+  if (connection !== undefined) takeBackUnsent(connection, window, rolledBack);
+  window.rollBack(rolledBack.to, rolledBack.outsideTo);
+  if (connection !== undefined) rollBackConnection(connection, window, rolledBack);
+}
+
+function rollBackConnection(connection: Connection, window: DeliveryWindow, { to, generation }: RolledBackTo): void {
   connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
   connection.readUpTo = minOf(connection.readUpTo, to);
   connection.peer.rolledBack?.(to, generation);

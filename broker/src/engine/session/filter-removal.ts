@@ -50,7 +50,7 @@ export class FilterRemoval {
   #findConnected(id: SubscriptionId): Found | undefined {
     for (const [name, { session, ownedBy: owner, group, protocol }] of this.#parts.connected) {
       if (!session.filterSet.hasId(id)) continue;
-      const ending = endingWith(id, protocol, session.filters);
+      const ending = endingWith(id, protocol, session.filterSet.all);
       return { name, removables: ending.map(({ filter }) => ({ owner, groupId: group.id, filter })) };
     }
     return undefined;
@@ -114,7 +114,7 @@ function endingWith(
 }
 
 function removeFrom(session: Session, id: SubscriptionId): boolean {
-  const texts = session.filters.filter((filter) => filter.id === id).map(({ filter }) => filter);
+  const texts = session.filterSet.all.filter((filter) => filter.id === id).map(({ filter }) => filter);
   session.unsubscribe(texts);
   return texts.length > 0;
 }

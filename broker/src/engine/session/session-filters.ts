@@ -132,5 +132,5 @@ export class SessionFilters {
 /** The filters of a session except those with the same texts. */
 function othersOf(session: Session, filters: readonly StoredFilter[]): readonly StoredFilter[] {
   const texts = new Set(filters.map(({ filter }) => filter));
-  return session.filters.filter(({ filter }) => !texts.has(filter));
+  return session.filterSet.all.filter(({ filter }) => !texts.has(filter));
 }

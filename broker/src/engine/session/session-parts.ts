@@ -67,6 +67,8 @@ export interface SessionOrigin {
   readonly epoch: number;
   /** Position up to which every event was delivered or skipped. */
   readonly taken: Position;
+  /** See `SessionState.outside`. */
+  readonly outside: Position;
   readonly underWay: SessionProgress;
   /** Publishes of QoS 2 of earlier connections. */
   readonly inbound: Inbound;

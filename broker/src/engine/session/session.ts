@@ -1,7 +1,7 @@
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
-import { before, maxOf, minOf, type Position } from "../../domain/position.ts";
+import { before, maxOf, minOf, type Position, positionMax, positionZero } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -16,8 +16,7 @@ import {
   findRepeat,
   hasRoomForShares,
   heldThrough,
-  rollBackConnection,
-  takeBackUnsent,
+  rollBackDeliveries,
 } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { DeliverySender } from "./delivery-sender.ts";
@@ -59,6 +58,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   readonly keys: Inbound["keys"];
   /** Position up to which every event was delivered or skipped. The cursor is here, or just before the oldest unacknowledged event. */
   #takenUpTo: Position;
+  /** `outside` in the session's row, as far as this node knows. It is lower there once a rollback has removed such events. The maximum without a keeper. */
+  #storedOutside: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
   readonly #rejections: Rejections;
@@ -72,6 +73,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.id = origin.id;
     this.#epoch = origin.epoch;
     this.#takenUpTo = origin.taken;
+    this.#storedOutside = origin.keeper === undefined ? positionMax : origin.outside;
     this.#window = origin.underWay.window;
     this.inbound = origin.inbound.outcomes;
     this.keys = origin.inbound.keys;
@@ -84,15 +86,14 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     for (const pending of origin.underWay.retained) this.#retained.resume(pending);
     this.#waiting = new Waiting(parts, `session ${origin.id}`);
     const [filters, window, waiting] = [this.#filters, this.#window, this.#waiting];
-    const { eventIds, clock, limits, logger, groupId, progress, retainedReads, mayReceive, slices } = parts;
+    const { eventIds, clock, limits, logger, slices } = parts;
     const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
     this.#sender = new DeliverySender({ filters, window, eventIds, clock, isStored, onChanged });
     const [{ id }, { isSuspended }] = [origin, origin.underWay];
     this.#rejections = new Rejections({ id, window, waiting, isSuspended, clock, limits, logger });
     const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
-    const [sender, reads] = [this.#sender, { groupId, progress, retainedReads, mayReceive }];
-    const repeater = new Repeater({ reads, window, waiting, sender, filtersOf, onVanished });
+    const repeater = new Repeater({ reads: parts, window, waiting, sender: this.#sender, filtersOf, onVanished });
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
     this.memberships = new Memberships(parts, {
       hasRoom: () => hasRoomForShares(this.#connection, this.#window.size + this.#shared.reserved),
@@ -113,7 +114,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   /** See {@link WritableSession.written}. */
-  written({ settled = [] }: SessionState): void {
+  written({ settled = [], outside }: SessionState): void {
+    this.#storedOutside = outside;
     this.#shared.written(settled);
   }
 
@@ -133,6 +135,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   /** From now on, `keeper` stores the session's changes. Call it once the store has the session. */
   keepIn(keeper: Keeper): void {
     this.#keeper = keeper;
+    this.#storedOutside = positionZero;
     this.#changed();
   }
   readonly only = undefined;
@@ -177,8 +180,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   /** Forgets what a rollback removed, in the turn in which it ends: later, other events may be in the places. Nothing changed up to `keptUpTo`. */
   cutBack(keptUpTo: Position): void {
     const end = minOf(keptUpTo, indexedUpTo(this.#parts));
-    if (!this.isStored) return this.#rollBack(end);
-    this.#shared.rollBack(indexedUpTo(this.#parts));
+    if (!this.isStored) this.#rollBack({ taken: end, outside: indexedUpTo(this.#parts) });
     this.#filters.rollBack(end); // A SUBSCRIBE may write the starts before the row is read.
   }
 
@@ -186,9 +188,10 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
+    const end = indexedUpTo(this.#parts);
+    this.#rollBack((this.isStored ? row?.session : undefined) ?? { taken: end, outside: end });
+    this.#filters.rollBack(end);
     if (row !== undefined) this.adopt(row);
-    const taken = this.isStored ? row?.session.taken : undefined;
-    this.#rollBack(minOf(taken ?? indexedUpTo(this.#parts), indexedUpTo(this.#parts)));
     this.#stopped?.resolve();
     this.#stopped = undefined;
     this.#changed();
@@ -234,16 +237,12 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   /** The filters, to read. */
-  get filterSet(): Pick<FilterSet, "find" | "hasId" | "notifiedAt" | "version"> {
+  get filterSet(): Pick<FilterSet, "all" | "find" | "hasId" | "notifiedAt" | "version"> {
     return this.#filters;
   }
 
   hasFilter(filter: TopicFilter): boolean {
     return this.#filters.find(filter) !== undefined;
-  }
-
-  get filters(): readonly StoredFilter[] {
-    return this.#filters.all;
   }
 
   get filterCount(): number {
@@ -306,16 +305,15 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.memberships.wake();
   }
 
-  #rollBack(to: Position): void {
-    const outsideTo = indexedUpTo(this.#parts);
+  /** Pass the positions of the row, which each rollback of the store has moved back; those of the index if there is no row. */
+  #rollBack({ taken: to, outside }: Pick<SessionState, "taken" | "outside">): void {
     const { generation } = this.#parts.progress;
-    if (this.#connection !== undefined) takeBackUnsent(this.#connection, this.#window, { to, outsideTo });
-    this.#window.rollBack(to, outsideTo);
-    this.#retained.rollBack(to);
+    const outsideTo = outside < this.#storedOutside ? outside : positionMax;
+    if (this.isStored) this.#storedOutside = outside;
+    rollBackDeliveries(this.#window, this.#connection, { to, outsideTo, generation });
+    this.#retained.rollBack(outsideTo);
     this.#shared.rollBack(outsideTo);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
-    this.#filters.rollBack(to);
-    if (this.#connection !== undefined) rollBackConnection(this.#connection, { to, generation }, this.#window);
   }
 
   #read(connection: Connection): void {

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Position } from "../../domain/position.ts";
+import { type Position, positionZero } from "../../domain/position.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { Cancellation } from "../../lib/cancellation.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -279,6 +279,7 @@ export class Sessions implements Readers {
       protocol: claim.protocol,
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
+      outside: stored?.outside ?? positionZero,
       underWay: resumeProgress(claimed),
       inbound: this.#unreleased.take(stored?.id ?? claim.newId, claimed.former),
       filters: resumed?.filters ?? [],

@@ -105,7 +105,7 @@ export class Streams {
    * whether the new connection acknowledges. @throws BrokerError 100108 if another connection has begun the session with other filters meanwhile; 200300.
    */
   async begin(session: Session, stream: Stream, generation: number): Promise<void> {
-    const { filters: known } = session;
+    const known = session.filterSet.all;
     if (known.length > 0) checkSame(stream.id, known, stream.filters);
     const qos = stream.acknowledges ? 1 : 0;
     if (known.length > 0 && known.every((filter) => filter.qos === qos)) return;

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
-import { blockNumberMax, endOfBlock } from "../../../domain/position.ts";
+import { positionMax } from "../../../domain/position.ts";
 import { everyByte, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../../temporary-file.contract.ts";
 import { claimOf, filterOf, idOf, position } from "../../../ports/session-examples.contract.ts";
@@ -124,7 +124,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
   it("keeps a session from a version that did not store its last position outside the stream", async () => {
     await onDatabase(async (database) => {
       const { will, willDelayMs, expiryMs, principal, owner, key, protocol, groupId } = claimOf();
-      const progress = { cursor: position, taken: position, outside: endOfBlock(blockNumberMax), inFlight: everyByte };
+      const progress = { cursor: position, taken: position, outside: positionMax, inFlight: everyByte };
       const times = { detachedAt: undefined, willDueAt: undefined, createdAt: 5 };
       const names = { id: idOf(1), epoch: 7, key, protocol, groupId };
       const session = { ...names, ...progress, ...times, will, willDelayMs, expiryMs, principal, owner };

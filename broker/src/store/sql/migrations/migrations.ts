@@ -5,7 +5,7 @@ import { coverRows } from "./cover-rows.ts";
 import { createDeadLetters } from "./create-dead-letters.ts";
 import { createShares } from "./create-shares.ts";
 import { indexOwners } from "./index-owners.ts";
-import { blockNumberMax, endOfBlock } from "../../../domain/position.ts";
+import { positionMax } from "../../../domain/position.ts";
 import { progressPrime } from "../row-checksums.ts";
 import { startCheckSql } from "../sessions/session-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
@@ -364,12 +364,11 @@ async function addSkippedSender({ schema }: Kysely<Schema>): Promise<void> {
   await schema.alterTable("skipped_entries").addColumn("sender", "text").execute();
 }
 
-/** Existing rows get the last position there is: a rollback moves it back. */
+/** Existing rows get the last position: a rollback moves it back. */
 async function addOutside(database: Kysely<Schema>): Promise<void> {
-  const last = endOfBlock(blockNumberMax);
   await database.schema
     .alterTable("sessions")
-    .addColumn("outside", "bigint", (column) => column.notNull().defaultTo(last))
+    .addColumn("outside", "bigint", (column) => column.notNull().defaultTo(positionMax))
     .execute();
   const state_check = sql<number>`state_check + (outside % ${sql.lit(progressPrime)}) * 13`;
   await database.updateTable("sessions").set({ state_check }).execute();

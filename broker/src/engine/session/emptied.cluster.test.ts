@@ -1,0 +1,39 @@
+import { expect, it, onTestFinished } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { MemorySessions } from "../../store/memory/memory-sessions.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+it.each([0, 1])(
+  "a connected session gets no event again when another node has emptied a damaged index (node %i)",
+  async (node) => {
+    const cluster = await TestCluster.start(2);
+    onTestFinished(() => cluster.stopAll());
+    await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+    const peer = new RecordingPeer();
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+    const rest = { windowMax: 10, expiryMs: 600_000, onConnected: () => {} };
+    const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("#") }]));
+    for (let count = 0; count < 3; count += 1) {
+      await cluster.run(cluster.publish(0, "a", String(count)));
+      await cluster.clock.advance(500);
+      attachment.session.acknowledge(peer.deliveries.at(-1)?.ticket ?? 0);
+    }
+    await cluster.clock.advance(1_000);
+    const { store } = cluster.shared;
+    (store.sessions as MemorySessions).cutBack = () => {}; // Only a rollback changes the rows of sessions.
+    await store.rollBack(defaultGroupId, undefined);
+    await cluster.clock.advance(10_000);
+    await cluster.run(cluster.publish(0, "a", "last"));
+    await cluster.clock.advance(5_000);
+    expect(peer.deliveries.map(({ event }) => new TextDecoder().decode(event.content))).toEqual([
+      "0",
+      "1",
+      "2",
+      "last",
+    ]);
+  },
+);
