@@ -65,6 +65,29 @@ const examples: [History][] = [
       delaysMs: [5, 20, 0],
     },
   ],
+  // A SUBSCRIBE whose starts were from before a rollback, and whose epoch was from after it.
+  [
+    {
+      steps: [
+        { kind: "attach", who: 0, node: 0, ms: 0 },
+        { kind: "reorganise", depth: 1, refill: 3 },
+        { kind: "attach", who: 0, node: 0, ms: 3_000 },
+        { kind: "attach", who: 0, node: 1, ms: 0 },
+        { kind: "reorganise", depth: 1, refill: 0 },
+        { kind: "reorganise", depth: 1, refill: 2 },
+        { kind: "wait", ms: 1 },
+        { kind: "wait", ms: 20 },
+        { kind: "wait", ms: 20 },
+        { kind: "heal", node: 0 },
+        { kind: "publish", count: 1 },
+        { kind: "detach", who: 0 },
+        { kind: "detach", who: 0 },
+        { kind: "reorganise", depth: 1, refill: 0 },
+        { kind: "publish", count: 1 },
+      ],
+      delaysMs: [60, 5],
+    },
+  ],
   // A session continued from a row that was read before a rollback, whose answer came after it.
   [
     {

@@ -87,7 +87,7 @@ export class SessionFilters {
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
         const put = orders.map((order) => this.#toStored(order, session, end));
         const outcome = session.isStored
-          ? await this.#parts.store.sessions.saveSessionFilters(session, {
+          ? await this.#parts.store.sessions.saveSessionFilters(session.key, {
               put: isNew ? [...othersOf(session, put), ...put] : put,
               removed,
               generation: head?.generation ?? 0,

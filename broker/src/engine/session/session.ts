@@ -7,7 +7,13 @@ import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
-import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
+import type {
+  SessionId,
+  SessionKey,
+  SessionState,
+  SessionWithFilters,
+  StoredFilter,
+} from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import {
@@ -49,7 +55,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   readonly #retained: RetainedEvents;
   readonly memberships: Memberships;
   readonly #shared = new SharedDeliveries({
-    key: () => ({ id: this.id, epoch: this.#epoch }),
+    key: () => this.key,
     qosOf: (event, order) => this.#filters.qosOf(event, [order]),
     give: (event, how) => this.#connection && this.#sender.first(event, this.#connection, how),
   });
@@ -103,14 +109,15 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.put(origin.filters);
   }
 
-  get epoch(): number {
-    return this.#epoch;
+  /** The key as it is now. A rollback changes the epoch, and starts of filters with it. */
+  get key(): SessionKey {
+    return { id: this.id, epoch: this.#epoch };
   }
   get state(): SessionState {
     const progress = { window: this.#window, retained: this.#retained.pending, isSuspended: this.isSuspended };
     const positions = { cursor: this.#cursor, taken: this.#takenUpTo, outside: outsideOf(progress) };
     const { settled } = this.#shared;
-    return { id: this.id, epoch: this.#epoch, ...positions, inFlight: encodeProgress(progress), settled };
+    return { ...this.key, ...positions, inFlight: encodeProgress(progress), settled };
   }
 
   /** See {@link WritableSession.written}. */

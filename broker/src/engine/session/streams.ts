@@ -112,7 +112,7 @@ export class Streams {
     const put =
       known.length > 0 ? known.map((filter) => ({ ...filter, qos }) as const) : this.#toFilters(stream, session);
     const change = { put, removed: [], generation };
-    const saved = session.isStored ? await this.#parts.store.sessions.saveSessionFilters(session, change) : "saved";
+    const saved = session.isStored ? await this.#parts.store.sessions.saveSessionFilters(session.key, change) : "saved";
     if (saved === "rolled-back") throw new BrokerError("busy", { details: "the index rolls back" });
     if (saved === "refused") throw new BrokerError("busy", { details: "another connection has the session" });
     session.put(put);

@@ -1,4 +1,4 @@
-import type { SessionId, StoredSession } from "../../ports/session-store.ts";
+import type { SessionId, SessionKey, StoredSession } from "../../ports/session-store.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { ConnectedSession } from "../broker.ts";
 
@@ -14,8 +14,7 @@ export interface Inbound {
 
 /** A session whose connection has ended. */
 interface Left {
-  readonly id: SessionId;
-  readonly epoch: number;
+  readonly key: SessionKey;
   readonly inbound: Inbound["outcomes"];
   readonly keys: Inbound["keys"];
 }
@@ -36,7 +35,7 @@ export class Unreleased {
   #count = 0;
 
   /** Keeps the unreleased publishes of a session. If there are too many, forgets the session that lost its connection first. */
-  keep({ id, epoch, inbound: outcomes, keys }: Left): void {
+  keep({ key: { id, epoch }, inbound: outcomes, keys }: Left): void {
     this.forget(id);
     const count = outcomes.size;
     if (count === 0) return;

@@ -60,7 +60,7 @@ export class LaterReads {
     const known = find(session);
     // The row may be older than a change of the filters, or a rollback, meanwhile.
     if (session.filterSet.version !== version || group?.progress.version !== indexVersion) return this.read(session);
-    if (known === undefined || (row?.session.epoch === session.epoch && !session.isStopped)) return;
+    if (known === undefined || (row?.session.epoch === session.key.epoch && !session.isStopped)) return;
     const isOwn =
       row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
     if (!isOwn) this.#parts.yield(known);

@@ -136,7 +136,7 @@ export class LeftConnections {
     }
     this.#all.delete(left);
     checkReturned(group.id);
-    const key = { id: session.id, epoch: (former ?? session).epoch + 1 };
+    const key = { id: session.id, epoch: (former ?? session.key).epoch + 1 };
     const delayMs = Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs);
     sweeper.checkAfter(group.id, { key, delayMs });
   }

@@ -18,7 +18,7 @@ export async function changeOwnRow(
   change: (key: SessionKey) => Promise<boolean>,
 ): Promise<SessionKey | undefined> {
   const { id } = session;
-  let key: SessionKey = { id, epoch: session.epoch };
+  let key: SessionKey = { id, epoch: session.key.epoch };
   while (!(await change(key))) {
     const row = (await store.sessions.findSession(id))?.session;
     const isOwn = row !== undefined && row.detachedAt === undefined && row.owner === owner && !connected.has(name);
