@@ -110,7 +110,7 @@ it("makes few calls of the store at once for many sessions that are read again a
     end: async () => {},
     yield: () => {},
   });
-  const session = { id: "s", filterSet: { version: 0 } } as unknown as Session; // As above.
+  const session = { id: "s", key: { epoch: 0 }, filterSet: { version: 0 } } as unknown as Session; // As above.
   const all = Array.from({ length: count }, () => reads.readUntilDone(session));
   await clock.advance(1_000);
   await Promise.all(all);
