@@ -167,7 +167,9 @@ export interface SessionTable {
   readonly cursor: number;
   readonly taken: number;
   readonly outside: number;
-  /** Check of `cursor`, `taken`, `outside`, `epoch` and `detached_at`; see stateCheck. */
+  /** If it does not fit, `outside` is not known; see outsideCheck. */
+  readonly outside_check: number;
+  /** Check of `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
   readonly state_check: number;
   readonly in_flight: Uint8Array;
   readonly in_flight_check: number;

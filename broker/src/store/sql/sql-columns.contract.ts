@@ -36,7 +36,11 @@ const uncoveredTables: Partial<Record<keyof Schema, string>> = {
 
 /** Columns whose changes nothing needs to detect, and why. */
 const uncoveredColumns: Partial<Record<keyof Schema, Readonly<Record<string, string>>>> = {
-  sessions: { owner: "an owner that is not a member has lost the session, and the client connects again" },
+  sessions: {
+    owner: "an owner that is not a member has lost the session, and the client connects again",
+    outside: "a position that does not fit its check is not used",
+    outside_check: "a position that does not fit its check is not used",
+  },
   subscriptions: {
     owner: "an owner that is not a member has lost the subscription, and another node takes it over",
     wanted_by: "a node that wants the subscription asks again",

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
+import type { StoredSession } from "../../../ports/session-store.ts";
 import { positionMax } from "../../../domain/position.ts";
 import { everyByte, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../../temporary-file.contract.ts";
@@ -11,7 +12,6 @@ import { parsePostgresAddress } from "../postgres/address.ts";
 import { createPostgresBackend } from "../postgres/postgres-backend.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "../postgres/testing/postgres-server.ts";
 import { toSubscriptionRow } from "../rows.ts";
-import { residueOf } from "../row-checksums.ts";
 import type { Schema, SessionTable, SqlBackend, SqlDatabase } from "../schema.ts";
 import { createSqliteBackend } from "../sqlite/sqlite-backend.ts";
 
@@ -69,6 +69,14 @@ const coversStarts = 8;
 /** The first schema version with a session's last position outside the stream. */
 const storesOutside = 16;
 
+function sessionOfClaim(): StoredSession {
+  const { will, willDelayMs, expiryMs, principal, owner, key, protocol, groupId } = claimOf();
+  const progress = { cursor: position, taken: position, outside: positionMax, inFlight: everyByte };
+  const times = { detachedAt: undefined, willDueAt: undefined, createdAt: 5 };
+  const names = { id: idOf(1), epoch: 7, key, protocol, groupId };
+  return { ...names, ...progress, ...times, will, willDelayMs, expiryMs, principal, owner };
+}
+
 function testMigrations(create: () => Promise<SqlBackend>): void {
   let backend: SqlBackend;
   beforeEach(async () => {
@@ -123,21 +131,37 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
 
   it("keeps a session from a version that did not store its last position outside the stream", async () => {
     await onDatabase(async (database) => {
-      const { will, willDelayMs, expiryMs, principal, owner, key, protocol, groupId } = claimOf();
-      const progress = { cursor: position, taken: position, outside: positionMax, inFlight: everyByte };
-      const times = { detachedAt: undefined, willDueAt: undefined, createdAt: 5 };
-      const names = { id: idOf(1), epoch: 7, key, protocol, groupId };
-      const session = { ...names, ...progress, ...times, will, willDelayMs, expiryMs, principal, owner };
+      const session = sessionOfClaim();
       await migrate(database, backend, storesOutside - 1);
-      const { outside, state_check, ...row } = toSessionRow(session);
-      const before = { ...row, state_check: state_check - residueOf(outside) * 13 };
-      await database.relaxed
-        .insertInto("sessions")
-        .values(before as SessionTable) // The column that is missing.
-        .execute();
+      const { outside: _, outside_check: __, ...before } = toSessionRow(session);
+      const insert = (row: Omit<SessionTable, "outside" | "outside_check">) =>
+        database.relaxed
+          .insertInto("sessions")
+          .values(row as SessionTable) // Without two columns.
+          .execute();
+      await insert(before);
       await migrate(database, backend);
-      const [kept] = await database.relaxed.selectFrom("sessions").selectAll().execute();
-      expect(kept && fromSessionRow(kept)).toEqual(session);
+      const later = { ...session, id: idOf(2), key: "later" };
+      const { outside: ___, outside_check: ____, ...row } = toSessionRow(later);
+      await insert(row);
+      const rows = await database.relaxed.selectFrom("sessions").selectAll().orderBy("session_id").execute();
+      expect(rows.map(fromSessionRow)).toEqual([session, later]);
+    });
+  });
+
+  it("does not trust the position that it stored outside the stream once a node of an earlier version has written the row", async () => {
+    await onDatabase(async (database) => {
+      await migrate(database, backend);
+      const row = toSessionRow({ ...sessionOfClaim(), outside: position });
+      await database.relaxed.insertInto("sessions").values(row).execute();
+      const { in_flight, in_flight_check } = toSessionRow({ ...sessionOfClaim(), inFlight: everyByte.slice(1) });
+      const read = async () => {
+        const [found] = await database.relaxed.selectFrom("sessions").selectAll().execute();
+        return found && fromSessionRow(found)?.outside;
+      };
+      expect(await read()).toBe(position);
+      await database.relaxed.updateTable("sessions").set({ in_flight, in_flight_check }).execute();
+      expect(await read()).toBe(positionMax);
     });
   });
 

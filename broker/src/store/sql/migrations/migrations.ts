@@ -5,8 +5,6 @@ import { coverRows } from "./cover-rows.ts";
 import { createDeadLetters } from "./create-dead-letters.ts";
 import { createShares } from "./create-shares.ts";
 import { indexOwners } from "./index-owners.ts";
-import { positionMax } from "../../../domain/position.ts";
-import { progressPrime } from "../row-checksums.ts";
 import { startCheckSql } from "../sessions/session-rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
@@ -364,14 +362,16 @@ async function addSkippedSender({ schema }: Kysely<Schema>): Promise<void> {
   await schema.alterTable("skipped_entries").addColumn("sender", "text").execute();
 }
 
-/** Existing rows get the last position: a rollback moves it back. */
-async function addOutside(database: Kysely<Schema>): Promise<void> {
-  await database.schema
-    .alterTable("sessions")
-    .addColumn("outside", "bigint", (column) => column.notNull().defaultTo(positionMax))
-    .execute();
-  const state_check = sql<number>`state_check + (outside % ${sql.lit(progressPrime)}) * 13`;
-  await database.updateTable("sessions").set({ state_check }).execute();
+/** Rows of earlier versions get a check that does not fit, also if a node of such a version inserts them later. */
+async function addOutside({ schema }: Kysely<Schema>): Promise<void> {
+  for (const [name, value] of [
+    ["outside", 0],
+    ["outside_check", -1],
+  ] as const)
+    await schema
+      .alterTable("sessions")
+      .addColumn(name, "bigint", (column) => column.notNull().defaultTo(value))
+      .execute();
 }
 
 async function dropMaintainedCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {

@@ -4,7 +4,14 @@ import type { NodeId } from "../../../domain/node.ts";
 import type { Position } from "../../../domain/position.ts";
 import { endsAt, type SessionId, type StoredSession } from "../../../ports/session-store.ts";
 import type { Schema } from "../schema.ts";
-import { detachedCheckSql, nextEpochCheckSql, positionsCheckSql, startCheck, startCheckSql } from "./session-rows.ts";
+import {
+  detachedCheckSql,
+  nextEpochCheckSql,
+  outsideCheckSql,
+  positionsCheckSql,
+  startCheck,
+  startCheckSql,
+} from "./session-rows.ts";
 import { keepShared } from "./sql-shares.ts";
 
 /** The session time of a group. If its row is damaged or missing, the newest `detached_at`, or 0, so that no session ends early. */
@@ -88,12 +95,13 @@ export async function cutBackSessions(
   const least = (column: string): RawBuilder<number> =>
     sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
   // Changes the check by a difference, so that a damaged row stays damaged.
-  const former = positionsCheckSql({ cursor: sql`cursor`, taken: sql`taken`, outside: sql`outside` });
-  const positions = { cursor: least("cursor"), taken: least("taken"), outside: least("outside") };
-  const check = sql<number>`state_check - (${former}) + ${positionsCheckSql(positions)}`;
+  const former = positionsCheckSql(sql`cursor`, sql`taken`);
+  const [cursor, taken, outside] = [least("cursor"), least("taken"), least("outside")];
+  const state_check = sql<number>`state_check - (${former}) + ${positionsCheckSql(cursor, taken)}`;
+  const outside_check = sql<number>`outside_check + ${outsideCheckSql(outside)}`;
   await transaction
     .updateTable("sessions")
-    .set({ ...positions, state_check: check })
+    .set({ cursor, taken, outside, state_check, outside_check })
     .where("group_id", "=", groupId)
     .where((builder) => builder.or([builder("taken", ">", end), builder("outside", ">", end)]))
     .execute();

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { fromStored } from "../../../domain/position.ts";
+import { fromStored, positionMax } from "../../../domain/position.ts";
 import type { SessionFilter } from "../../../domain/session-filter.ts";
 import type {
   SessionId,
@@ -25,22 +25,31 @@ function checksumOfSession(row: Immutable & EndColumns): number {
   return checksumOf([session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms, will]);
 }
 
-type Checked = Pick<SessionTable, "cursor" | "taken" | "outside" | "epoch" | "detached_at">;
+type Checked = Pick<SessionTable, "cursor" | "taken" | "epoch" | "detached_at">;
 
 /** Value of `state_check`: a sum, so that the database can compute it when one statement changes many rows. */
-export function stateCheck({ cursor, taken, outside, epoch, detached_at }: Checked): number {
+export function stateCheck({ cursor, taken, epoch, detached_at }: Checked): number {
   const detached = detached_at === null ? 0 : residueOf(detached_at) + 1;
-  const positions = residueOf(cursor) * 3 + residueOf(taken) * 5 + residueOf(outside) * 13;
-  return positions + residueOf(epoch) * 7 + detached * 11;
+  return residueOf(cursor) * 3 + residueOf(taken) * 5 + residueOf(epoch) * 7 + detached * 11;
 }
 
 const prime = sql.lit(progressPrime);
 
-type Positions = Readonly<Record<"cursor" | "taken" | "outside", RawBuilder<number>>>;
+/** The part of `state_check` for the two positions. */
+export function positionsCheckSql(cursor: RawBuilder<number>, taken: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`((${cursor}) % ${prime}) * 3 + ((${taken}) % ${prime}) * 5`;
+}
 
-/** The part of `state_check` for the positions. */
-export function positionsCheckSql({ cursor, taken, outside }: Positions): RawBuilder<number> {
-  return sql<number>`((${cursor}) % ${prime}) * 3 + ((${taken}) % ${prime}) * 5 + ((${outside}) % ${prime}) * 13`;
+type Outside = Pick<SessionTable, "outside" | "in_flight_check">;
+
+/** Value of `outside_check`. It binds `outside` to the events in flight: a node of an earlier version, which does not know the column, writes only those. */
+function outsideCheck({ outside, in_flight_check }: Outside): number {
+  return residueOf(in_flight_check) + residueOf(outside);
+}
+
+/** The difference that another `outside` makes to `outside_check`. */
+export function outsideCheckSql(outside: RawBuilder<number>): RawBuilder<number> {
+  return sql<number>`(${outside}) % ${prime} - outside % ${prime}`;
 }
 
 /** The difference that the next epoch makes to `state_check`. Statements add it, so that a damaged row stays damaged. */
@@ -72,7 +81,8 @@ export function dueAt(row: Pick<SessionTable, "detached_at" | "will" | "will_del
 /** The state of a session that has a connection. */
 export function toStateColumns({ epoch, cursor, taken, outside, inFlight }: Omit<SessionState, "id">) {
   const columns = { cursor, taken, outside, in_flight: inFlight, in_flight_check: checksumOfBytes(inFlight) };
-  return { ...columns, state_check: stateCheck({ ...columns, epoch, detached_at: null }) };
+  const state_check = stateCheck({ cursor, taken, epoch, detached_at: null });
+  return { ...columns, outside_check: outsideCheck(columns), state_check };
 }
 
 export function toEndColumns({ principal, will, willDelayMs, expiryMs }: StoredConnectionEnd): EndColumns {
@@ -131,7 +141,7 @@ export function fromSessionRow(row: SessionTable): StoredSession | undefined {
     epoch: row.epoch,
     cursor: fromStored(row.cursor),
     taken: fromStored(row.taken),
-    outside: fromStored(row.outside),
+    outside: outsideCheck(row) === row.outside_check ? fromStored(row.outside) : positionMax,
     inFlight: row.in_flight,
     expiryMs: row.expiry_ms,
     detachedAt: detached_at ?? undefined,
