@@ -11,7 +11,7 @@ export const blockNumberMax = 2 ** 33 - 1;
 export const positionZero = toPosition(0, 0);
 
 /** The position after which there is no event. */
-export const positionMax = toPosition(blockNumberMax, eventsPerBlockMax - 1);
+export const lastPosition = toPosition(blockNumberMax, eventsPerBlockMax - 1);
 
 /** Combines a block number and an index in that block. @throws RangeError if one of them is out of bounds. */
 export function toPosition(blockNumber: number, index: number): Position {

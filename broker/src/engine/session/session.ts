@@ -1,7 +1,7 @@
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
-import { before, maxOf, minOf, type Position, positionMax, positionZero } from "../../domain/position.ts";
+import { before, maxOf, minOf, type Position, lastPosition, positionZero } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -79,7 +79,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.id = origin.id;
     this.#epoch = origin.epoch;
     this.#takenUpTo = origin.taken;
-    this.#storedOutside = origin.keeper === undefined ? positionMax : origin.outside;
+    this.#storedOutside = origin.keeper === undefined ? lastPosition : origin.outside;
     this.#window = origin.underWay.window;
     this.inbound = origin.inbound.outcomes;
     this.keys = origin.inbound.keys;
@@ -315,7 +315,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   /** Pass the positions of the row, which each rollback of the store has moved back; those of the index if there is no row. */
   #rollBack({ taken: to, outside }: Pick<SessionState, "taken" | "outside">): void {
     const { generation } = this.#parts.progress;
-    const outsideTo = outside < this.#storedOutside ? outside : positionMax;
+    const outsideTo = outside < this.#storedOutside ? outside : lastPosition;
     if (this.isStored) this.#storedOutside = outside;
     rollBackDeliveries(this.#window, this.#connection, { to, outsideTo, generation });
     this.#retained.rollBack(outsideTo);

@@ -2,6 +2,7 @@ import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Tra
 import type { StoreError } from "./store-error.ts";
 import type { GroupLeaseTable, NodeTable, SignerTable } from "./coordination-tables.ts";
 import type { DeadLetterTable } from "./subscriptions/dead-letter-table.ts";
+import type { ShareEventTable, ShareTable } from "./sessions/share-tables.ts";
 import type { IndexFinding } from "./index/index-tables.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPosition } from "../../ports/store.ts";
@@ -193,30 +194,6 @@ export interface SessionFilterTable {
   readonly options: number;
   readonly identifier: number | null;
   readonly starts_after: number;
-  readonly checksum: number;
-}
-
-/** One row for each share; see the port's StoredShare. */
-export interface ShareTable {
-  readonly share_id: string;
-  readonly group_id: string;
-  readonly filter: string;
-  readonly cursor: number;
-  readonly epoch: number;
-  /** Check of `cursor` and `epoch`; see cursorCheck. */
-  readonly cursor_check: number;
-  readonly checksum: number;
-}
-
-/** One row for each event that a share gave to a member and that is not acknowledged. The member has it as long as its session has `session_epoch`. */
-export interface ShareEventTable {
-  readonly share_id: string;
-  readonly position: number;
-  readonly topic: string;
-  readonly session_id: string;
-  readonly session_epoch: number;
-  /** The epoch that the session had when the share gave it the event. */
-  readonly given_epoch: number;
   readonly checksum: number;
 }
 

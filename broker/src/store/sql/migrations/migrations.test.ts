@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { StoredSession } from "../../../ports/session-store.ts";
-import { positionMax } from "../../../domain/position.ts";
+import { lastPosition } from "../../../domain/position.ts";
 import { everyByte, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../../temporary-file.contract.ts";
 import { claimOf, filterOf, idOf, position } from "../../../ports/session-examples.contract.ts";
@@ -71,7 +71,7 @@ const storesOutside = 16;
 
 function sessionOfClaim(): StoredSession {
   const { will, willDelayMs, expiryMs, principal, owner, key, protocol, groupId } = claimOf();
-  const progress = { cursor: position, taken: position, outside: positionMax, inFlight: everyByte };
+  const progress = { cursor: position, taken: position, outside: lastPosition, inFlight: everyByte };
   const times = { detachedAt: undefined, willDueAt: undefined, createdAt: 5 };
   const names = { id: idOf(1), epoch: 7, key, protocol, groupId };
   return { ...names, ...progress, ...times, will, willDelayMs, expiryMs, principal, owner };
@@ -161,7 +161,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
       };
       expect(await read()).toBe(position);
       await database.relaxed.updateTable("sessions").set({ in_flight, in_flight_check }).execute();
-      expect(await read()).toBe(positionMax);
+      expect(await read()).toBe(lastPosition);
     });
   });
 

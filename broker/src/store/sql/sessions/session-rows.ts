@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { fromStored, positionMax } from "../../../domain/position.ts";
+import { fromStored, lastPosition } from "../../../domain/position.ts";
 import type { SessionFilter } from "../../../domain/session-filter.ts";
 import type {
   SessionId,
@@ -141,7 +141,7 @@ export function fromSessionRow(row: SessionTable): StoredSession | undefined {
     epoch: row.epoch,
     cursor: fromStored(row.cursor),
     taken: fromStored(row.taken),
-    outside: outsideCheck(row) === row.outside_check ? fromStored(row.outside) : positionMax,
+    outside: outsideCheck(row) === row.outside_check ? fromStored(row.outside) : lastPosition,
     inFlight: row.in_flight,
     expiryMs: row.expiry_ms,
     detachedAt: detached_at ?? undefined,

@@ -3,7 +3,8 @@ import { maxOf, type Position, positionZero } from "../../../domain/position.ts"
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import type { ShareId, StoredFilter } from "../../../ports/session-store.ts";
 import type { StoredShare } from "../../../ports/share-store.ts";
-import type { Schema, ShareTable } from "../schema.ts";
+import type { ShareTable } from "./share-tables.ts";
+import type { Schema } from "../schema.ts";
 import { fromFilterRow } from "./session-rows.ts";
 import { fromShareEventRow, ofShare, toShareRow } from "./share-rows.ts";
 

@@ -4,7 +4,7 @@ import type { SharePlace, StoredShare } from "../../../ports/share-store.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
 import { checksumOf } from "../../checksum.ts";
 import { progressPrime, residueOf } from "../row-checksums.ts";
-import type { ShareEventTable, ShareTable } from "../schema.ts";
+import type { ShareEventTable, ShareTable } from "./share-tables.ts";
 
 /** Selects the filters of shares. A query must use exactly this condition: databases then choose the partial index with the same condition. */
 export const ofShare = sql<boolean>`filter like '$share/%'`;
