@@ -32,8 +32,8 @@ export class IndexProgress {
   }
 
   /**
-   * Blocks that this node has seen as the newest indexed one, ascending, no older than a rollback can reach. They tell how far another node has rolled the index
-   * back. Empty for a single node.
+   * Blocks that this node has seen as the newest indexed one, ascending, from the last one before those that a rollback can remove. They tell how far another
+   * node has rolled the index back. Empty for a single node.
    */
   get seen(): readonly BlockRef[] {
     return this.#seen;
@@ -44,7 +44,8 @@ export class IndexProgress {
     const last = this.#seen.at(-1);
     if (last !== undefined && last.number >= number) return;
     this.#seen.push({ number, hash });
-    if ((this.#seen[0]?.number ?? 0) < number - reorganisationBlocksMax) this.#seen.shift();
+    const isOld = (index: number): boolean => (this.#seen[index]?.number ?? number) <= number - reorganisationBlocksMax;
+    while (isOld(1)) this.#seen.shift();
   }
 
   /** Forgets the seen blocks after one that a rollback has kept. */

@@ -7,13 +7,7 @@ import { isShared } from "../../domain/shared-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
-import type {
-  SessionId,
-  SessionKey,
-  SessionState,
-  SessionWithFilters,
-  StoredFilter,
-} from "../../ports/session-store.ts";
+import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import {
@@ -110,7 +104,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   /** The key as it is now. A rollback changes the epoch, and starts of filters with it. */
-  get key(): SessionKey {
+  get key(): Pick<SessionState, "id" | "epoch"> {
     return { id: this.id, epoch: this.#epoch };
   }
   get state(): SessionState {
@@ -186,18 +180,16 @@ export class Session implements ConnectedSession, Interest, WritableSession {
 
   /** Forgets what a rollback removed, in the turn in which it ends: later, other events may be in the places. Nothing changed up to `keptUpTo`. */
   cutBack(keptUpTo: Position): void {
-    const end = minOf(keptUpTo, indexedUpTo(this.#parts));
-    if (!this.isStored) this.#rollBack({ taken: end, outside: indexedUpTo(this.#parts) });
-    this.#filters.rollBack(end); // A SUBSCRIBE may write the starts before the row is read.
+    if (!this.isStored) this.#rollBack({ taken: keptUpTo, outside: maxOf(keptUpTo, indexedUpTo(this.#parts)) });
+    this.#filters.rollBack(keptUpTo); // A SUBSCRIBE may write the starts before the row is read.
   }
 
   /** See {@link Readers.restart}. Does not repeat events that the peer has and that are still on the chain. If nodes share the store, pass the row. */
   restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
     if (connection !== undefined) void this.#endReading(connection);
-    const end = indexedUpTo(this.#parts);
-    this.#rollBack((this.isStored ? row?.session : undefined) ?? { taken: end, outside: end });
-    this.#filters.rollBack(end);
+    if (row === undefined) this.#rollBackToIndex();
+    else if (this.isStored) this.#rollBack(row.session); // cutBack has rolled back the others.
     if (row !== undefined) this.adopt(row);
     this.#stopped?.resolve();
     this.#stopped = undefined;
@@ -310,6 +302,12 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#waiting.wake();
     this.#connection?.reading?.wake();
     this.memberships.wake();
+  }
+
+  #rollBackToIndex(): void {
+    const end = indexedUpTo(this.#parts);
+    this.#rollBack({ taken: end, outside: end });
+    this.#filters.rollBack(end);
   }
 
   /** Pass the positions of the row, which each rollback of the store has moved back; those of the index if there is no row. */
