@@ -78,7 +78,7 @@ function submit({ chain, feed }: WorkerContext, { id, raw }: Extract<ToWorker, {
 function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, { kind: "blocks" }>): void {
   try {
     const blocks = chain.readBlocks(range);
-    // Made by `encodeCommittedBlock`, whose memory is never shared.
+    // `encodeCommittedBlock` returns an array that is alone in its buffer, so the buffer can be transferred.
     post(
       { kind: "result", id, result: blocks },
       blocks.map(({ buffer }) => buffer as ArrayBuffer),
@@ -146,7 +146,7 @@ function toRefusal(file: string, error: unknown): ChainFileError {
 }
 
 try {
-  // The owner starts this file with WorkerSettings and nothing else.
+  // The owner, which is the thread that starts this file, passes WorkerSettings.
   const context = await start(workerData as WorkerSettings);
   port.on("message", (message: ToWorker) => receive(context, message));
   post({ kind: "ready" });

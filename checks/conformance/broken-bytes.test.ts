@@ -40,7 +40,7 @@ function toExist(topic: string, end: string): string {
 }
 
 describe("a request in pieces", () => {
-  it.each(requests)("%s: a request that arrives byte by byte is carried out once", async (_name, request) => {
+  it.each(requests)("%s: the broker executes a request that arrives byte by byte once", async (_name, request) => {
     const before = await sequenceNumber();
     const pieces = [...request].map((byte) => Uint8Array.of(byte));
     const answer = parseAnswer(await exchangeRaw(running().broker.url, { pieces }));
@@ -48,7 +48,7 @@ describe("a request in pieces", () => {
     expect(await sequenceNumber()).toBe(before + 1);
   });
 
-  it("a chunked body is read whole, whatever the size of its chunks", async () => {
+  it("the broker reads a whole chunked body, whatever the size of its chunks", async () => {
     const body = "topic=bytes&content=chunked";
     const head =
       "POST /rest/publish HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -62,7 +62,7 @@ describe("a request in pieces", () => {
     }
   });
 
-  it("pipelined requests are answered in order", async () => {
+  it("the broker answers pipelined requests in order", async () => {
     const { broker } = running();
     const pieces = [toExist("bytes", "") + toExist("none", "") + toExist("bytes", "connection: close\r\n")];
     const text = await exchangeRaw(broker.url, { pieces });

@@ -44,7 +44,7 @@ const operations: readonly (readonly [name: string, params: () => Params])[] = [
   ["unSubscribe", () => ({ subscriptionId })],
 ];
 
-/** Codes for credentials that may read and unsubscribe elsewhere: the broker does not tell them that this event or subscription exists. */
+/** Codes for credentials with rights on other topics only: the broker hides from them whether this event or subscription exists. */
 const hiddenCodes: Readonly<Record<string, number>> = { getEvent: 100_303, getProof: 100_303, unSubscribe: 100_504 };
 
 /** REST calls the operation getProof `proof`. */

@@ -70,7 +70,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stays if the same url subscribes again, and signs callbacks to a new url only if it is given again", async () => {
+  it("stays after a resubscribe with the same url; after one with a new url, signs callbacks only if the client sends it again", async () => {
     const [old, moved] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: old.url, secret });
     await subscribe({ url: old.url, subscriptionId });
@@ -109,7 +109,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("prevents delivery if it was moved to another row, changed, stored in plain text or lost its key, until it is given again", async () => {
+  it("if moved to another row, changed, stored in plain text or without its key, stops delivery until the client sends it again", async () => {
     const kinds = ["moved", "changed", "plain", "kept"] as const;
     const receivers = await Promise.all(kinds.map(() => start()));
     const ids: string[] = [];

@@ -61,7 +61,7 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
     await expect(publish(stele)).rejects.toMatchObject({ wasRefused });
   });
 
-  it("throws the message, code and cause of its last try after a try with unknown outcome", async () => {
+  it("after a try with unknown outcome, throws the message, code and cause of the last try", async () => {
     const stele = new Stele({ url, fetch: network(lost, closed), retries: 1 });
     await expect(publish(stele)).rejects.toMatchObject({
       message: `${url} does not answer (ECONNREFUSED)`,

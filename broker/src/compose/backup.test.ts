@@ -189,7 +189,7 @@ function readInAnotherProcess(name: string): void {
   execFileSync(process.execPath, ["-e", script], { cwd: import.meta.dirname, stdio: "pipe" });
 }
 
-it("stele activate names a folder that does not exist, instead of doing nothing", async () => {
+it("stele activate reports a folder that does not exist", async () => {
   const outcome = await runBackupCommand("activate", ["--data-dir", folder], { env: {}, log: () => {} });
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${folder} does not exist`) });
 });

@@ -244,7 +244,7 @@ async function holdKeys(folder: DataFolder): Promise<() => Promise<void>> {
   return async () => release?.();
 }
 
-/** Keys that are damaged need no hold: no command can change them. A backup keeps what somebody may save of them. */
+/** Damaged keys need no hold, because no command can change them. The backup copies them as they are: a part may be recoverable. */
 function unlessDamaged(error: unknown): () => Promise<void> {
   if (!(error instanceof StoreError && error.fault === "corrupt")) throw error;
   return async () => {};

@@ -12,7 +12,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "certificates-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it("finds a missing or broken certificate of each protocol at --check-config, as a start does", async () => {
+it("--check-config and a start report a missing or broken certificate of each protocol", async () => {
   const [certificateFile, keyFile, other] = [
     join(folder, "cert.pem"),
     join(folder, "key.pem"),
@@ -44,7 +44,7 @@ it("finds a missing or broken certificate of each protocol at --check-config, as
   ]);
 });
 
-it("warns at a start, once for each file, of a key that other users can open", () => {
+it("a start logs one warning for each key file that other users can open", () => {
   const [certificateFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   createCertificate({ certificateFile, keyFile, clientCaFile: "" }, "stele");
   const env = {

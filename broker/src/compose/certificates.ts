@@ -18,8 +18,8 @@ export function certificateFilesOf(config: Config, served: TlsServed): Certifica
 }
 
 /**
- * Reads each certificate that the settings name, and logs a warning for each key that users other than its owner can open. @throws Error that says why one
- * cannot be used.
+ * Reads each configured certificate, and logs a warning for each key file that users other than its owner can open.
+ * @throws Error if a certificate cannot be used; its message says why.
  */
 export function checkCertificates(config: Config, logger: Logger): void {
   for (const served of tlsServed) check(config, served);
@@ -28,7 +28,7 @@ export function checkCertificates(config: Config, logger: Logger): void {
   for (const keyFile of new Set(keyFiles)) checkSecretFile(keyFile, logger);
 }
 
-/** Problems of the certificates that the settings name, found by reading them as a start does. */
+/** Reads each configured certificate as the broker does when it starts, and returns the problems. */
 export function findCertificateProblems(config: Config): readonly string[] {
   return tlsServed.flatMap((served) => {
     try {

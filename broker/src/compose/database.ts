@@ -18,7 +18,7 @@ export function databaseAddress(config: DatabaseSettings, logger: Logger): strin
   return `${databaseUrl}${databaseUrl.includes("?") ? "&" : "?"}password=${encodeURIComponent(password)}`;
 }
 
-/** Problems of the database's address, its TLS files and its password file, found by reading them as a start does. They show no secret. */
+/** Reads the database's address, TLS files and password file as the broker does when it starts. Returns the problems, which contain no secret. */
 export function findDatabaseProblems(config: DatabaseSettings): readonly string[] {
   if (!isClustered(config)) return [];
   return [
@@ -53,7 +53,7 @@ function checkTlsFiles(databaseUrl: string, logger: Logger): void {
   }
 }
 
-/** Editors end a file with a line break, which is no part of a password. */
+/** Removes a final line break: editors add one, and it does not belong to the password. */
 function readPasswordOf({ databasePasswordFile: file }: DatabaseSettings, logger: Logger): string | undefined {
   if (file === "") return undefined;
   const password = readSecretText(file, logger).replace(/\r?\n$/, "");

@@ -58,7 +58,7 @@ export function keysFile(folder: DataFolder): string {
 }
 
 /**
- * The data folder, for a command that must not create it as a start does.
+ * Returns the data folder, for commands that must not create it.
  * @throws Error if the folder does not exist.
  */
 export function requireFolder(config: Config): string {
@@ -68,8 +68,8 @@ export function requireFolder(config: Config): string {
 }
 
 /**
- * Refuses a folder that is a backup, whose restore was cut short, whose chain's log is damaged, or that lost a file that a start would create again: a new
- * chain would replace the lost one, and a new key would own nothing. Changes nothing in the folder.
+ * Refuses a folder that is a backup, that an interrupted restore left, or that has a damaged log of the chain. Also refuses a folder that lost its chain or a
+ * key: the start would create a new chain in place of the lost one, or a new key, which owns nothing. Changes nothing in the folder.
  * @throws Error that names the missing or damaged file and says what to do.
  */
 export async function checkDataFolder(

@@ -13,7 +13,7 @@ const now = (): number => Date.UTC(2026, 0, 1);
 const run = (command: typeof runKeys, ...argv: readonly string[]) =>
   command([...argv, "--data-dir", folder], { env: {}, now });
 
-it("refuses a second key to revoke instead of ignoring it, and does not print it", async () => {
+it("key revoke refuses a second key, revokes neither, and does not print the second", async () => {
   const create = () => run(runKeys, "create", "--principal", "shop", "--role", "admin");
   const [{ output: first }, { output: second }] = [await create(), await create()];
   const { exitCode, problem } = await run(runKeys, "revoke", first.trim(), second.trim());
@@ -25,7 +25,7 @@ it("refuses a second key to revoke instead of ignoring it, and does not print it
 it.each([
   ["create", "--principal", "shop", "--role", "admin", "reader"],
   ["list", "shop"],
-])("refuses a word that key %s does not take", async (...argv) => {
+])("key %s refuses an extra argument", async (...argv) => {
   expect(await run(runKeys, ...argv)).toMatchObject({ exitCode: 2 });
 });
 
@@ -33,7 +33,7 @@ it.each([
   ["list", "reader"],
   ["set", "reader", "[]", "writer"],
   ["delete", "reader", "writer"],
-])("refuses a word that role %s does not take", async (...argv) => {
+])("role %s refuses an extra argument", async (...argv) => {
   await run(runRoles, "set", "reader", "[]");
   expect(await run(runRoles, ...argv)).toMatchObject({ exitCode: 2 });
   expect((await run(runRoles, "list")).output).toContain("reader");
@@ -44,14 +44,14 @@ it.each<[typeof runKeys, ...string[]]>([
   [runKeys, "revoke", "0123456789abcdef"],
   [runRoles, "list"],
   [runRoles, "delete", "reader"],
-])("names a data folder that does not exist, instead of creating it (%o %s)", async (command, ...argv) => {
+])("reports a data folder that does not exist, and does not create it (%o %s)", async (command, ...argv) => {
   const missing = join(folder, "missing");
   const outcome = await command([...argv, "--data-dir", missing], { env: {}, now });
   expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining(`${missing} does not exist`) });
   expect(existsSync(missing)).toBe(false);
 });
 
-it("creates the data folder with the first key, and with the first role", async () => {
+it("creates a missing data folder for the first key, and for the first role", async () => {
   const made = [join(folder, "keys"), join(folder, "roles")] as const;
   const create = ["create", "--principal", "shop", "--role", "admin", "--data-dir", made[0]];
   expect(await runKeys(create, { env: {}, now })).toMatchObject({ exitCode: 0 });
@@ -64,7 +64,7 @@ it.each([
   { lastingRoles: [], isKept: false },
   { lastingRoles: ["admin"], isKept: true },
 ])(
-  "with the lasting roles $lastingRoles, keeps the last key of a principal: $isKept",
+  "31 days after a principal's last key was revoked, still lists it if its issuer's lastingRoles are $lastingRoles: $isKept",
   async ({ lastingRoles, isKept }) => {
     const config = join(folder, "stele.json");
     const issuer = {
@@ -85,7 +85,7 @@ it.each([
   },
 );
 
-it("says which file the first key creates, because a broker with another data folder does not read it", async () => {
+it("names the file that the first key creates, and says that only a broker with this data folder reads it", async () => {
   const dataDir = join(folder, "first");
   const create = ["create", "--principal", "shop", "--role", "admin", "--data-dir", dataDir];
   expect((await runKeys(create, { env: {}, now })).problem).toBe(

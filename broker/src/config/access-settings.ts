@@ -72,7 +72,7 @@ const shape = z.strictObject({
     .refine((roles) => Object.keys(roles).length <= rolesMax, `more than ${rolesMax} roles`)
     .refine(
       (roles) => !Object.hasOwn(roles, adminRole),
-      `the role ${adminRole} is there already, and allows everything`,
+      `the role ${adminRole} is built in and allows everything: choose another name`,
     )
     .default({}),
   certificates: z.array(certificate).max(certificatesMax).default([]),

@@ -127,7 +127,7 @@ test.each([
   ['{"quotas": {"principals": {"a/": {}}}}', "access.quotas.principals"],
   ['{"rules": {}}', "rules"],
   ['{"roles": {"a b": []}}', "a b"],
-  ['{"roles": {"admin": []}}', "admin is there already"],
+  ['{"roles": {"admin": []}}', "admin is built in"],
   ['{"roles": {"a": [{"actions": []}]}}', "access.roles.a[0].actions"],
   ['{"roles": {"a": [{"actions": ["fly"]}]}}', "access.roles.a[0].actions[0]"],
   ['{"roles": {"a": [{"actions": ["read"], "topic": "x"}]}}', "topic"],

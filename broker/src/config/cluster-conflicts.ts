@@ -32,13 +32,13 @@ function passwordConflicts(config: Config): readonly string[] {
 
 function sharingConflicts(config: Config): readonly string[] {
   const embedded = groupsOf(config).filter(({ endpoints }) => endpoints === "embedded");
-  const reason = "other nodes cannot reach the embedded chain of this one";
+  const reason = "other nodes cannot reach the embedded chain of this node";
   const where = config.groups === undefined ? ": name the endpoints of a chain in STELE_GROUPS" : "";
   return [
     ...(config.coordination === "none"
       ? [`${environmentName("coordination")} is none, but ${databaseUrl} is set: remove one of the two`]
       : []),
-    ...embedded.map(({ id }) => `group ${quote(id)} cannot be served with ${databaseUrl}: ${reason}${where}`),
+    ...embedded.map(({ id }) => `group ${quote(id)} cannot be served with ${databaseUrl}, because ${reason}${where}`),
   ];
 }
 

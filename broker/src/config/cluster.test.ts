@@ -10,7 +10,7 @@ function load(env: Readonly<Record<string, string>>, argv: readonly string[] = [
   return loadConfig({ env: { STELE_ALLOW_ANONYMOUS: "true", ...env }, argv, readFile: () => "", version: "1.2.3" });
 }
 
-describe("settings of several nodes", () => {
+describe("settings of a node in a cluster", () => {
   test("accepts a database and a host that other machines can reach, with defaults for the rest", () => {
     expect(load({ ...cluster, STELE_HOST: "10.0.0.1" })).toMatchObject({
       status: "loaded",
@@ -22,12 +22,12 @@ describe("settings of several nodes", () => {
     [
       "the default embedded chain",
       { STELE_GROUPS: "" },
-      'group "1" cannot be served with STELE_DATABASE_URL: other nodes cannot reach the embedded chain of this one: name the endpoints of a chain in STELE_GROUPS',
+      'group "1" cannot be served with STELE_DATABASE_URL, because other nodes cannot reach the embedded chain of this node: name the endpoints of a chain in STELE_GROUPS',
     ],
     [
       "an embedded group",
       { STELE_GROUPS: '[{"id":"1","endpoints":"embedded"}]' },
-      'group "1" cannot be served with STELE_DATABASE_URL: other nodes cannot reach the embedded chain of this one',
+      'group "1" cannot be served with STELE_DATABASE_URL, because other nodes cannot reach the embedded chain of this node',
     ],
     [
       "coordination none",
@@ -83,7 +83,7 @@ describe("settings of several nodes", () => {
     expect(shown.join("\n")).not.toMatch(/hunter2|stele:/);
   });
 
-  test("refuses a takeOverAfterMs below the database's time limit for hanging transactions", () => {
+  test("refuses a takeOverAfterMs below the database's time limit for idle transactions", () => {
     const takeOverAfterMs = idleInTransactionMsMax - 1;
     const outcome = load({ ...cluster, STELE_HOST: "10.0.0.1", STELE_TAKE_OVER_AFTER_MS: `${takeOverAfterMs}` });
     expect(JSON.stringify(outcome)).toContain("STELE_TAKE_OVER_AFTER_MS");

@@ -78,7 +78,7 @@ export const groupFields = {
     description:
       "Address of the topic registry on the chain, or `deploy` for a new one. Organisations that share topics use the same address.",
     default: undefined,
-    defaultText: "the remembered one, else one that this signer deployed earlier, else a new one",
+    defaultText: "the one recorded at an earlier start, else one that this signer deployed, else a new one",
     rule: '"deploy" or an address: 0x and 40 hexadecimal digits',
     check: (value) => /^(deploy|0x[0-9a-fA-F]{40})$/.test(value),
   }),
@@ -104,7 +104,7 @@ export const groupFields = {
       min: 1,
       max: Number.MAX_SAFE_INTEGER,
     }),
-    "the one found at the first start",
+    "the chain id found at the first start",
   ),
   fees: choice(["auto", "eip1559", "legacy", "zero"], {
     section,

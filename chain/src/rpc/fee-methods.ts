@@ -60,7 +60,7 @@ function toPercentiles(value: unknown): number[] {
   return numbers;
 }
 
-/** Tips at percentiles of the block's gas. */
+/** The tips that the transactions paid per gas, lowest first, at these percentiles of the block's used gas. */
 function rewards(
   { header }: BlockHead,
   executed: readonly ExecutedTransaction[],

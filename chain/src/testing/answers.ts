@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
 
-// The parts of the methods' answers that tests use.
+// Results of JSON-RPC methods, with only the fields that tests use.
 
 export interface PlacedAnswer {
   readonly hash: Hex;

@@ -224,7 +224,7 @@ describe("delivery by several nodes", () => {
   });
 
   it.each(["does not own", "may not write"])(
-    "a node ends the delivery of a subscription that it %s any more",
+    "a node stops delivering a subscription that it %s any more",
     async (how) => {
       await start(1);
       const { coordinator, store } = cluster.shared;

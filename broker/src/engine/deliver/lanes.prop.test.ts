@@ -11,7 +11,7 @@ import { endOfBlock, positionZero } from "../../domain/position.ts";
 
 const topics = ["a", "b", "c", "d"] as const;
 const subscriptionId = "00000000-0000-4000-8000-00000000aaaa";
-/** Seconds of virtual time for the deliveries to finish: the longest run of failed attempts takes some minutes. */
+/** Seconds of virtual time in which all deliveries must finish. The longest series of failed attempts takes some minutes. */
 const roundsMax = 3_000;
 
 const step = fc.oneof(
@@ -86,7 +86,7 @@ class Scenario {
     expect(await this.#check()).toBe(0);
   }
 
-  /** Starts a new engine. A kill loses the progress that was not written yet. */
+  /** Stops the engine and starts a new one. A kill loses the progress that the engine has not stored yet. */
   async #begin(kind: "restart" | "kill"): Promise<void> {
     const save = this.#store.saveProgress.bind(this.#store);
     if (kind === "kill") this.#store.saveProgress = async () => [];
@@ -117,7 +117,10 @@ class Scenario {
     return { status: "accepted" };
   }
 
-  /** The event before each one in its topic was accepted, or comes earlier in the request; no other attempt has events of the topic. */
+  /**
+   * Checks an attempt: for each event, the previous event of its topic was accepted or comes earlier in this request, and no other attempt in progress has
+   * events of that topic.
+   */
   #checkOrder(events: readonly { readonly topic: string; readonly sequence: number }[], keys: readonly string[]): void {
     const { concurrency, batchEvents } = this.#history;
     expect(keys.length).toBeLessThanOrEqual(Math.max(1, batchEvents));
@@ -131,7 +134,7 @@ class Scenario {
     }
   }
 
-  /** Every event up to the stored cursor was accepted, and the stored count is right. Returns the number of events after the cursor. */
+  /** Checks that every event up to the stored cursor was accepted, and that the stored count is right. Returns the number of events after the cursor. */
   async #check(): Promise<number> {
     const row = await this.#store.findSubscription(subscriptionId as never);
     const upTo = endOfBlock(100_000);
@@ -150,8 +153,8 @@ afterEach(async () => {
   scenario = undefined;
 });
 
-describe("a subscription with any concurrency and batch size", () => {
-  it("gets every event in the order of its topic, and its cursor passes only accepted events, across restarts and kills", async () => {
+describe("a subscription with any concurrency and batch size, across restarts and kills", () => {
+  it("gets every event in the order of its topic, and its cursor passes only accepted events", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (one) => {
         await scenario?.engine.stop();

@@ -98,12 +98,12 @@ describe("publishing CloudEvents", () => {
     expect(extensions).toContainEqual(["svc-format", type]);
   });
 
-  it("publishes to the topic of the query rather than to the subject", async () => {
+  it("publishes to the topic in the query, even if the event has a subject", async () => {
     const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
     expect(await published(await send(headers, body, "?topic=other"))).toMatchObject({ topic: "other" });
   });
 
-  it("publishes a batch together, or nothing of it", async () => {
+  it("publishes all events of a batch, or none", async () => {
     const type = { "content-type": "application/cloudevents-batch+json" };
     const one = { specversion: "1.0", ...event, data: 1 };
     const good = await send(type, JSON.stringify([one, { ...one, id: "8", subject: "other" }]));
@@ -127,7 +127,7 @@ describe("publishing CloudEvents", () => {
     expect(second).toEqual(first);
   });
 
-  it("refuses an attribute that would be lost and a malformed time, and publishes nothing", async () => {
+  it("refuses an attribute that it could not deliver, and a malformed time, and publishes nothing", async () => {
     const before = await engine.broker.state({ topic: "other", groupId: undefined });
     const taken = { ...event, subject: "other", specversion: "1.0", data: 1 };
     const headers = { "content-type": "application/cloudevents+json" };
@@ -141,7 +141,7 @@ describe("publishing CloudEvents", () => {
     expect(await engine.broker.state({ topic: "other", groupId: undefined })).toEqual(before);
   });
 
-  it("names the scheme of credentials if one is missing", async () => {
+  it("answers 401 with www-authenticate Bearer if a credential is missing", async () => {
     await using other = await serve({ submit: refuseCredential });
     const { headers, body } = HTTP.structured(new CloudEvent({ ...event, data: "x" }));
     const init = { method: "POST", headers: headers as Record<string, string>, body: body as string }; // As in `send`.

@@ -84,7 +84,7 @@ function readBinary({ headers }: FastifyRequest, body: Buffer, prefix: string): 
   return readBinaryCloudEvent(attributes, body, prefix);
 }
 
-/** The topic is that of the query, or else the event's subject. */
+/** The topic in the query, else the event's subject. */
 function toCall({ subject, content, extensions }: PublishedCloudEvent, reader: RestReader): PublishCall {
   const topic = reader.optionalText("topic") ?? subject;
   if (topic === undefined) throw parameterError('there is no topic: neither "topic" in the query nor a subject');

@@ -34,7 +34,7 @@ async function registryOf(options: Parameters<EvmHarness["createLedger"]>[0]): P
 }
 
 describe("a group's registry", () => {
-  it("is deployed at the first start, remembered, and used again", async () => {
+  it("is deployed at the first start, recorded, and used by later starts", async () => {
     const { memory } = await begin("first");
     const registry = await registryOf({ memory });
     expect(memory.record).toMatchObject({ chainId: 31_337, registryAddress: registry });
@@ -42,7 +42,7 @@ describe("a group's registry", () => {
     expect(await registryOf({})).toBe(registry);
   });
 
-  it("is deployed only once with registry `deploy`, also if the signer has another registry", async () => {
+  it("is deployed once with registry `deploy`, even if the signer has deployed another registry before", async () => {
     const { memory } = await begin("second");
     const first = await registryOf({});
     const second = await registryOf({ memory, registry: "deploy" });

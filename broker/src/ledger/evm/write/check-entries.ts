@@ -4,17 +4,17 @@ import type { JournalEntry } from "../../../ports/journal.ts";
 
 /** Entries of a journal after a check of what the store returned. */
 export interface CheckedEntries {
-  /** Ascending by nonce, which is that of the signed transaction. */
+  /** Ascending by the nonce of the signed transaction. */
   readonly intact: readonly JournalEntry[];
   /** The damaged entries as they are stored: those that `intact` lacks, or has with another nonce or fewer versions. */
   readonly damaged: readonly JournalEntry[];
-  /** Those of `intact` that differ from what is stored. */
+  /** The entries of `intact` that differ from the stored ones. */
   readonly mended: readonly JournalEntry[];
 }
 
 /**
- * Checks each version against its hash, and takes the nonce from the transaction: a damaged nonce would leave a gap before all later transactions, and a damaged
- * transaction cannot be resumed.
+ * Checks each version against its hash, and takes the nonce from the signed transaction, not from the store. A damaged nonce would leave a gap before all
+ * later transactions, and a damaged transaction cannot be resumed.
  */
 export function checkEntries(entries: readonly JournalEntry[]): CheckedEntries {
   const byNonce = new Map<number, JournalEntry>();
@@ -30,12 +30,12 @@ export function checkEntries(entries: readonly JournalEntry[]): CheckedEntries {
   return { intact, damaged, mended: intact.filter((entry) => !stored.has(entry)) };
 }
 
-/** The nonce of an entry: that of its newest version, which no hash is computed for. A stored nonce may be damaged. */
+/** The nonce of an entry's newest version, without a check of its hash. The stored nonce may be damaged, so it is only the fallback. */
 export function nonceOf({ variants: [newest], nonce }: JournalEntry): number {
   return (newest && findNonce(newest.raw)) ?? nonce;
 }
 
-/** The entry itself if nothing of it is damaged. */
+/** The entry with its intact versions: the same object if nothing is damaged, undefined if no version is intact. */
 function findIntact(entry: JournalEntry): JournalEntry | undefined {
   const variants = entry.variants.filter(({ hash, raw }) => toHex(keccak256(raw)) === hash);
   const [newest] = variants;

@@ -65,7 +65,7 @@ export class GasPolicy {
     return this.#factor;
   }
 
-  /** Gas of a publish, and by the formula alone; `opened` are the topics that the same transaction opens. */
+  /** `gas` of a publish, and `formulaGas` without the factor. `opened` are the topics that the same transaction opens. */
   forPublish(
     calldataBytes: number,
     batches: number,
@@ -76,8 +76,8 @@ export class GasPolicy {
   }
 
   /**
-   * Call it when a transaction had too little gas and the endpoint estimates `estimate`; returns the gas for the next attempt. Only publishes, which have
-   * `formulaGas`, show by how much the formula is too low. Several of them that were sent together show the same.
+   * Call it when a transaction had too little gas and the endpoint estimated `estimate`; returns the gas for the next attempt. Only publishes have
+   * `formulaGas`, so only they raise the factor. Publishes that were sent together show the same shortage, so it is not raised again for each.
    */
   onShort(estimate: number, formulaGas: number | undefined): number {
     const needed = Math.ceil(estimate * estimateMargin);

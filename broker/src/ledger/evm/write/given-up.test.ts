@@ -8,7 +8,7 @@ const minute = 60_000;
 const data = (mark: number): Uint8Array => new Uint8Array(40).fill(mark);
 const bad = data(1);
 
-/** The node fails at one transaction, whatever its price, and takes others. */
+/** The node fails at one transaction, whatever its price, and accepts all others. */
 function startFailing({ deadlineMs = 30_000, code = -32_603, message = "Internal error" } = {}): SenderWorld {
   const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
   world.node.onSend = (raw) => {
@@ -24,7 +24,7 @@ const pooled = ({ node }: SenderWorld): readonly (readonly [number, string | und
 test.each([
   { isStrict: false, code: -32_603, message: "Internal error" },
   { isStrict: true, code: -32_000, message: "internal error" },
-])("a no-op takes the nonce of a transaction at which the node fails for ever: %j", async ({ isStrict, ...error }) => {
+])("replaces a transaction by a no-op if the node fails at it for ever: %j", async ({ isStrict, ...error }) => {
   const world = startFailing(error);
   const { clock, node, sender, signer } = world;
   node.isStrict = isStrict;
@@ -34,18 +34,18 @@ test.each([
   await world.send(1, { data: data(2) });
   await clock.advance(2 * minute);
   expect(await answer).toMatchObject({ code: 200201 });
-  expect(pooled(world).filter(([nonce]) => nonce === 0)).toEqual([]); // The node may have it: not given up at once.
+  expect(pooled(world).filter(([nonce]) => nonce === 0)).toEqual([]); // The node may have it, so the sender does not give it up at once.
   await clock.advance(9 * minute);
   await world.send(1, { data: data(3) });
   const contents = pooled(world).toSorted(([left], [right]) => left - right);
   expect([contents[0], contents.at(-1)?.[1]]).toEqual([[0, undefined], toHex(data(3))]);
 });
 
-test("offers the no-op again though the node refused it once, and the account cannot pay more", async () => {
+test("sends the no-op again after the node refused it once because the account cannot pay for it", async () => {
   const world = new SenderWorld({ fees: "legacy", deadlineMs: 30_000, feeBumpAfterMs: 20_000 });
   const { clock, fees, node } = world;
   await fees.refresh();
-  const price = 1_000_000_000n; // The node's.
+  const price = 1_000_000_000n; // The node's gas price.
   let isRefused = false;
   node.onSend = (raw) => {
     const { data, gasPrice = 0n } = parseTransaction(raw);
@@ -62,7 +62,7 @@ test("offers the no-op again though the node refused it once, and the account ca
   expect(pooled(world)).toEqual([[0, undefined]]);
 });
 
-test("gives up no transaction that a caller waits for", async () => {
+test("does not give up a transaction that a caller waits for", async () => {
   const world = startFailing({ deadlineMs: 20 * minute });
   await world.send(1, { data: bad });
   await world.clock.advance(10 * minute);
@@ -84,7 +84,7 @@ test("gives up at most one transaction if the node fails at all of them", async 
   expect(pooled(world)).toHaveLength(5);
 });
 
-test("gives up no transaction while no endpoint answers", async () => {
+test("does not give up a transaction while no endpoint answers", async () => {
   const world = new SenderWorld({ deadlineMs: 30_000, journal: new TestJournal() });
   const { clock, node } = world;
   let isLost = false;
@@ -100,7 +100,7 @@ test("gives up no transaction while no endpoint answers", async () => {
   expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
 });
 
-test("gives up at most one transaction if the node failed at all of them, and includes each at once after it is back", async () => {
+test("gives up at most one transaction if the node fails at all; after its return, every nonce gets into a block in turn", async () => {
   const world = startFailing();
   const { clock, node, sender } = world;
   let isFailing = true;

@@ -36,14 +36,14 @@ async function loseFinalBlock(journal: SlowJournal, whileReorganised: (world: Se
   return world;
 }
 
-/** Calldata by nonce of what the node's pool has. */
+/** The calldata of the transactions in the node's pool, by nonce. */
 const poolOf = ({ node }: SenderWorld) => {
   const transactions = [...node.pool].map((raw) => parseTransaction(raw));
   return Object.fromEntries(transactions.map((one) => [one.nonce ?? 0, one.data ?? "0x"]));
 };
 const sent = `0x${Buffer.from(data).toString("hex")}`;
 
-test("sends a lost final transaction again, and no no-op in its place, though the journal answers late", async () => {
+test("resends a lost final transaction, and no no-op instead of it, even if the journal answers late", async () => {
   const journal = new SlowJournal();
   const answer = createDeferred<void>();
   journal.before = () => answer.promise;
@@ -56,7 +56,7 @@ test("sends a lost final transaction again, and no no-op in its place, though th
   expect(await journal.listTransactions("", world.signer.address)).toHaveLength(2);
 });
 
-test("sends a lost final transaction again after reads of the journal failed", async () => {
+test("resends a lost final transaction after reads of the journal failed", async () => {
   const journal = new SlowJournal();
   let reads = 0;
   journal.before = async () => {
@@ -78,7 +78,7 @@ test("stops reading a journal that fails", async () => {
   expect(world.clock.timers).toBe(0);
 });
 
-test("sends a lost final transaction again, though a no-op was signed in its place before a block included it", async () => {
+test("resends a lost final transaction, even if a no-op was signed with its nonce before a block included it", async () => {
   const journal = new TestJournal();
   const world = new SenderWorld({ journal, deadlineMs: 30_000 });
   const { node, clock, sender, signer } = world;
@@ -102,7 +102,7 @@ test("sends a lost final transaction again, though a no-op was signed in its pla
   expect(poolOf(world)).toEqual({ 0: sent });
 });
 
-test("sends a no-op that a deep reorg removed again, though the node refuses it thrice and fails at what it replaced", async () => {
+test("resends a no-op that a deep reorg removed, even if the node refuses it three times and fails at the transaction it replaced", async () => {
   const world = new SenderWorld({
     journal: new TestJournal(),
     fees: "legacy",

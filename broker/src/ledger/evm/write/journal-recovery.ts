@@ -80,13 +80,13 @@ export class JournalRecovery {
     void this.#bringBack(this.#kept.takeAfter(blockNumber));
   }
 
-  /** Resumes those of the kept transactions that have one of these nonces; returns the nonces found, and those that are being resumed already. */
+  /** Resumes the kept transactions with these nonces. Returns those that are being resumed now, also by earlier calls. */
   resume(nonces: readonly number[]): readonly number[] {
     void this.#bringBack(this.#kept.takeNonces(new Set(nonces)));
     return nonces.filter((nonce) => this.#bringingBack.has(nonce));
   }
 
-  /** Leaves only the included version in the journal: a newer one may be a no-op, which must not take its nonce after a reorg. */
+  /** Removes all but the included version from the journal: a newer one may be a no-op, which must not use the nonce after a reorg. */
   async #keepOnly(nonce: number, included: SignedVariant): Promise<void> {
     try {
       await this.#options.journal?.record({ nonce, variants: [included] });

@@ -16,7 +16,7 @@ function sign(nonce: number, gasPrice = 1n) {
   return signTransaction({ chainId: 1, nonce, fees, gas: 21_000, to: sender, data: new Uint8Array(0) }, signer);
 }
 
-/** A journal with something to do after its next read. */
+/** A journal that runs a function after its next read. */
 class WatchedJournal extends TestJournal {
   afterRead: () => Promise<void> = async () => {};
 
@@ -27,7 +27,7 @@ class WatchedJournal extends TestJournal {
   }
 }
 
-test("mends a damaged entry, and keeps the changes that others get meanwhile", async () => {
+test("mends a damaged entry, and keeps changes made to other entries meanwhile", async () => {
   const journal = new WatchedJournal();
   const writer = new JournalWriter({
     journal,

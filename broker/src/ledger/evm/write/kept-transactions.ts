@@ -1,8 +1,8 @@
-/** For how many blocks at least the journal keeps an included transaction, in case a deep reorg removes it; fewer beyond `keptBytesMax`. */
+/** The journal keeps an included transaction for at least this many blocks, in case a deep reorg removes it; for fewer if `keptBytesMax` is exceeded. */
 const keptBlocksMax = 64;
-/** Bound on the bytes of the included transactions that the journal keeps. Fewer than `removedTogether` transactions may exceed it. */
+/** Upper bound on the bytes of included transactions in the journal. Up to `removedTogether` - 1 more transactions may exceed it. */
 const keptBytesMax = 67_108_864;
-/** Lower bound on the entries removed together: each removal waits for the disk. */
+/** Minimum number of entries per removal, because each removal waits for the disk. */
 const removedTogether = 16;
 
 interface Kept {
@@ -25,7 +25,9 @@ export class KeptTransactions {
     return this.#kept.some((kept) => kept.nonce === nonce);
   }
 
-  /** Removes the oldest ones if enough of them are deep below `blockNumber` or exceed the bound on bytes; returns their nonces. */
+  /**
+   * Removes the oldest transactions once at least `removedTogether` are deep below `blockNumber` or exceed the bound on bytes; returns their nonces.
+   */
   prune(blockNumber: number): readonly number[] {
     let bytes = this.#bytes;
     let count = 0;
@@ -39,12 +41,12 @@ export class KeptTransactions {
     return this.#kept.splice(0, count).map(({ nonce }) => nonce);
   }
 
-  /** Removes those in blocks after `blockNumber`, which are no longer on the chain; returns their nonces. */
+  /** Removes the transactions in blocks after `blockNumber`, which are no longer on the chain; returns their nonces. */
   takeAfter(blockNumber: number): readonly number[] {
     return this.#takeOut((kept) => kept.blockNumber > blockNumber);
   }
 
-  /** Removes those with nonces that the chain no longer has; returns their nonces. */
+  /** Removes the transactions with these nonces, which the chain no longer has; returns the nonces removed. */
   takeNonces(nonces: ReadonlySet<number>): readonly number[] {
     return this.#takeOut((kept) => nonces.has(kept.nonce));
   }

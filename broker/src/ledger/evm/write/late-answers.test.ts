@@ -18,7 +18,7 @@ test.each([
   ["without a journal", {}],
   ["with a journal", { journal: new TestJournal() }],
 ])(
-  "sends a transaction that ran out of gas once again, though a send of the old one is refused late, %s",
+  "after a transaction ran out of gas, sends exactly one in its place, even if a late answer refuses the old one, %s",
   async (_, options) => {
     const world = new SenderWorld(options);
     const { node, clock, sender } = world;
@@ -30,7 +30,7 @@ test.each([
     node.onSend = (raw) => {
       if (raw === first) throw Object.assign(new Error("nonce too low"), { code: -32_000 });
     };
-    await clock.advance(1500); // The ledger sends it again.
+    await clock.advance(1500); // The sender resends the transaction; the answer takes 3 s.
     const request = node.request.bind(node);
     node.request = async (call) =>
       call.method === "eth_getTransactionReceipt" && call.params?.[0] === hashOf(first) ? reverted : request(call);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
 
 test.each(["0x", "", null, {}, "0xzz"])(
-  "sends once the node counts transactions, after it answered %j",
+  "after the node answered eth_getTransactionCount with %j, sends again once it answers with a number",
   async (answer) => {
     const world = new SenderWorld();
     const { node } = world;
@@ -20,7 +20,7 @@ test.each(["0x", "", null, {}, "0xzz"])(
 );
 
 test.each(["nonce too low", "replacement transaction underpriced"])(
-  "sends at most five times a second while the node answers each nonce with: %s",
+  "sends at most five times a second while the node refuses every nonce with: %s",
   async (message) => {
     const { node, clock, sender, signer } = new SenderWorld();
     node.refusal = new Error(message);
@@ -34,7 +34,7 @@ test.each(["nonce too low", "replacement transaction underpriced"])(
   },
 );
 
-test("sends again at once after another sender used the nonce", async () => {
+test("sends again at once with the next nonce if another sender used the nonce", async () => {
   const world = new SenderWorld();
   const { node, clock } = world;
   await world.send(1);

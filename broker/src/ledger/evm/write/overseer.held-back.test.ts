@@ -44,7 +44,7 @@ test("does not sign again a transaction that the node counts as executable", asy
   expect(world.node.pool.size).toBe(3);
 });
 
-test("signs another version of a held-back transaction though the previous transaction is in a block that is not final", async () => {
+test("signs another version of a held-back transaction even if the previous transaction is in a block that is not final", async () => {
   const world = new SenderWorld();
   world.node.includeMax = 1;
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);

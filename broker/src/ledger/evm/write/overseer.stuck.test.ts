@@ -20,7 +20,7 @@ async function startStuck(seen: number): Promise<SenderWorld> {
   return world;
 }
 
-test.each([0, 1, 3])("raises the fee of the next stuck transaction though %i before it are not final", async (seen) => {
+test.each([0, 1, 3])("raises the fee of the next stuck transaction while %i before it are not final", async (seen) => {
   const world = await startStuck(seen);
   expect(noncesOf(world)).toEqual([seen, seen + 1]);
   await world.clock.advance(3 * feeBumpAfterMs);
@@ -57,7 +57,7 @@ test("recognises a version that was signed and included while the endpoint was s
 test.each([
   "insufficient funds for gas * price + value",
   "tx fee (1.25 ether) exceeds the configured cap (1.00 ether)",
-])("sends the older version again if the node loses it and refuses the raised one: %s", async (message) => {
+])("resends the older version if the node loses it and refuses the one with the raised fee: %s", async (message) => {
   const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
   const { node, clock } = world;
   await world.fees.refresh();
@@ -76,7 +76,7 @@ test.each([
 });
 
 test.each(["oversized data", "intrinsic gas too low"])(
-  "a no-op takes the nonce of a transaction that the node lost and refuses now, also with a raised fee: %s",
+  "replaces a transaction by a no-op if the node lost it and now refuses it, even with a raised fee: %s",
   async (message) => {
     const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs, deadlineMs: 10_000 });
     const { node, clock } = world;

@@ -81,7 +81,7 @@ describe("a host name", () => {
     expect(await resolver.resolve("receiver.ns")).toEqual(["10.0.0.2"]);
   });
 
-  test("that does not exist is not found, and not queried again for a while", async () => {
+  test("that does not exist fails with 'not found', and is not queried again for a while", async () => {
     const { resolver, server, outcomes } = await startResolver();
     const faults = await Promise.allSettled([resolver.resolve("a"), resolver.resolve("a"), resolver.resolve("a..b")]);
     expect(faults.map((fault) => fault.status === "rejected" && String(fault.reason))).toEqual(
@@ -110,7 +110,7 @@ describe("a host name", () => {
     expect(outcomes).toEqual(["found", "timed-out"]);
   });
 
-  test("is not delayed by hundreds of names that still have addresses, but get no answer any more", async () => {
+  test("is not delayed by hundreds of names that have cached addresses, but whose name servers stopped answering", async () => {
     const names = Array.from({ length: 300 }, (_, index) => `stale${index}.lan`);
     const zone = Object.fromEntries(names.map((name) => [name, "10.0.0.1"]));
     const { resolver, records, time } = await startResolver({ zone: { ...zone, "fast.lan": "10.0.0.2" } });

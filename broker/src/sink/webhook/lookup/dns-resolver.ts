@@ -27,7 +27,7 @@ const queryTimeoutMs = 1000;
 const queryTriesMax = 2;
 /** Maximum number of concurrent look-ups of host names. */
 const lookupsMax = 256;
-/** Maximum number of concurrent look-ups of names whose last look-up got no answer, so that these take no slot from other names. */
+/** Maximum number of concurrent look-ups of names whose last look-up got no answer. They have slots of their own, so other names do not wait for them. */
 const silentLookupsMax = 32;
 
 const loopback = ["127.0.0.1", "::1"];

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../ports/clock.ts";
 import type { LookupEnd } from "./address-query.ts";
 
-/** Maximum number of cached host names; the least recently used one makes room. */
+/** Maximum number of cached host names; above it, the cache drops the least recently used one. */
 const namesMax = 10_000;
 /** Shortest time to cache addresses, whatever their time to live. */
 const addressesMsMin = 1000;
@@ -22,7 +22,7 @@ interface Entry {
   readonly staleUntil: number;
 }
 
-/** Results of look-ups, for a short while. */
+/** Keeps the results of look-ups for a short time. */
 export class NameCache {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #entries = new Map<string, Entry>();
