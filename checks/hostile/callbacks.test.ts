@@ -81,7 +81,7 @@ describe("receivers with malicious answers", () => {
   const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
-  it("a repeated Retry-After header stops neither the broker nor the delivery", async () => {
+  it("the broker and the delivery continue after an answer with two Retry-After headers", async () => {
     const { client } = running();
     const receiver = await receive();
     receiver.setBehaviour((_attempt, response) => {

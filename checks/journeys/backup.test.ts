@@ -165,7 +165,7 @@ describe("a folder", () => {
     expect(shown).toMatchObject({ code: 0, stdout: '[{"effect":"allow","actions":["read"]}]\n' });
   });
 
-  it("that was copied from a running broker is refused as a backup", async () => {
+  it("that somebody copied from a running broker is refused as a backup", async () => {
     const outcome = await stele("restore", path("copied"), "--data-dir", path("never"));
     expect(outcome).toMatchObject({
       code: 1,
@@ -208,7 +208,7 @@ describe("a folder", () => {
   });
 });
 
-it("a broker that stops while it makes a backup leaves a whole backup or none", async () => {
+it("a broker that stops during a backup leaves a complete backup or none", async () => {
   using folder = createTempFolder();
   const [data, backup] = [join(folder.path, "data"), join(folder.path, "backup")];
   await using receiver = await startReceiver({ behaviour: accept });
@@ -226,7 +226,7 @@ it("a broker that stops while it makes a backup leaves a whole backup or none", 
   expect(!existsSync(backup) || existsSync(join(backup, "backup.json"))).toBe(true);
 });
 
-it("a broker ends although a file of its backup hangs, and so does the command", async () => {
+it("a broker and the backup command end even if reading a file hangs", async () => {
   using folder = createTempFolder();
   const [data, backup] = [join(folder.path, "data"), join(folder.path, "backup")];
   await using broker = await startBroker({ dataDir: data });

@@ -25,7 +25,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
   let clerk: string;
   let auditor: string;
   let operator: string;
-  /** The page of another site that the browser visited. */
+  /** Address of the page on another site that the browser visits. */
   let foreign: string;
 
   beforeAll(async () => {
@@ -112,7 +112,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("says that it shows no new events, if the key may not tail them", async () => {
+  it("reports that the key may not tail events, instead of saying that none came", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     await giveKey(page, auditor);
     await page.getByRole("alert").getByText('not allowed: subscribe "#"').waitFor();

@@ -52,7 +52,7 @@ it("verifies a token of an issuer whose clock is a minute ahead", async () => {
 it.each([
   { kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" },
   { kty: "EC", crv: "P-256" },
-])("verifies a token although the issuer's set begins with the unusable key %j", async (broken) => {
+])("verifies a token even if the issuer's key set begins with the unusable key %j", async (broken) => {
   documents[place] = JSON.stringify({ keys: [broken, issuer.jwk] });
   await clock.advance(60_000);
   expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
@@ -106,7 +106,7 @@ describe("refuses a token", () => {
     }
   });
 
-  it("with an algorithm that the settings do not allow, though the key's type fits", async () => {
+  it("with an algorithm that the settings do not allow, even if the key's type fits", async () => {
     const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     documents[place] = JSON.stringify({ keys: [publicKey.export({ format: "jwk" })] });
     await clock.advance(60_000);
@@ -165,7 +165,7 @@ describe("keys", () => {
     expect(await judge(token)).toMatchObject({ status: "verified" });
   });
 
-  it("are not trusted a minute after their removal, and onChanged was called", async () => {
+  it("are no longer trusted a minute after the issuer removed them, and the verifier calls onChanged", async () => {
     const verdict = await judge(issuer.sign(valid()));
     documents[place] = toKeySet(await TestIssuer.create(issuer.name, "two"));
     await clock.advance(60_000);
@@ -174,7 +174,7 @@ describe("keys", () => {
     expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "refused" });
   });
 
-  it("that cannot be read again are trusted for an hour, with a warning; then no token is judged until they can", async () => {
+  it("that cannot be read again are trusted for an hour, with a warning; after that, no token is verified until a read succeeds", async () => {
     const token = await issuer.sign({ exp: seconds() + 100_000 });
     documents[place] = undefined;
     await clock.advance(60_000);
@@ -188,7 +188,7 @@ describe("keys", () => {
     expect(verifier.findWarning()).toBeUndefined();
   });
 
-  it("cause one report when they are trusted no longer, so that connections of their tokens end", async () => {
+  it("are reported once when they are no longer trusted, so that connections with their tokens end", async () => {
     documents[place] = undefined;
     await clock.advance(keysTrustedMsMax);
     expect(changes).toBe(0);
@@ -199,7 +199,7 @@ describe("keys", () => {
     expect(changes).toBe(1);
   });
 
-  it("stay the known ones if the new document is malformed or has only secret or short keys", async () => {
+  it("stay unchanged if the new document is malformed or has only secret or short keys", async () => {
     const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey.export({ format: "jwk" });
     for (const text of ["<html>", "{}", '{"keys":[{"kty":"oct","k":"AAAA"}]}', JSON.stringify({ keys: [short] })]) {
       documents[place] = text;

@@ -56,7 +56,7 @@ export class BlockReader {
 
   /**
    * The transaction at the place of an index entry; undefined if the block is empty.
-   * @throws BlockDamagedError; ProviderRpcError if the chain lacks the block, or the block this entry: then the index may lack others.
+   * @throws BlockDamagedError; ProviderRpcError if the chain lacks the block, or if the block lacks the entry: then the index is damaged.
    */
   readEntry(entry: IndexEntry): IncludedTransaction | undefined {
     const block = this.#readBlockOf(entry);

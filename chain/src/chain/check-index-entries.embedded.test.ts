@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** How many of the chain's logs and transactions are found. */
+/** Counts the chain's logs and transactions that a search finds. */
 async function countFound(chain: EmbeddedChain): Promise<{ readonly logs: number; readonly transactions: number }> {
   const params = [{ address, fromBlock: "0x0", toBlock: "latest" }];
   const logs = (await chain.request({ method: "eth_getLogs", params })) as readonly unknown[]; // As the method says.
@@ -77,14 +77,14 @@ it("finds no damage in an undamaged index", async () => {
   expect(await countFound(chain)).toEqual(everything);
 });
 
-it("derives the entries of one large block in a step, since new blocks wait for it", async () => {
+it("derives the entries of one large block per step, because new blocks wait for each step", async () => {
   await using chain = await start(join(folder, "large.db"));
   const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 10_000_000n, to: SIGNER.address } as const;
   for (let nonce = 0; nonce < 3; nonce += 1) {
     const raw = await SIGNER.signTransaction({ ...fields, nonce, data: `0x${"ab".repeat(CHECKED_BYTES_MAX)}` });
     await chain.submit(hexToBytes(raw));
   }
-  // Block 0 has one entry, each other block two: of its hash, and of its transaction's. The last is not saved yet.
+  // Block 0 has one entry. Each other block has two: its own hash and its transaction's. The last block is not saved yet.
   const steps = [await chain.checkIndexEntries(true), await chain.checkIndexEntries(false)];
   expect(steps.map(({ entries }) => entries)).toEqual([3, 2]);
   expect(await check(chain)).toBe(false);

@@ -38,8 +38,8 @@ function mix(value: number): number {
 }
 
 /**
- * Compares the index of hashes and logs (the table `places`) with the blocks and rebuilds it if it differs: a changed row also hides others, since the database
- * searches by order. Yields the number of entries that each short step read. Ends without a finding at a damaged block, which the check of the blocks reports.
+ * Compares the index of hashes and logs (the table `places`) with the blocks. Rebuilds the whole index if it differs: SQLite searches rows by their order, so a
+ * changed row also hides others. Yields the number of entries that each short step read. Ends early at a damaged block, which the check of the blocks reports.
  */
 export function* checkIndexEntries(database: ChainDatabase): Steps<Pick<CheckedIndexEntries, "isDamaged">> {
   try {
@@ -59,7 +59,7 @@ function* compareAndRebuild(database: ChainDatabase): Steps<Pick<CheckedIndexEnt
   return { isDamaged: true };
 }
 
-/** The entries of the blocks from `from` on, as many as one step derives, up to `to`. `next` is the block after them. */
+/** Derives the entries of blocks from `from` to `to`, at most as many as one step may. `next` is the block after them. */
 function deriveStep(
   database: ChainDatabase,
   from: number,

@@ -27,7 +27,7 @@ const START: StatePlace = { account: "", slot: "" };
 
 /**
  * Compares up to `nodesMax` nodes and codes of the newest state with their hashes, in the order of their paths, starting at `from`. Each call walks down from
- * the root, so that blocks may be made between two calls. `nodesMax` must exceed the most nodes on one path, 128.
+ * the root, so the chain may make blocks between two calls. `nodesMax` must be above 128, the largest number of nodes on one path.
  */
 export function checkState(options: StateCheckOptions, from: StatePlace | undefined, nodesMax: number): CheckedState {
   return new StateCheck(options, from ?? START, nodesMax).run();

@@ -10,7 +10,7 @@ const ECHO: Hex = "0x600a600a5f39600a5ff3365f5f376001365fa100";
 const echo = getContractAddress({ from: SIGNER.address, nonce: 0n });
 /** The place of the second block's transaction. */
 const PLACE = 2 * 2 ** 20;
-/** Mostly zeros, as the topic's word in the receipt. */
+/** Mostly zeros, like the topic's word in a receipt. */
 const part = Uint8Array.of(0xcb, 0xca, 0x88, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0xc0);
 /** So long that the receipt refers to it. */
 const longData = concatBytes([new Uint8Array(150).fill(0x5a), part, new Uint8Array(150).fill(0x5a)]);
@@ -55,7 +55,7 @@ describe("mendBlock", () => {
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [] });
   });
 
-  it("does not try the data of a large transaction at many offsets, since blocks wait meanwhile", async () => {
+  it("does not try a large transaction's data at many offsets, because new blocks wait for it", async () => {
     const known = await makeBlocks(concatBytes([new Uint8Array(1_000_000).fill(0x61), part]));
     spoil("raw");
     await using chain = await folder.start();

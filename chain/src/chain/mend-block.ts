@@ -10,15 +10,15 @@ const RECEIPT_BYTES_MAX = 65_536;
 const PART_BYTES_MAX = 64;
 
 /**
- * Replaces damaged bytes of a block with what is known of its transactions. Writes only if the whole block then matches its hashes, so that a wrong guess does no
- * harm. Returns whether it wrote.
+ * Replaces damaged bytes of a block by what the owner knows of its transactions. Writes only if the whole block then matches its hashes, so a wrong guess does
+ * no harm. Returns whether it wrote.
  */
 export function mendBlock(database: ChainDatabase, { number, transactions }: BlockMending): boolean {
   return database.tryChange(() => {
     const rows = database.readRows(number).map((row) => mendRow(row, transactions));
     for (const row of rows) database.replaceRow(row);
     if (fitsItsHashes(database, number)) return true;
-    // Only now the receipts: one that is whole and refers to the transaction may have bytes that are like a part.
+    // Mend receipts only if mended transactions do not suffice: an intact receipt may contain bytes that resemble a part, and mending would damage it.
     for (const { known, ...row } of rows) if (known !== undefined) database.replaceRow(withReceipt(row, known));
     return fitsItsHashes(database, number);
   });
@@ -32,7 +32,7 @@ function fitsItsHashes(database: ChainDatabase, number: bigint): boolean {
   }
 }
 
-/** A row with its transaction mended; `known` is missing if nobody knows the transaction. */
+/** A row with its transaction mended; `known` is undefined if the owner does not know the transaction. */
 type MendedRow = TransactionRow & { readonly known: KnownTransaction | undefined };
 
 function mendRow({ place, raw, receipt }: TransactionRow, transactions: readonly KnownTransaction[]): MendedRow {
@@ -54,17 +54,17 @@ function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array 
   return isSameBytes(keccak256(mended), hash) ? mended : undefined;
 }
 
-/** The offset of the data in an encoded transaction; undefined if it has another length, or bytes around it are damaged. */
+/** The offset of the data in an encoded transaction; undefined if the data has another length, or if the bytes around it are damaged. */
 function findData(raw: Uint8Array, length: number): number | undefined {
   try {
-    const { data } = parseTransaction(raw, emptyBytes); // Any sender will do.
+    const { data } = parseTransaction(raw, emptyBytes); // The sender does not matter here.
     return data.length === length ? data.byteOffset - raw.byteOffset : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** The receipt contains short parts literally. A part that is missing replaces the bytes that are most like it. */
+/** A receipt contains short parts literally. Each missing part replaces the bytes that resemble it most. */
 function withReceipt({ place, raw, receipt }: TransactionRow, { logged }: KnownTransaction): TransactionRow {
   const mended = Buffer.from(receipt);
   if (mended.length > RECEIPT_BYTES_MAX) return { place, raw, receipt };
@@ -76,7 +76,7 @@ function withReceipt({ place, raw, receipt }: TransactionRow, { logged }: KnownT
   return { place, raw, receipt: mended };
 }
 
-/** The offset where the most bytes are the same; undefined if fewer than half are the same everywhere. */
+/** The offset at which most bytes equal those of `part`; undefined if no offset has at least half of them equal. */
 function findLikest(bytes: Uint8Array, part: Uint8Array): number | undefined {
   let likest: number | undefined;
   let most = part.length / 2;

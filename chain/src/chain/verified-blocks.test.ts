@@ -23,7 +23,7 @@ function errorOf(work: () => unknown): unknown {
 it("distinguishes a temporarily unreadable file from a damaged one", () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
   const [sqlite, other] = [0, 1].map(() => new DatabaseSync(join(folder, "chain.db"), { timeout: 0 }));
-  if (sqlite === undefined || other === undefined) throw new Error("there are two");
+  if (sqlite === undefined || other === undefined) throw new Error("two databases were opened");
   try {
     sqlite.exec(SCHEMA);
     const database = new ChainDatabase(sqlite);

@@ -16,7 +16,7 @@ export class BlockDamagedError extends ChainDamagedError {
 }
 
 /**
- * Reads blocks and compares each with its hashes: of its parent, its transactions and its receipts. Returns them as `encodeCommittedBlock` encodes them.
+ * Reads blocks, and compares each with the hashes of its parent, its transactions and its receipts. Returns them as `encodeCommittedBlock` encodes them.
  * @throws BlockDamagedError for the first block that is missing, does not match or is malformed.
  */
 export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): Uint8Array[] {

@@ -326,7 +326,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
     },
   );
 
-  it("a character set other than UTF-8 is refused", async () => {
+  it("the broker refuses a character set other than UTF-8", async () => {
     const answer = await post(JSON.stringify({ ...exist, id: 1 }), {
       "content-type": "application/json; charset=iso-8859-1",
     });

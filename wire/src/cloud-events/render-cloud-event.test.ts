@@ -113,7 +113,7 @@ describe("an event as a CloudEvent", () => {
     ["svc-ce-type", "a\tb"],
     ["svc-ce-type", ""],
     ["svc-ce-dataschema", ""],
-  ])("lists the extension %s among the others if its value is %j", (key, value) => {
+  ])("lists the extension %s in otherextensions if its value is %j", (key, value) => {
     const event = read(toSource({ extensions: [[key, value]] }));
     expect(event.toJSON()).toMatchObject({ type: "stele.event", datacontenttype: "application/octet-stream" });
     expect(JSON.parse(String(event["otherextensions"]))).toEqual({ [key]: value });

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-/** A JSON Schema as plain data, of 2020-12 or, for AsyncAPI, of draft 7. */
+/** A JSON Schema as plain data: draft 2020-12, or draft 7 for AsyncAPI. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Dialect = "draft-2020-12" | "draft-7";
 
-/** The JSON Schema of a client's input or output, without the `$schema` member: documents name the dialect once. */
+/** The JSON Schema of a client's input or output. It has no member `$schema`, because a document names the dialect once for all its schemas. */
 export function toJsonSchema(schema: z.ZodType, target: Dialect = "draft-2020-12"): JsonSchema {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { target, io: "input", override: boundTuple });
   return rest;
@@ -23,12 +23,12 @@ function boundTuple({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.Bas
 /** Like {@link toJsonSchema}, for places that cannot carry null, such as a query string. */
 export function toPresentSchema(schema: z.ZodType): JsonSchema {
   const inner = schema instanceof z.ZodOptional || schema instanceof z.ZodNullable ? schema.unwrap() : undefined;
-  // Optional and nullable schemas wrap a schema.
+  // unwrap() of an optional or nullable schema returns a schema.
   if (inner !== undefined) return { ...toPresentSchema(inner as z.ZodType), ...schema.meta() };
   return toJsonSchema(schema);
 }
 
-/** Names and schemas of an object schema's members in order, and whether each is required. */
+/** Lists the members of an object schema in order: name, schema, description, and whether the member is required. */
 export function listProperties(params: z.ZodObject) {
   return Object.entries(params.shape).map(([name, value]) => {
     const schema = value as z.ZodType; // The shape of an object schema consists of schemas.

@@ -6,7 +6,7 @@ const some = (count: number) => ({ count, isFull: false });
 const full = { count: 1000, isFull: true };
 
 describe("while a transaction is in progress", () => {
-  it("the next transaction waits until that one is 100 ms old", () => {
+  it("the next transaction waits until the one in progress is 100 ms old", () => {
     const pacing = underWaySince(1_000);
     expect(pacing.waitMs(some(5), 1_000)).toBe(100);
     expect(pacing.waitMs(some(5), 1_060)).toBe(40);

@@ -51,7 +51,7 @@ describe.each([
   ["a session that outlives its connection", 60_000],
   ["a clean session", 0],
 ])("%s", (_, expiryMs) => {
-  it("is listed by filter, with the events acknowledged and not acknowledged since the filter began", async () => {
+  it("is listed once per filter, with the numbers of acknowledged and unacknowledged events since the filter was subscribed", async () => {
     await publish("a", "b");
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "#", "$share/s/b");
@@ -67,7 +67,7 @@ describe.each([
     expect(await list()).toEqual(["a 0 2", "# 0 3", "$share/s/b 0 1"]);
   });
 
-  it("is listed with the time of the latest event of each filter, or of its beginning", async () => {
+  it("is listed with the time of each filter's latest event, or of its SUBSCRIBE if there was none", async () => {
     const begun = engine.clock.now();
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "b", "$share/s/b");
@@ -92,7 +92,7 @@ describe.each([
     expect(await list()).toEqual(["$share/s/b 0 3", "$share/s/b 0 3"]);
   });
 
-  it("loses the filter that somebody removes by its identifier, and keeps the others", async () => {
+  it("loses a filter that somebody removes by identifier, keeps the others, and may subscribe it again", async () => {
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "b");
     await engine.broker.unSubscribe({ subscriptionId: await idOf("a") });
@@ -139,22 +139,25 @@ it("a session that is attached while a filter is removed continues without the f
   expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
 });
 
-it.each([0, 1] as const)("delivers no event again when somebody removes another filter, with QoS %i", async (qos) => {
-  const { peer, attachment } = await attach("c", 60_000);
-  const rest = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  await attachment.subscribe(["a", "b"].map((text) => ({ ...rest, filter: parseTopicFilter(text) })));
-  const subscriptionId = await idOf("b");
-  await publish("a"); // The session is written some time after the delivery.
-  await engine.broker.unSubscribe({ subscriptionId });
-  await publish("b", "a");
-  expect(peer.deliveries.map(({ event }) => [event.topic, event.sequence])).toEqual([
-    ["a", 1],
-    ["a", 2],
-  ]);
-  attachment.detach({ expiryMs: 60_000, isRegular: true });
-  const again = await attach("c", 60_000);
-  expect(again.peer.sequences).toEqual(qos === 0 ? [] : [1, 2]);
-});
+it.each([0, 1] as const)(
+  "does not repeat events of a filter when somebody removes another one, QoS %i",
+  async (qos) => {
+    const { peer, attachment } = await attach("c", 60_000);
+    const rest = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await attachment.subscribe(["a", "b"].map((text) => ({ ...rest, filter: parseTopicFilter(text) })));
+    const subscriptionId = await idOf("b");
+    await publish("a"); // The session is written some time after the delivery.
+    await engine.broker.unSubscribe({ subscriptionId });
+    await publish("b", "a");
+    expect(peer.deliveries.map(({ event }) => [event.topic, event.sequence])).toEqual([
+      ["a", 1],
+      ["a", 2],
+    ]);
+    attachment.detach({ expiryMs: 60_000, isRegular: true });
+    const again = await attach("c", 60_000);
+    expect(again.peer.sequences).toEqual(qos === 0 ? [] : [1, 2]);
+  },
+);
 
 it("refuses an unknown identifier", async () => {
   await expect(engine.broker.unSubscribe({ subscriptionId: unknown })).rejects.toMatchObject({ code: 100_504 });

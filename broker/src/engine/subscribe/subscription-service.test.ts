@@ -33,7 +33,7 @@ it("a node that missed a removal moves no cursor of a recreated subscription wit
   expect(made).toMatchObject({ delivery: { url: "http://down/" }, notifiedCount: 0 });
 });
 
-it("a call to end somebody else's subscription does not move it to another node", async () => {
+it("unSubscribe of a foreign subscription fails, and does not move it to another node", async () => {
   const policy: Policy = { ...allowAll, allows: (_, action) => action !== "administer" };
   cluster = await TestCluster.start(2, { policy });
   const { store } = cluster.shared;

@@ -21,9 +21,9 @@ export interface CallerRuleOptions {
 }
 
 /**
- * Decides which requests are served at all. Without authentication everybody who reaches the port may call, and a browser may reach ports that the
- * author of a web page cannot, so pages of other origins are refused. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can
- * change. Other clients send neither.
+ * Decides which requests the broker serves at all. It refuses pages of other origins: without authentication everybody who reaches the port may call, and a
+ * user's browser may reach ports that the author of a web page cannot. Browsers report the page in `Sec-Fetch-Site` and `Origin`, which no page can change.
+ * Other clients send neither.
  */
 export class CallerRule {
   readonly #hosts: HostRule;
@@ -57,7 +57,7 @@ export class CallerRule {
     const site = headers["sec-fetch-site"];
     const { origin, host } = headers;
     if (this.#origins?.allows(origin) === true) return undefined;
-    // The browser has compared the origins, which holds even if a proxy ends TLS and the scheme differs here.
+    // The browser has compared the origins. Its result is right even if a proxy ends TLS, so that the scheme differs here.
     if (site === "same-origin") return undefined;
     if (site !== undefined && site !== "none") {
       const page = origin === undefined ? "another site" : quote(origin);
@@ -78,7 +78,7 @@ export function isOfPage({ headers }: Pick<IncomingMessage, "headers">): boolean
   return headers["sec-fetch-site"] !== undefined || headers.origin !== undefined;
 }
 
-/** Why a callback is refused: a subscription whose url is a publish call would feed itself, or two brokers each other, without end. */
+/** Why the broker refuses a callback: a subscription whose url is a publish call would send events in a loop, to its own broker or between two brokers. */
 function findLoop({ headers }: IncomingMessage): string | undefined {
   const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
   return isCallback ? "callbacks of a broker may not call a broker" : undefined;

@@ -189,7 +189,7 @@ it("ends a connection that has given too many wrong credentials, without an answ
   expect([text, server.calls]).toEqual(["", []]);
 });
 
-it("remembers a hundred callers of one connection, and forgets all of them after one more", async () => {
+it("caches a hundred callers of one connection, and drops all of them after one more", async () => {
   const principals = new Map<string, Principal>();
   await using server = await serve({
     authenticate: (credential = "") => {
@@ -206,7 +206,7 @@ it("remembers a hundred callers of one connection, and forgets all of them after
   expect(server.callers[102]).not.toBe(server.callers[0]);
 });
 
-it("listens once for the end of a connection over which a proxy sends the requests of many clients", async () => {
+it("adds only one listener for the end of a connection, even if a proxy sends the requests of many clients over it", async () => {
   const warned = vi.spyOn(process, "emitWarning");
   await using server = await serve({}, { trustedProxies: ["127.0.0.0/8"] });
   const requests = Array.from({ length: 20 }, (_, index) =>

@@ -10,10 +10,10 @@ interface Held {
   readonly callers: Map<Principal, ConnectionCaller>;
 }
 
-/** Remembered callers of one connection, over which a proxy may send the requests of many clients. If one more comes, all are forgotten. */
+/** Maximum number of cached callers per connection; one more empties the cache. A proxy may send the requests of many clients over one connection. */
 const callersKeptMax = 100;
 
-/** Creates the callers of one protocol. A connection keeps one for each principal, until another client behind the same proxy has that principal. */
+/** Creates the callers of one protocol. A connection caches one per principal: the one with the client address that this principal used last. */
 export class ConnectionCallers {
   readonly #protocol: Protocol;
   readonly #bySocket = new WeakMap<Socket, Held>();
@@ -74,7 +74,7 @@ class ConnectionCaller implements Caller {
     return this.#forwardedFor === forwardedFor;
   }
 
-  /** Created on first use: most connections only publish, which nobody can cancel. */
+  /** Aborts when the connection ends. Created on first use: most connections only publish, and a publish cannot be cancelled. */
   get signal(): AbortSignal {
     return signalOf(this.#socket);
   }

@@ -1,17 +1,17 @@
 import { isIP } from "node:net";
 
-/** Allowed Host headers that are remembered, so that a known one costs one look-up. Refused ones are not remembered: a stranger could fill the memory. */
+/** Maximum number of cached Host headers; a cached one costs one look-up. The cache has only allowed ones, so that strangers cannot fill it. */
 const hostsKeptMax = 1000;
 
-/** Longest Host header that can be allowed: a DNS name and a port. */
+/** Maximum length of an allowed Host header: a DNS name and a port. */
 const hostCharactersMax = 260;
 
 /** `name`, `1.2.3.4` or `[::1]`, with or without a port. */
 const hostPattern = /^(?:\[([0-9a-f:.]+)\]|([^\s:@/?#[\]]+))(?::\d{0,5})?$/;
 
 /**
- * Decides which names in a request's Host header are this broker's. A web page may rebind its own name to this machine (DNS rebinding). Browsers
- * then treat its requests as same-origin, so only the name in the Host header reveals them.
+ * Decides which names in a Host header belong to this broker. A web page may point its own name to this machine (DNS rebinding). Browsers then treat
+ * its requests as same-origin, so only the name in the Host header reveals them.
  */
 export class HostRule {
   readonly #names: ReadonlySet<string>;

@@ -174,7 +174,7 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
     expect(await answer(server.url, members.slice(1))).toHaveLength(1000);
   });
 
-  it("members start in order, and at most 256 run at once", async () => {
+  it("calls of a batch start in order, and at most 256 run at once", async () => {
     const started: string[] = [];
     const allowed = createDeferred<void>();
     let running = 0;

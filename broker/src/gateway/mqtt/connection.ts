@@ -53,7 +53,7 @@ interface Opened {
   readonly outbound: Outbound;
 }
 
-/** What is known of a client whose CONNECT is refused. */
+/** What the broker knows of a client whose CONNECT it refuses. */
 type Refused = Pick<ConnectPacket, "version" | "properties"> & Partial<Pick<ConnectPacket, "clientId">>;
 
 /** First byte of every CONNECT. */
@@ -146,8 +146,8 @@ export class Connection {
   }
 
   /**
-   * Handles no further packet until `work` has ended. If `work` fails, the connection ends. Each work is a step of the time slices, as each packet is.
-   * `bytes` are those that the work keeps of its packet, unless others count them.
+   * Handles no further packet until `work` has ended. If `work` fails, the connection ends. Pauses after the work if this turn's time slice is used up.
+   * `bytes` counts what the work keeps of its packet; 0 if another part counts that.
    */
   #whileBusy(work: () => Promise<void>, bytes = 0): void {
     this.#handledBytes = bytes;

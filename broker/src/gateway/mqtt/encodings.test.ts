@@ -66,7 +66,7 @@ it("encodes an event once for each version and QoS", () => {
 /** Bytes of the packet of `toDelivery("t")` with QoS 1 in version 4: fixed header, topic, packet identifier, content. */
 const packetBytes = 2 + 3 + 2 + 7;
 
-it("forgets all packets before they take more than their bound", () => {
+it("drops all packets before they take more than the limit", () => {
   const encoder = new CountingEncoder(3 * (packetBytes + encodingOverheadBytes));
   const deliveries = Array.from({ length: 4 }, () => toDelivery("t"));
   const countOf = (which: readonly Delivery[]): number => {
@@ -82,14 +82,14 @@ it("forgets all packets before they take more than their bound", () => {
   expect(countOf(firstThree)).toBe(3);
 });
 
-it("counts the packets of both versions of one event against the bound", () => {
+it("counts the packets of both versions of one event against the limit", () => {
   const encoder = new CountingEncoder(packetBytes + encodingOverheadBytes);
   const delivery = toDelivery("t");
   for (const version of [4, 5, 4] as const) expect(encoder.encode(delivery, version)?.topic).toBe("t");
   expect(encoder.count).toBe(3);
 });
 
-it("keeps a single packet that takes more than the bound", () => {
+it("keeps a single packet that takes more than the limit", () => {
   const encoder = new CountingEncoder(1);
   const delivery = toDelivery("t");
   for (let round = 0; round < 2; round += 1) expect(encoder.encode(delivery, 4)?.topic).toBe("t");
@@ -114,7 +114,7 @@ it.each<[what: string, isAlike: boolean, Partial<Delivery> | [string, string]]>(
   ["a retained event", false, { isRetained: true }],
   ["an event that expires", false, ["svc-expires-at", "1"]],
   ["an event to be retained", false, ["svc-retain", "true"]],
-])("has a packet for all clients only if they get it alike: %s: %j", (_, isAlike, what) => {
+])("shares a packet among all clients only if they get the same bytes: %s: %j", (_, isAlike, what) => {
   const delivery = toDelivery("t");
   const changed = Array.isArray(what)
     ? { ...delivery, event: { ...delivery.event, extensions: [what] } }

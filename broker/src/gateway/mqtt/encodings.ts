@@ -21,8 +21,8 @@ interface Packet {
 }
 
 /**
- * Encodes each packet that all clients of a version and QoS get alike, once for all of them. A packet is kept while its event is in memory. If
- * all packets would take more than `bytesMax`, all are forgotten.
+ * Encodes a packet once if all clients of a version and QoS get the same one. Caches a packet while its event is in memory. If the packets would take
+ * more than `bytesMax`, drops all of them.
  */
 export class Encodings {
   readonly #prefix: string;
@@ -74,7 +74,7 @@ export class Encodings {
     return variants;
   }
 
-  /** Whether all clients get the event alike. An expiry changes with time, and the retain flag depends on the subscription. */
+  /** Whether all clients of a version and QoS get the same packet. An expiry changes with time, and the retain flag depends on the subscription. */
   #isAlike(event: Event): boolean {
     const expiresAt = this.#prefix + sessionMarks.expiresAt;
     return !isMarkedRetained(event, this.#prefix) && !event.extensions.some(([name]) => name === expiresAt);
@@ -85,7 +85,7 @@ function variantOf(version: ProtocolVersion, qos: QoS): number {
   return version * 4 + qos; // a QoS takes two bits
 }
 
-/** Whether a delivery is no repeat, not retained, and without a subscription identifier, so that its packet suits all clients. */
+/** Whether a delivery is neither repeated nor retained and has no subscription identifier: then its packet suits all clients. */
 function isFirstAndPlain({ filters, isRepeated, isRetained }: Delivery): boolean {
   if (isRepeated || isRetained === true) return false;
   for (const { identifier } of filters) if (identifier !== undefined) return false;

@@ -17,7 +17,7 @@ beforeEach(() => {
   answers = [];
 });
 
-/** Gives the publish a place at once, as the broker does if it knows the topic: it finds out later that an earlier connection used the key. */
+/** Gives the publish its place at once, as the broker does for a known topic. The broker finds out only later that an earlier connection used the key. */
 function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
   const text = new TextDecoder().decode(call.content);
   submitted.set(text, onSettled);

@@ -30,9 +30,9 @@ export interface InboundParts {
   readonly session: ConnectedSession;
   readonly groupId: string | undefined;
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax" | "qos0">;
-  /** Called for one publish after the other, in order of arrival ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
+  /** Called once for each publish, in order of arrival ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
-  /** Called when a packet identifier of QoS 2 may name another publish. */
+  /** Called when the client may use a QoS 2 packet identifier for another publish. */
   readonly onReleased: (release: { readonly packetId: number; readonly isKnown: boolean }) => void;
   /** Called when the outcome of a publish or release is unknown, so that it can be neither acknowledged nor refused. */
   readonly onUnknown: () => void;
@@ -53,11 +53,11 @@ export class Inbound {
   readonly #aliases = new LazyMap<number, string>();
   /** Unanswered publishes of QoS 1 and 2, in order of arrival. */
   #pending: Pending[] = [];
-  /** Number of publishes that failed, and whose answers wait for those of earlier ones. */
+  /** Number of failed publishes whose answers wait for the answers to earlier publishes. */
   #untold = 0;
-  /** Set while a publish waits until the client has been told of every failure. */
+  /** Set while a publish waits until the client knows of every failure. */
   #told: Deferred<void> | undefined;
-  /** Bytes of the publish that waits for that. */
+  /** Bytes of the publish that waits for `#told`. */
   #heldBytes = 0;
   #isClosed = false;
   /** Number of unanswered publishes of QoS 1. */
@@ -85,9 +85,9 @@ export class Inbound {
   }
 
   /**
-   * Takes a publish. Returns a promise if the topic has to be opened first, if the group is full, if an earlier connection may have published the same
-   * message, or if an earlier publish failed and the client does not know yet: it may send that one again, before this one. Take nothing else until the promise
-   * resolves, so that the order is kept. @throws PacketError.
+   * Takes a publish. Returns a promise if it must wait: for its topic to be opened, for room in the group, for the outcome of the same message on an earlier
+   * connection, or until the client knows that an earlier publish failed, which the client may then repeat before this one. Take nothing else until the promise
+   * resolves, to keep the order. @throws PacketError.
    */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
@@ -134,7 +134,7 @@ export class Inbound {
     }
   }
 
-  /** Resolves when the publish has settled. A refusal must not hide that an earlier connection may have published the message. */
+  /** Resolves when the publish has settled. Reports an uncertain outcome as TIMEOUT, because an earlier connection may have published the message. */
   #submitAndWait(call: PublishCall, settle: OnSettled): Promise<void> {
     const { promise, resolve } = createDeferred<void>();
     void this.#submitter.submit(call, (outcome) => {

@@ -17,13 +17,13 @@ afterEach(async () => {
   world = undefined;
 });
 
-it("counts unfinished packets against the shared memory, and ends the connection that has held memory for longest", async () => {
+it("counts unfinished packets against the shared memory; over its limit, ends the connection that has held memory for longest", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 250_000 });
   const clients: RawClient[] = [];
   for (const clientId of ["oldest", "second", "newest"]) {
     const client = await RawClient.connect(world.port, 5, { clientId });
     client.sendBytes(Buffer.concat([Buffer.of(0x30, 0xa0, 0x8d, 0x06), Buffer.alloc(90_000)])); // 90,000 of 100,000 bytes
-    await RawClient.connect(world.port, 5, { clientId: `after ${clientId}` }); // the CONNACK shows that they were read
+    await RawClient.connect(world.port, 5, { clientId: `after ${clientId}` }); // the CONNACK shows that the broker has read the bytes
     clients.push(client);
   }
   const [oldest, second, newest] = clients;
@@ -32,11 +32,11 @@ it("counts unfinished packets against the shared memory, and ends the connection
     client?.sendBytes(Buffer.alloc(10_000));
     client?.send({ cmd: "pingreq" });
   }
-  // The topics hold U+0000, so a DISCONNECT shows that the whole packet was read.
+  // The topic names contain U+0000, so a DISCONNECT shows that the broker has read the whole packet.
   for (const client of [second, newest]) expect((await client?.nextAny())?.cmd).toBe("disconnect");
 });
 
-it("counts the filters of a session against the shared memory, except the first ones", async () => {
+it("counts the filters of a session beyond the first 16 against the shared memory", async () => {
   world = await MqttWorld.start({ memoryBytesMax: 300_000 });
   const clients: RawClient[] = [];
   for (const count of [16, 100, 100]) {
@@ -70,7 +70,7 @@ it("counts a CONNECT, SUBSCRIBE or UNSUBSCRIBE against the shared memory while i
     [begun, going] = [createDeferred(), createDeferred()];
     send();
     await begun.promise;
-    await setImmediate(); // the packet is counted in the turn that handles it
+    await setImmediate(); // the broker counts the packet in the turn that handles it
     const held = world?.heldBytes();
     going.resolve();
     return held;
@@ -93,7 +93,7 @@ it("counts a CONNECT, SUBSCRIBE or UNSUBSCRIBE against the shared memory while i
   expect(world.heldBytes()).toBe(0);
 });
 
-it("stops a slow reader, but not a quick one, once the limit for all readers is reached", async () => {
+it("once the limit over all readers is reached, a slow reader has no room, and a quick one has", async () => {
   const shared = new UnreadBytes(outboxBytesMax / 2);
   const [slow, quick] = [new Outbox(new PassThrough(), shared), new Outbox(new PassThrough(), shared)];
   slow.write(Buffer.alloc(outboxBytesMax / 2));

@@ -7,20 +7,20 @@ import { framings } from "./framing.ts";
 import { encodingOverheadBytes, encodingsBytesMax } from "./limits.ts";
 import type { TailRequest } from "./tail-request.ts";
 
-/** How an event is written. */
+/** How the broker writes an event. */
 export type Form = Pick<TailRequest, "framing" | "format">;
 
 export interface EncodingsOptions {
   /** Prefix of the keys of extensions. */
   readonly extensionPrefix: string;
-  /** Type of CloudEvents whose events name none. */
+  /** The `type` of a CloudEvent whose publisher gave none. */
   readonly cloudEventType: string;
   readonly bytesMax?: number | undefined;
 }
 
 /**
- * Encodes events for tails, each once for all tails with the same form. An encoding is kept while its event is in memory. If all encodings would
- * take more than `bytesMax`, all are forgotten.
+ * Encodes each event once for all tails with the same form. Caches an encoding while its event is in memory. If the encodings would take more than
+ * `bytesMax`, drops all of them.
  */
 export class Encodings {
   readonly #options: EncodingsOptions;

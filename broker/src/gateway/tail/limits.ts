@@ -1,13 +1,13 @@
-/** How often an idle tail sends a heartbeat: well below the 30 to 60 s after which proxies give up. */
+/** Interval between heartbeats of an idle tail: well below the 30 to 60 s after which proxies close an idle connection. */
 export const heartbeatMs = 15_000;
 
-/** Turns of one heartbeat interval. Each turn serves its share of all tails, so that thousands are not written to at once. */
+/** A heartbeat interval has this many turns. Each turn serves its share of the tails, so that the broker does not write to thousands of tails at once. */
 export const heartbeatTurns = 15;
 
-/** Heartbeats in a row at which a client has read nothing of what waits for it; then its tail ends. */
+/** The broker ends a tail whose client has read nothing of its waiting bytes at this many heartbeats in a row. */
 export const stalledBeatsMax = 4;
 
-/** Heartbeats in a row at which the node cannot read a tail's events; then the tail ends, so that its client can go to another node. */
+/** The broker ends a tail whose events the node cannot read at this many heartbeats in a row, so that the client can go to another node. */
 export const stuckBeatsMax = 2;
 
 /** Shortest delay before a reconnect. The broker tells clients how long to wait. */
@@ -25,16 +25,19 @@ export const filterConditionsMax = 16;
 /** Topics and patterns of one tail. */
 export const tailTopicsMax = 100;
 
-/** Bytes of encoded events that are kept for all tails. An event that is longer is kept until the next event is encoded. */
+/** Maximum number of bytes of cached encodings, over all tails. An event with a longer encoding stays in the cache until the next event is encoded. */
 export const encodingsBytesMax = 8 * 1024 * 1024;
 
-/** Bytes counted for each encoded event in addition to its encoding, for the objects that hold it. */
+/** Bytes counted for each cached encoding in addition to its own: the memory of the objects around it. */
 export const encodingOverheadBytes = 512;
 
-/** Bytes of the contents that are kept as parsed JSON for all tails with a filter. */
+/** Maximum number of bytes of event contents that stay in the cache as parsed JSON, over all tails with a filter. */
 export const parsedBytesMax = 128 * 1024;
 
-/** A longer content matches no filter if it exceeds the limits of a JSON body: levels, values or names. Parsing a content of this length takes 8 ms. */
+/**
+ * The broker checks contents that are longer than this against the limits of a JSON body (levels, values, names) before it parses them. A content over a limit
+ * matches no filter. Parsing a content of this length takes 8 ms.
+ */
 export const unmeasuredContentBytesMax = 64 * 1024;
 
 /** Bytes counted for each parsed content in addition to its text. */

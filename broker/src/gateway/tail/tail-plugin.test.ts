@@ -136,7 +136,7 @@ test("writes JSON lines if the client accepts them, and passes Last-Event-ID to 
   expect(tailed.orders[0]?.lastEventId).toBe(eventId);
 });
 
-test("sends resync only if the client had the events that the chain removed", async () => {
+test("sends resync only if the client received the events that the chain removed", async () => {
   const tailed = new Tailed();
   tailed.isRolledBack = true;
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
@@ -216,7 +216,7 @@ test("answers HEAD with the stream's headers and no tail, OPTIONS with the metho
   expect(tailed.peers).toEqual([]);
 });
 
-test("checks the right to subscribe to each topic of a HEAD request", async () => {
+test("checks for each topic of a HEAD request whether the caller may subscribe to it", async () => {
   const tailed = new Tailed();
   const asked: unknown[] = [];
   const authorize: Broker["authorize"] = (caller, action, named) => {
@@ -231,7 +231,7 @@ test("checks the right to subscribe to each topic of a HEAD request", async () =
 
 const behind = "GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-test("closes the connection at a request behind a tail, which would never get an answer", async () => {
+test("closes the connection if a request follows a tail, because that request would never get an answer", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url).ask("/tail?topic=a");
@@ -244,7 +244,7 @@ test("closes the connection at a request behind a tail, which would never get an
   expect(server.calls).toEqual([]);
 });
 
-test("closes the connection if a request comes together with that of a tail", async () => {
+test("closes the connection if another request arrives in the same packet as a tail's", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options() });
   const client = new Client(server.url);
@@ -265,7 +265,7 @@ test("refuses a tail behind an unanswered request, and answers both requests", a
   expect(tailed.peers).toEqual([]);
 });
 
-test("limits the number of open tails, and counts no tail that has ended", async () => {
+test("limits the number of open tails, and does not count tails that have ended", async () => {
   const tailed = new Tailed();
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ tailsMax: 1 }) });
   const first = new Client(server.url).ask("/tail?topic=a");
@@ -311,7 +311,7 @@ test("buffers a bounded number of bytes for a client that reads nothing, and end
   await expect.poll(() => tailed.ended).toEqual(["stalled", "a"]);
 });
 
-test("ends a tail whose node cannot read events at two heartbeats in a row", async () => {
+test("ends a tail if the node cannot read its events at two heartbeats in a row", async () => {
   const tailed = new Tailed();
   tailed.isStuck = true;
   await using server = await serve({ tail: tailed.tail }, { tail: tailed.options({ beatMs: 30 }) });
@@ -355,7 +355,7 @@ test("ends the session of a client that left before its tail began", async () =>
   expect(tailed.tails).toBe(0);
 });
 
-test("writes a CloudEvent once the chain has given its origin", async () => {
+test("writes a CloudEvent once its origin is loaded from the chain", async () => {
   const tailed = new Tailed();
   const origin = createDeferred<EventOrigin>();
   tailed.origin = origin.promise;

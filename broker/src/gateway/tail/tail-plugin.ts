@@ -16,7 +16,7 @@ export interface TailPluginOptions {
 
 const methods = "GET, HEAD, OPTIONS";
 
-/** `GET /tail`: events as they come, for as long as the connection lasts. */
+/** `GET /tail`: sends events as they come, until the connection ends. */
 export function registerTail(app: FastifyInstance, { tails, logger }: TailPluginOptions): void {
   const callers = new ConnectionCallers("tail");
   const refuse = (reply: FastifyReply, error: unknown): FastifyReply =>
@@ -56,7 +56,7 @@ export function registerTail(app: FastifyInstance, { tails, logger }: TailPlugin
   app.options("/tail", (_request, reply) => reply.status(204).header("allow", methods).send());
 }
 
-/** Reserves the connection for the tail: no unanswered request may precede it, and a request behind it ends the connection. */
+/** Reserves the connection for the tail. Refuses the tail behind an unanswered request; a later request on the connection closes it. */
 function takeWhole({ raw }: FastifyReply): () => void {
   const giveBack = takeConnection(raw);
   if (giveBack !== undefined) return giveBack;

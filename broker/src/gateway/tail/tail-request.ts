@@ -5,10 +5,10 @@ import { findQuery } from "../shared/find-query.ts";
 import { ContentFilter } from "./content-filter.ts";
 import { tailTopicsMax } from "./limits.ts";
 
-/** How events are written: each as an SSE event, or as a line of JSON. */
+/** How the broker writes events: each as an SSE event, or as a line of JSON. */
 export type Framing = "sse" | "ndjson";
 
-/** The form of an event: that of the interface, or a CloudEvent. */
+/** The form of an event: `interface` as `getEvent` returns it, or a CloudEvent. */
 const formats = ["interface", "cloudevents"] as const;
 export type Format = (typeof formats)[number];
 
@@ -18,17 +18,17 @@ export interface TailRequest {
   readonly topics: readonly string[];
   readonly after: string | undefined;
   readonly lastEventId: string | undefined;
-  /** Undefined if every event is wanted. */
+  /** Undefined if the client wants every event. */
   readonly filter: ContentFilter | undefined;
   readonly framing: Framing;
   readonly format: Format;
 }
 
-/** Names of the parameters. `topic` may be repeated. Any other name is refused, so that a typing error does not let more events through. */
+/** Names of the parameters. `topic` may be repeated. The broker refuses any other name: a misspelt `filter` would let every event through. */
 const names = ["topic", "groupId", "after", "filter", "format"] as const;
 type Name = (typeof names)[number];
 
-/** @throws BrokerError 200001. */
+/** Reads the query and headers of a tail. @throws BrokerError 200001 if a parameter is unknown, repeated, missing or malformed. */
 export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): TailRequest {
   const query = new URLSearchParams(findQuery(url));
   for (const name of query.keys()) {

@@ -126,7 +126,7 @@ export class Tail implements Peer {
     this.#outbox.write(encodings.encode(delivery, request, origin));
   }
 
-  /** Sends an event once its origin is loaded. Takes no other event meanwhile. An event that a rollback removes meanwhile is not sent. Never rejects. */
+  /** Sends an event once its origin is loaded, unless a rollback removes the event first. The tail takes no other event meanwhile. Never rejects. */
   async #sendLater(delivery: Delivery): Promise<void> {
     this.#awaited = delivery;
     try {

@@ -11,7 +11,7 @@ import { Tail } from "./tail.ts";
 import type { TailRequest } from "./tail-request.ts";
 
 export interface TailsOptions extends Pick<EncodingsOptions, "cloudEventType"> {
-  /** Tails at once; further ones are refused. */
+  /** Maximum number of open tails; the broker refuses further ones. */
   readonly tailsMax: number;
   /** Bytes that wait for slow clients, over all connections. */
   readonly unread: UnreadBytes;
@@ -58,7 +58,10 @@ export class Tails {
     for (const topic of topics) this.#parts.broker.authorize(caller, "subscribe", { groupId, topic });
   }
 
-  /** Begins a tail. @throws BrokerError 200300 if too many are open or the broker stops, and what {@link Broker.tail} throws; then nothing was answered. */
+  /**
+   * Begins a tail. Throws only before it has sent any part of the answer.
+   * @throws BrokerError 200300 if too many tails are open or the broker stops; errors of {@link Broker.tail}.
+   */
   async open({ caller, request, socket, answer }: Opening): Promise<void> {
     const { broker, tailsMax, unread, random } = this.#parts;
     if (this.#isStopping) throw new BrokerError("busy", { details: "the broker stops" });

@@ -208,7 +208,7 @@ describe("append", () => {
     });
   });
 
-  test("fails with 200205, as openTopic does, if the chain disappears; stop returns", async () => {
+  test("and openTopic fail with 200205 if the chain disappears, and stop returns", async () => {
     const ledger = harness.createLedger({ deadlineMs: 600 });
     await ledger.start();
     provider.dropsNotifications = true;

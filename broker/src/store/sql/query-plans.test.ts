@@ -170,7 +170,7 @@ describe("query plans of SQLite", () => {
   });
 
   it.each([undefined, { scope: "a", key: "b" }])(
-    "counts a page of publish keys after %j in their index",
+    "counts a page of publish keys after %j by their index alone",
     async (after) => {
       const plan = await planOf(countPage(database.relaxed, defaultGroupId, after).compile());
       const range = after === undefined ? "" : " AND \\(scope,key\\)>\\(\\?,\\?\\)";

@@ -6,13 +6,13 @@ import type { Call } from "./trace.ts";
 type Change = Extract<Call, { kind: "write" | "truncate" }>;
 type Naming = Extract<Call, { kind: "create" | "unlink" | "link" | "rename" }>;
 
-/** A file, which stays the same when its name changes. */
+/** A file, whatever its name: a rename keeps its changes and syncs. */
 interface File {
   readonly changes: Change[];
   readonly syncs: Call[];
 }
 
-/** A change of the names in a folder, and the file that it concerns. */
+/** A change of a name in a folder, and the file with that name. */
 interface Named {
   readonly call: Naming;
   readonly file: File;
@@ -21,14 +21,14 @@ interface Named {
 /** A sector of a disk is written whole or not at all. */
 const sectorBytes = 512;
 
-/** What became of a change that was not synced. */
+/** What a power loss does to a change that was not synced. */
 type Fate = "kept" | "dropped" | "torn" | "zeroed";
 
 export interface Loss {
   /** The moment of the power loss, on the clock of the trace. */
   readonly at: number;
   readonly random: Random;
-  /** Controls use a disk on which syncs of database files make nothing durable, or one that keeps everything. */
+  /** `ignores syncs`: syncs of database files make nothing durable. `loses nothing`: all changes are durable. Both serve as controls. */
   readonly disk?: "honest" | "ignores syncs" | "loses nothing";
 }
 
@@ -101,7 +101,10 @@ function syncedUpTo(syncs: readonly Call[], at: number): number {
   return syncs.reduce((newest, { startedAt, endedAt }) => (endedAt <= at ? Math.max(newest, startedAt) : newest), 0);
 }
 
-/** Returns a function that chooses the fate of the next unsynced change: the same for all, kept up to some change and lost after it, or at random. */
+/**
+ * Returns a function that chooses the fate of the next unsynced change. By chance, all changes have the same fate, or those after a certain one are lost, or
+ * each has a random fate.
+ */
 function chooser(random: Random): () => Fate {
   const [fate, keptFirst] = [
     random.pick<Fate | "cut" | "mixed">(["kept", "dropped", "zeroed", "cut", "cut", "mixed", "mixed"]),

@@ -1,9 +1,9 @@
 import type { Acknowledged, Promised } from "../acknowledged.ts";
 import type { Call } from "./trace.ts";
 
-/** What a load knows after it has ended. */
+/** What the clients of a load know after the load has ended. */
 export interface LoadFacts {
-  /** In the order in which they were opened, one after another, before the subscription was created. */
+  /** In the order in which the load opened them, one after another, before it created the subscription. */
   readonly topics: readonly string[];
   readonly subscriptionId: string;
   readonly acknowledged: ReadonlyMap<string, Acknowledged>;
@@ -14,7 +14,7 @@ const answer = /HTTP\/1\.1 200 /;
 const callback = /"subscriptionId":/;
 const eventIds = /"eventId":"([^"]+)"/g;
 
-/** What the broker had promised clients by `at`, judged by the bytes that it had sent. Other events of the load may exist or not. */
+/** What the broker had promised clients by the time `at`, according to the bytes that it had sent. Other events of the load may or may not exist. */
 export function promisedAt(at: number, calls: readonly Call[], loaded: LoadFacts): Promised {
   const texts = calls.flatMap((call) =>
     call.kind === "send" && call.startedAt < at ? [call.data.toString("latin1")] : [],

@@ -14,7 +14,7 @@ export const hasStrace = isInstalled || process.env["CHECKS_STRACE"] === "requir
 
 export const straceTitle = hasStrace ? "" : " (left out: strace is not installed)";
 
-/** Runs brokers on one data folder, one after another, and records what they do to its files and send to sockets. */
+/** Runs brokers on one data folder, one after another. Records how they change its files, and what they send to sockets. */
 export class Recorder implements Disposable {
   readonly #root: TempFolder = createTempFolder();
   readonly #calls: Call[] = [];
@@ -29,7 +29,7 @@ export class Recorder implements Disposable {
     return this.#calls;
   }
 
-  /** Runs a broker, which `use` must end. @throws Error if strace is missing or may not trace. */
+  /** Starts a broker under strace; `use` must end it. @throws Error if strace is missing or may not trace. */
   async run(use: (broker: BrokerProcess) => Promise<void>): Promise<void> {
     if (!isInstalled) throw new Error("strace is not installed: apt-get install strace");
     const folder = join(this.#root.path, `trace-${(this.#runs += 1)}`);

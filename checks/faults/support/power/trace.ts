@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** A system call that changes files, makes them durable, or sends to a socket. Times are nanoseconds from `epochSeconds` on. */
+/** A system call that changes files, makes them durable, or sends to a socket. Times are in nanoseconds since `epochSeconds`. */
 export type Call = Readonly<{ startedAt: number; endedAt: number }> &
   (
     | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
@@ -9,12 +9,12 @@ export type Call = Readonly<{ startedAt: number; endedAt: number }> &
     | { readonly kind: "create"; readonly path: string }
     | { readonly kind: "unlink"; readonly path: string }
     | { readonly kind: "link" | "rename"; readonly path: string; readonly to: string }
-    /** Of a file or a folder. */
+    /** `path` is a file or a folder. */
     | { readonly kind: "sync"; readonly path: string }
     | { readonly kind: "send"; readonly data: Buffer }
   );
 
-/** The system calls that strace records. `parseTrace` does not know all of them, and throws if one that it does not know changes a file. */
+/** The system calls that strace records. `parseTrace` throws if a call that it does not know changes a file. */
 export const tracedCalls = `openat,creat,link,linkat,rename,renameat,renameat2,unlink,unlinkat,truncate,ftruncate,fallocate,\
 write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile,fsync,fdatasync,sync_file_range,sendto,sendmsg`;
 
@@ -22,7 +22,7 @@ write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile,fsync,fdatasync,
 const endLine = /\n?\S+ \+\+\+ [^\n]*\n$/;
 const endBytes = 200;
 
-/** Whether every thread of the trace has ended, and strace has written all of it. */
+/** Whether every thread has ended, and strace has written all of its calls. */
 export function isComplete(folder: string): boolean {
   const names = readdirSync(folder);
   return names.length > 0 && names.every((name) => endLine.test(endOf(join(folder, name))));
@@ -39,7 +39,7 @@ function endOf(file: string): string {
   }
 }
 
-/** Reads what strace wrote for each thread. Paths are absolute. @throws Error if a call on a file below `root` is unknown. */
+/** Reads the calls of all threads from the files of strace, in order of time. Paths are absolute. @throws Error for an unknown call on a file below `root`. */
 export function parseTrace(folder: string, root: string): Call[] {
   const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "latin1").split("\n"));
   const parser = new TraceParser(root);
@@ -144,7 +144,7 @@ function parseLine(text: string): Line | undefined {
   return { name, args, result: Number(result), times: { startedAt, endedAt: startedAt + Number(seconds) * 1e9 } };
 }
 
-/** Start of the trace's clock, in seconds since 1970: a minute before this module was loaded, so that times are small enough to be exact. */
+/** Zero of the trace's clock, in seconds since 1970: a minute before this module was loaded. So times are small enough for exact arithmetic. */
 const epochSeconds = Math.floor(Date.now() / 1000) - 60;
 
 function nanoseconds(time: string): number {

@@ -176,7 +176,7 @@ it("delivers waiting events to a member once its rights cover its filter again, 
   expect(warnings(0)).toEqual([undefined]);
 });
 
-it("delivers the unacknowledged events of a member whose rights were narrowed to a member with full rights", async () => {
+it("after a member's rights shrink, delivers its unacknowledged events to a member that still has all rights", async () => {
   const first = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   await publish("a/secret", "1");
   const second = await (await Member.attach(await addKey("two", "all of a"), 1)).join();

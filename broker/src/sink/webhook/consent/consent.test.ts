@@ -49,7 +49,7 @@ async function isRefused(sink: Sink, url: string): Promise<boolean> {
 }
 
 describe.each(["try", "require"] as const)("in mode `%s`, a receiver", (mode) => {
-  test("that agrees by the handshake is asked once, under the broker's name", async () => {
+  test("that agrees by the handshake is asked once, and the request names the broker", async () => {
     await using receiver = await startReceiver(agreeing);
     const { sink, replies } = makeAsking(mode);
     expect(await isRefused(sink, receiver.url)).toBe(false);
@@ -92,7 +92,7 @@ describe.each(["try", "require"] as const)("in mode `%s`, a receiver", (mode) =>
     expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST", "OPTIONS", "POST"]);
   });
 
-  test("is asked for each url, and once for concurrent attempts", async () => {
+  test("is asked once for each url, even by concurrent attempts", async () => {
     await using receiver = await startReceiver(agreeing);
     const { sink } = makeAsking(mode);
     const long = "a".repeat(1000);
@@ -120,7 +120,7 @@ describe.each(["try", "require"] as const)("in mode `%s`, a receiver", (mode) =>
     expect(replies).toEqual(["unreachable"]);
   });
 
-  test("that grants a rate is called no faster", async () => {
+  test("that allows a rate is not called faster", async () => {
     await using receiver = await startReceiver(
       answering(200, { "webhook-allowed-origin": "*", "webhook-allowed-rate": "600" }),
     );
@@ -177,7 +177,7 @@ describe("a receiver that does not support the handshake", () => {
     expect(ping).toMatchObject({ jsonrpc: "2.0", method: "ping", id: receiver.requests[1]?.headers["webhook-id"] });
   });
 
-  test("and refuses the ping is not called in mode `require`", async () => {
+  test("is not called in mode `require` if it refuses the ping", async () => {
     await using receiver = await startReceiver(answering(200, {}, 404));
     const { sink } = makeAsking("require");
     expect(await isRefused(sink, receiver.url)).toBe(true);

@@ -11,7 +11,7 @@ export type ConsentMode = "off" | "try" | "require";
 /** Known consent for a url. */
 export type Consent =
   | { readonly mayCall: true; readonly requestsPerMinuteMax?: number }
-  /** `isRefused`: the receiver refused; else it could not be reached. */
+  /** `isRefused`: true if the receiver refused, false if the broker could not reach it. */
   | { readonly mayCall: false; readonly isRefused: boolean; readonly reason: string; readonly askAgainInMs: number };
 
 export interface ConsentsOptions {
@@ -32,10 +32,10 @@ const refusedMsMax = minuteMs;
 const unreachableMsMax = 1000;
 /** How long to wait in `try` before an unreachable receiver is asked again; it may be called meanwhile. */
 const silentMsMax = 5 * minuteMs;
-/** Maximum number of urls whose consent is remembered; the one asked longest ago makes room, and is asked again. */
+/** Maximum number of cached answers; above it, the cache drops the oldest one, and the broker asks that receiver again. */
 const consentsMax = 100_000;
 
-/** Longest url under which a consent is remembered, in characters; a longer one is replaced by its digest, to save memory. */
+/** Maximum length of a url that is itself a key of the cache, in characters. For a longer one the key is its digest, to save memory. */
 const keyCharactersMax = 128;
 
 const yes: Consent = { mayCall: true };
@@ -45,7 +45,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** Which receivers agreed to be called. In memory only: after a restart, the broker asks each receiver before its next event. */
+/** Caches which receivers agreed to be called. Only in memory: after a restart, the broker asks each receiver before its next event. */
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #entries = new Map<string, Entry>();
@@ -69,7 +69,7 @@ export class Consents {
     return entry === undefined || leftMs <= 0 ? undefined : this.#toConsent(entry.reply, leftMs);
   }
 
-  /** Asks the receiver. Concurrent calls for one url ask once; in `require`, those with pings that are alike. */
+  /** Asks the receiver. Concurrent calls for one url ask once; in `require`, only calls whose pings have the same form and secret do. */
   ask(target: CallbackTarget, url: URL): Promise<Consent> {
     const key = this.#options.mode === "require" ? pingKeyOf(target, url) : keyOf(url);
     const earlier = this.#underWay.get(key);
@@ -84,7 +84,7 @@ export class Consents {
     const reply = await ask(target, url);
     metrics.consentAsked(reply.kind);
     const heldMs = this.#heldMs(reply);
-    // A receiver that refuses the ping of one subscriber may agree to that of another: nobody can have others refused by a wrong signature.
+    // An answer to a ping counts for that subscriber's pings only. Otherwise a subscriber with a wrong secret could make the broker refuse others.
     const key = "isToPing" in reply ? pingKeyOf(target, url) : keyOf(url);
     this.#entries.delete(key);
     this.#entries.set(key, { reply, until: clock.monotonic() + heldMs });
@@ -111,7 +111,7 @@ function keyOf({ href }: URL): string {
   return href.length <= keyCharactersMax ? href : toDigest(href);
 }
 
-/** The same for pings to a url that differ in their identifiers only. */
+/** The key of an answer to a ping: the same for all pings to a url with the same form and secret, whatever their identifiers. */
 function pingKeyOf({ format, options, secret }: CallbackTarget, { href }: URL): string {
   return toDigest(JSON.stringify([href, format, options?.form, secret]));
 }

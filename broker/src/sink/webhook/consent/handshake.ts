@@ -1,8 +1,8 @@
 import type { Answer } from "../exchange.ts";
 
 /**
- * A receiver's answer to the request for consent. `unknown`: it does not support the handshake. `isToPing`: it answered a ping, which is in the form and
- * with the signature of one subscriber.
+ * A receiver's answer to the request for consent. `unknown`: it does not support the handshake. `isToPing`: it answered a ping, which has the form and
+ * the signature of one subscription.
  */
 export type Reply =
   | { readonly kind: "agreed"; readonly requestsPerMinuteMax?: number }

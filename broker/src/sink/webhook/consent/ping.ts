@@ -5,7 +5,7 @@ import type { CallbackTarget } from "../../../ports/sink.ts";
 import type { MessageHeaders } from "../message-headers.ts";
 import type { Message } from "../receiver-caller.ts";
 
-/** A new ping, signed as a notification is. */
+/** Creates a ping, and signs it like a notification. */
 export function createPing(target: CallbackTarget, headers: MessageHeaders): () => Message {
   const id = `ping-${randomUUID()}`;
   const body = encodePing(target, id);

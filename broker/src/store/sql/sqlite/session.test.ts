@@ -16,7 +16,7 @@ describe("the SQLite session", () => {
   });
   afterEach(async () => database.close());
 
-  it("syncs durable commits and not relaxed ones, however they alternate", async () => {
+  it("sets synchronous=full for durable commits and normal for relaxed ones, in any order", async () => {
     const inTransaction = async (on: Kysely<Schema>) => on.transaction().execute(synchronousOf);
     expect(await inTransaction(database.durable)).toBe(2);
     expect(await inTransaction(database.relaxed)).toBe(1);
