@@ -53,7 +53,7 @@ async function viewOf(client: Client): Promise<unknown> {
   return { pages, states, events, skipped: await listSkipped(client) };
 }
 
-it("reading one kind of log at a time gives the same index, event for event, as reading all at once", async () => {
+it("a broker that must read one kind of log at a time builds the same index, event for event, as one that reads all at once", async () => {
   await using anvil = await startAnvil({ args: ["--gas-limit", "2000000000", "--no-request-size-limit"] });
   await using proxy = await ChainProxy.start(anvil.url);
   proxy.treat(refuseTogether);
@@ -69,7 +69,7 @@ it("reading one kind of log at a time gives the same index, event for event, as 
   const names = Array.from({ length: topicsCount }, (_, index) => topic(index));
   for (const name of names) await stranger.open(name);
 
-  // In each round, the stranger fills one block. Its batches are not in the order of the topic list, some are malformed, and forged logs surround them.
+  // In each round, a foreign account fills one block. Its batches do not follow the topic list, some are malformed, and forged logs surround them.
   for (let round = 0; round < rounds; round += 1) {
     await anvil.request("evm_setAutomine", [false]);
     const sent = [await stranger.send({ data: forgerOfLogs(50), gas })];

@@ -270,7 +270,7 @@ describe("a tail", () => {
     await events.return?.();
   });
 
-  it("ends its loop without an error when it is closed, also between two connections", async () => {
+  it("ends its loop without an error when it is closed, even while it reconnects", async () => {
     const stele = new Stele({ url: `http://127.0.0.1:${proxy.port}` });
     await stele.open("closed");
     const tail = stele.subscribe("closed");

@@ -1,6 +1,6 @@
 /**
- * The body of a response to `fetch`, chunk by chunk. Ends the request if the caller stops reading, or if the signal aborts: Node 20 and 22 may forget the
- * signal of a request once the response's head has arrived. @throws the reason of the signal; the stream's error.
+ * Yields the body of a `fetch` response, chunk by chunk. Ends the request if the caller stops reading, or if `signal` aborts. Pass the request's signal again:
+ * Node 20 and 22 may ignore it once the response's head has arrived. @throws the reason of the signal; the stream's error.
  */
 export async function* bodyChunks(
   { body }: Response,

@@ -8,7 +8,7 @@ export interface BoundedLogOptions {
   readonly lines: AllowanceSize;
 }
 
-/** Logs events that clients can cause at will. Leaves out lines beyond the allowance; the next line has their number as `omitted`. */
+/** Logs events that clients can cause in any number. Omits lines beyond the allowance; the next line has their number as `omitted`. */
 export class BoundedLog {
   readonly #logger: BoundedLogOptions["logger"];
   readonly #lines: Allowance;

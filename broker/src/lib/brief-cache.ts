@@ -3,7 +3,7 @@ export interface BriefCacheOptions {
   /** A clock that never goes back, in milliseconds. */
   readonly now: () => number;
   readonly ageMsMax: number;
-  /** Maximum number of answers; the oldest make room. */
+  /** Maximum number of answers; above it, the cache drops the oldest. */
   readonly entriesMax: number;
 }
 

@@ -1,7 +1,7 @@
-/** Number of taken places from which the array is copied without them. */
+/** Minimum number of taken places at the front of the array before the queue copies the rest to a new array. */
 const takenMin = 1024;
 
-/** A queue, first in, first out. Arrays of more than about 16,000 items move all items at each `shift` (V8): a queue may be longer. */
+/** A queue, first in, first out, for any number of items. An array of more than about 16,000 items moves all of them at each `shift` (V8). */
 export class FifoQueue<Item> {
   #items: (Item | undefined)[] = [];
   #taken = 0;

@@ -1,6 +1,6 @@
-/** Longest step forward of the wall clock that is believed at once, in milliseconds. */
+/** Longest step forward of the wall clock that this clock follows at once, in milliseconds. */
 const stepMsMax = 3_600_000;
-/** How long a longer step must last before it is believed, in milliseconds. */
+/** How long a longer step must last before this clock follows it, in milliseconds. */
 const stepWaitMs = 600_000;
 
 interface Sources {
@@ -9,12 +9,12 @@ interface Sources {
 }
 
 /**
- * A wall clock that never goes back: if somebody sets the machine's clock back, it continues from the highest time that it believed. Because it could
- * not undo a false step ahead, it believes a long step only once the step has lasted {@link stepWaitMs}.
+ * A wall clock that never goes back: if somebody sets the machine's clock back, it continues from the highest time so far. It could not undo a wrong step
+ * ahead, so it follows a long step only once the step has lasted {@link stepWaitMs}.
  */
 export class ForwardClock {
   readonly #sources: Sources;
-  /** Largest believed difference between the wall clock and the monotonic clock. */
+  /** Largest difference between the wall clock and the monotonic clock that this clock has followed. */
   #aheadMs: number;
   /** Monotonic time at which the wall clock was first seen far ahead; undefined while it is not. */
   #steppedAt: number | undefined;

@@ -76,7 +76,7 @@ export function testShares(store: () => Store): void {
     expect(await sessions().findShare(group, filter)).toBeUndefined();
   });
 
-  it("the same filter is another share in another group", async () => {
+  it("the same filter in another group is a separate share", async () => {
     await join(2, { groupId: otherGroup });
     expect((await sessions().findShare(otherGroup, filter))?.id).not.toBe(share.id);
     await leave(first);
@@ -91,7 +91,7 @@ export function testShares(store: () => Store): void {
     expect(await find()).toEqual({ ...share, epoch: share.epoch + 1, cursor: places[2] });
   });
 
-  it("refuses to give events to a member that has another epoch, and changes nothing", async () => {
+  it("refuses a take for a member with another epoch, and changes nothing", async () => {
     const again = await claim(1);
     expect(await take(share, first, places)).toBe("member-refused");
     expect(await find()).toEqual(share);
@@ -106,7 +106,7 @@ export function testShares(store: () => Store): void {
     ["the member's session has another connection", () => claim(1)],
     ["the member's session is removed", () => sessions().removeSession(first)],
     ["the member's connection is lost", () => sessions().detachLost(group)],
-  ])("a share gets back the events that a member has not acknowledged when %s", async (_, end) => {
+  ])("a member's unacknowledged events return to the share when %s", async (_, end) => {
     await join(2);
     await take(share, first, places);
     await sessions().saveSessions(
@@ -159,7 +159,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([places[2]]);
   });
 
-  it("ignores acknowledgements by a connection that has ended, and of events that another member has", async () => {
+  it("ignores acknowledgements from an ended connection, and those of events that another member has", async () => {
     const second = await join(2);
     await take(share, first, places);
     const again = await claim(1);
@@ -196,7 +196,7 @@ export function testShares(store: () => Store): void {
     expect(await take({ ...share, epoch: share.epoch + 1 }, first, places)).toBe("refused");
   });
 
-  it("undoes a take although the member's session has a new epoch since, but undoes no later take", async () => {
+  it("undoes a take even if the member's session got a new epoch since, but does not undo a later take", async () => {
     const own = { ...filterOf(9), filter: parseTopicFilter("own") };
     await sessions().saveSessionFilters(first, { put: [own], removed: [], generation: 0 });
     await take(share, first, places);
@@ -209,7 +209,7 @@ export function testShares(store: () => Store): void {
     expect(await returned(share.id)).toEqual([]);
   });
 
-  it("undoes nothing of a take that another node made under the same epoch", async () => {
+  it("does not undo a take that another node made under the same epoch", async () => {
     const second = await join(2);
     await take(share, second, places);
     const gifts = places.map((place) => ({ topic, position: place, to: first }));

@@ -138,7 +138,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
     expect(BigInt(history.oldestBlock)).toBe(newest - 1n);
   });
 
-  it("proves an account and a slot", async () => {
+  it("eth_getProof proves an account and a slot", async () => {
     const proof = await yardstick.resultAs<ProofAnswer>(
       "eth_getProof",
       yardstick.contract,

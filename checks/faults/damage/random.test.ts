@@ -39,7 +39,7 @@ describe("damaged files never lead to a wrong answer", () => {
   );
 
   it.each(seeds.slice(0, pairsMax))(
-    "seed %i: with a damaged row of the index and a damaged block of the chain, the start is refused",
+    "seed %i: with a damaged row of the index and a damaged block of the chain, the broker refuses to start",
     async (seed) => {
       const random = createRandom(seed);
       using folder = filled.copy(random.pick(["stopped", "killed"]));

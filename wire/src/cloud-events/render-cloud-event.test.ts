@@ -31,7 +31,7 @@ function read(source: CloudEventSource): CloudEvent<unknown> {
 }
 
 describe("an event as a CloudEvent", () => {
-  it("has eventId, topic, sequence and time in its attributes", () => {
+  it("has eventId, topic, sequence and time as attributes", () => {
     expect(read(toSource()).toJSON()).toMatchObject({
       specversion: "1.0",
       id: "2cf24dba-59-1124",

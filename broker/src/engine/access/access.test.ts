@@ -7,7 +7,7 @@ import { type Action, allowAll, type Policy, type Scope } from "./policy.ts";
 
 type Asked = readonly [Action, Scope];
 
-/** The questions that the policy was asked. */
+/** The rights that the broker asked the policy about. */
 let asked: Asked[] = [];
 let isDenied: (action: Action, scope: Scope) => boolean = () => false;
 let mayReceive: Policy["mayReceive"] = () => true;
@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-/** The head of the index and the subscriptions: what calls can change. */
+/** The head of the index and the subscriptions: everything that a call can change. */
 async function snapshot() {
   const head = await engine.store.findHead("1" as never); // The group of the engine under test.
   return { head, subscriptions: await engine.store.listSubscriptions() };
@@ -45,7 +45,7 @@ interface Row {
   /** Further rights that allow the call. */
   readonly others?: readonly Action[];
   readonly run: (broker: CalledBroker) => unknown;
-  /** The same call with an invalid input: the right is checked first. */
+  /** The same call with an invalid input: the broker must check the right first. */
   readonly runWrong?: (broker: CalledBroker) => unknown;
 }
 
@@ -195,7 +195,7 @@ it.each(["getEvent", "getProof"] as const)(
 );
 
 it.each(["b", "$b"])(
-  "getProof is refused to a caller who may not read the topic %j of another event in the block",
+  "the broker refuses getProof to a caller who may not read the topic %j of another event in the block",
   async (other) => {
     await engine.broker.open({ topic: other, groupId });
     const calls = ["a", other].map((topic) => ({ topic, groupId, content, extensions: [] }));
@@ -212,7 +212,7 @@ it.each(["b", "$b"])(
   },
 );
 
-it("getProof is refused to a caller who may not read every topic, even if the block has one topic", async () => {
+it("the broker refuses getProof to a caller who may not read every topic, even if the block has one topic", async () => {
   isDenied = (_, { topic }) => topic === "#";
   expect(await failureOf(() => engine.broker.getProof({ eventId, groupId }))).toEqual(denied);
 });

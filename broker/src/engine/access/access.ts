@@ -81,7 +81,7 @@ export class Access {
       : this.#judge(found, origin);
   }
 
-  /** Treats a log-in that failed before it gave a credential like one with a wrong credential. */
+  /** Counts a log-in that failed before the client sent a credential like one with a wrong credential. */
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
     return this.#slow({ kind: "rejected", reason }, origin, reason);
   }
@@ -91,7 +91,7 @@ export class Access {
     return this.#failed?.mayConnect(findAddress) ?? true;
   }
 
-  /** Treats a caller that gave a credential like one with a wrong credential if its principal has no rights at all. */
+  /** Counts the log-in of a principal without any rights like one with a wrong credential. */
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
     const reason = this.#findFault(principal);
@@ -130,8 +130,8 @@ export class Access {
   }
 
   /**
-   * Checks the right to subscribe. Callbacks outlast a token, so its principal must also have this right by keys or lasting roles: else nothing would be
-   * delivered. @throws BrokerError as {@link authorize}.
+   * Checks the right to subscribe. Callbacks outlast a token, so its principal must also have this right by keys or lasting roles; otherwise the broker would
+   * deliver nothing. @throws BrokerError as {@link authorize}.
    */
   authorizeCallback(caller: Caller, named: Named & { readonly topic: string }): void {
     this.authorize(caller, "subscribe", named);
@@ -164,7 +164,7 @@ export class Access {
     this.#quotas?.countPublishes(caller, calls);
   }
 
-  /** Delays a refusal: calls `answer` later. Returns false if the refusal must be given now. */
+  /** Delays a refusal: calls `answer` later. Returns false, without a call, if the caller must answer now. */
   holdRefusal(answer: () => void): boolean {
     return this.#quotas?.refusals.hold(answer) === true;
   }
@@ -179,13 +179,13 @@ export class Access {
     return this.#quotas?.storedQuotas(toOwner(owner), kinds) ?? [];
   }
 
-  /** Returns a function that waits for a callback's turn in the owner's quota. That function returns undefined if the callback may be made at once. */
+  /** Returns a function that waits until the owner's quota allows a callback. The function returns undefined if the quota allows it at once. */
   callbackTurnOf({ principal }: Subscription): (signal: CancelSignal) => Promise<void> | undefined {
     const owner = toOwner(principal);
     return (signal) => this.#quotas?.callbackTurn(owner, signal);
   }
 
-  /** Why everybody is refused at the moment; undefined if callers are judged as usual. */
+  /** Why the broker refuses everybody at the moment; undefined if it does not. */
   findTrouble(): string | undefined {
     return this.#policy.findTrouble();
   }
@@ -209,7 +209,8 @@ export class Access {
 
   /** @throws BrokerError 100702 if {@link owns} is false. */
   checkOwner(caller: Caller, owner: string | undefined): void {
-    if (!this.owns(caller, owner)) throw new BrokerError("accessDenied", { details: "it is somebody else's" });
+    if (!this.owns(caller, owner))
+      throw new BrokerError("accessDenied", { details: "it belongs to another principal" });
   }
 
   /** Whether the caller {@link owns} a subscription. @throws BrokerError 100702 if it does, but has no right to unsubscribe from the filter. */
@@ -292,8 +293,8 @@ export class Access {
   }
 
   /**
-   * No rule's filter covers a malformed name, so the right to it is always denied. If the caller has the right on other names, this says instead what is
-   * wrong with the name. @throws BrokerError as `parseTopicFilter`.
+   * No rule's filter covers a malformed name, so the right to it is always denied. If the caller has the right on other names, throws the error that says what
+   * is wrong with the name. @throws BrokerError as `parseTopicFilter`.
    */
   #checkForm(topic: string, { caller, action, groupId }: Asking): void {
     if (isTopicFilter(topic) || !this.#policy.allows(caller, action, { groupId, topic: undefined })) return;
@@ -305,7 +306,7 @@ export class Access {
   }
 }
 
-/** Whether all events of a topic, or of a filter, may be received. */
+/** Whether a receiver may get all events of a topic, or of a filter. */
 type Receiver = (topic: string) => boolean;
 
 /** A tenant's filter `#` also matches the topic with the tenant's own name, which its clients cannot name and so must not receive. */

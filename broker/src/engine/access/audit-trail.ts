@@ -32,21 +32,21 @@ export interface AuditedOrder<Result> {
   readonly describe?: ((result: Result) => AuditSubject) | undefined;
 }
 
-/** Lines about refusals and reads that one principal or address may cause at once; it gets one more each second. */
+/** Number of lines about refusals and reads that one principal or address may cause at once; each second allows one more. */
 const linesOfOneMax = 20;
-/** Lines about refusals and reads that all principals and addresses together may cause at once. */
+/** Number of lines about refusals and reads that all principals and addresses together may cause at once. */
 const linesMax = 200;
-/** Lines about refusals and reads that all principals and addresses together may cause each second beyond that. */
+/** Number of further lines about refusals and reads per second, over all principals and addresses. */
 const linesPerSecondMax = 50;
-/** Lines about filters of sessions that one principal may cause at once. */
+/** Number of lines about filters of sessions that one principal may cause at once. */
 const filterLinesOfOneMax = 200;
-/** Lines about filters of sessions that one principal may cause each second beyond that. */
+/** Number of further lines about filters of sessions per second, for one principal. */
 const filterLinesOfOnePerSecondMax = 5;
-/** Lines about filters of sessions that all principals and addresses together may cause at once. */
+/** Number of lines about filters of sessions that all principals and addresses together may cause at once. */
 const filterLinesMax = 2_000;
-/** Lines about filters of sessions that all principals and addresses together may cause each second beyond that. */
+/** Number of further lines about filters of sessions per second, over all principals and addresses. */
 const filterLinesPerSecondMax = 100;
-/** Maximum number of principals and addresses whose lines are counted one by one. */
+/** Maximum number of principals and addresses with a line count of their own. */
 const sourcesMax = 10_000;
 /** Longest time, in milliseconds, before a line says how many lines were left out. */
 export const leftOutAfterMs = 10_000;

@@ -18,7 +18,7 @@ beforeEach(() => {
   lines = [];
   failed = new FailedLogIns({ clock, logger: { ...silentLogger, info: (_, fields) => lines.push(fields) } });
 });
-/** Notes a failed log-in; undefined if it is answered at once. */
+/** Notes a failed log-in; returns undefined if the answer comes at once. */
 const note = (address: string): Promise<boolean> | undefined => failed.note({ address, protocol: "MQTT" }, "wrong");
 function noteMany(address: string, count: number): void {
   for (let index = 0; index < count; index += 1) void note(address);
@@ -74,7 +74,7 @@ describe("new connections", () => {
     expect(countTaken(10_000)).toBe((floodConnectionsMax * heldMs) / 2_000);
   });
 
-  it("stay limited as long as they come faster than the limit, even if fewer log-ins wait", async () => {
+  it("stay limited while they come faster than the limit, even if fewer log-ins wait", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
     expect(countTaken(1_000)).toBe(floodConnectionsMax);
     for (let time = 0; time < 5 * heldMs; time += heldMs / 2) {
@@ -83,7 +83,7 @@ describe("new connections", () => {
     }
   });
 
-  it("are all accepted again once none was refused for a second", async () => {
+  it("are all accepted again after a second without a refused one", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
     await clock.advance(heldMs - 1);
     countTaken(floodConnectionsMax + 1);
@@ -129,7 +129,7 @@ it("counts an IPv6 /64 whose last group is zero as one address", () => {
   expect(note("2001:db8:1::3:5:6")).toBeInstanceOf(Promise);
 });
 
-it("forgets the address whose last failed log-in is oldest when too many others fail", () => {
+it("drops the address whose last failed log-in is oldest when too many other addresses fail", () => {
   noteMany("10.0.0.1", 21);
   for (let index = 0; index < addressesMax; index += 1) void note(`host ${index}`);
   expect(note("10.0.0.1")).toBeUndefined();

@@ -13,19 +13,19 @@ export interface LogInOrigin {
   readonly certificate?: ClientCertificate | undefined;
 }
 
-/** Failed log-ins of one address that are answered without delay; it gets one more each second. */
+/** Number of failed log-ins of one address that get an answer without delay; each second allows one more. */
 const atOnceMax = 20;
 /** How long a further failed log-in waits for its answer, in milliseconds. */
 export const heldMs = 1_000;
-/** Failed log-ins of one address that wait at once; the connections of further ones are closed without an answer. */
+/** Maximum number of failed log-ins of one address that wait; the broker closes the connections of further ones without an answer. */
 export const heldPerAddressMax = 100;
-/** Failed log-ins of all addresses that wait at once; the connections of further ones are closed without an answer. */
+/** Maximum number of failed log-ins of all addresses that wait; the broker closes the connections of further ones without an answer. */
 const heldMax = 2_000;
-/** New connections of a flooding address that are accepted at once, and per second; further ones are closed unread. */
+/** Number of new connections that the broker accepts from a flooding address at once, and per second; it closes further ones unread. */
 export const floodConnectionsMax = 100;
-/** Addresses that are remembered; a further one replaces the one whose last failed log-in is oldest. */
+/** Maximum number of cached addresses; one more replaces the address whose last failed log-in is oldest. */
 export const addressesMax = 10_000;
-/** Log lines about failed log-ins that may come at once; one more is allowed each second. */
+/** Number of log lines about failed log-ins that may come at once; each second allows one more. */
 const linesMax = 20;
 
 interface Address {
@@ -42,8 +42,9 @@ interface Flood {
 }
 
 /**
- * Slows clients that guess credentials: after a few wrong ones from an address, answers to further wrong ones are delayed. A right credential on an open
- * connection is never delayed, so that an attacker cannot block other clients at its address. While an address floods, few new connections of it are accepted.
+ * Slows clients that guess credentials: after a few wrong ones from an address, the broker delays its answers to further wrong ones. It never delays the
+ * answer to a valid credential on an open connection, so an attacker cannot block other clients at its address. It accepts few new connections from a
+ * flooding address.
  */
 export class FailedLogIns {
   readonly #clock: Clock;
@@ -59,8 +60,7 @@ export class FailedLogIns {
   }
 
   /**
-   * Notes a failed log-in. Returns undefined to answer at once; else a promise that resolves when it is time: with true to answer, with false to give no
-   * answer.
+   * Notes a failed log-in. Returns undefined to answer at once, else a promise. When it resolves, answer if its value is true; give no answer if it is false.
    */
   note({ address: from, protocol }: LogInOrigin, reason: string): Promise<boolean> | undefined {
     this.#log.info("log-in refused", { address: from, protocol, reason });
@@ -71,7 +71,7 @@ export class FailedLogIns {
     return this.#hold(network, address);
   }
 
-  /** Whether to accept a new connection. Few of a flooding address are accepted; refusing the others is cheap. */
+  /** Whether to accept a new connection. Accepts few from a flooding address; to refuse the others costs little. */
   mayConnect(findAddress: () => string | undefined): boolean {
     if (this.#floods.size === 0) return true;
     const flood = this.#floods.get(toNetwork(findAddress() ?? ""));

@@ -1,15 +1,15 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** Shortest wait, in milliseconds, before a publish over its quota is refused. It bounds how often a client that retries at once can retry. */
+/** Shortest wait before the broker refuses a publish over its quota, in milliseconds. It bounds the rate of a client that retries at once. */
 const refusalHeldMsMin = 250;
-/** Longest wait before a publish over its quota is refused, in milliseconds. */
+/** Longest wait before the broker refuses a publish over its quota, in milliseconds. */
 export const refusalHeldMsMax = 500;
-/** Each refusal waits this share of the range longer than the one before, modulo 1: multiples of the golden ratio are spread evenly. */
+/** Each refusal waits longer than the one before by this share of the range, modulo 1. Multiples of the golden ratio are spread evenly. */
 const spread = 0.618_034;
 /** Maximum number of refusals that wait, about 200 bytes each; further ones are answered at once. */
 const heldMax = 2_000;
 
-/** Delays refusals, so that a client that retries at once takes little time from others. */
+/** Delays refusals, so that a client that retries at once costs other clients little. */
 export class HeldRefusals {
   readonly #clock: Pick<Clock, "after">;
   #held = 0;

@@ -96,13 +96,13 @@ it("authenticates a key right after start, and gives all its callers the same pr
 
 it.each([
   ["nothing", undefined, "none was given"],
-  ["a blank text", "", "the credential is none of this broker's"],
-  ["an unknown id", formatKeyCredential({ id: "f".repeat(16), secret: secretOf(ids[0]) }), "the credential is none"],
-  ["a wrong secret", formatKeyCredential({ id: ids[0], secret: "b".repeat(43) }), "the credential is none"],
-  ["another key's secret", formatKeyCredential({ id: ids[0], secret: secretOf(ids[1]) }), "the credential is none"],
-  ["a longer secret", `${credentialOf(ids[0])}x`, "the credential is none"],
-  ["the stored digest", `stele_${ids[0]}_${sha256(secretOf(ids[0]))}`, "the credential is none"],
-  ["a trailing line break", `${credentialOf(ids[0])}\n`, "the credential is none"],
+  ["a blank text", "", "the broker does not know this credential"],
+  ["an unknown id", formatKeyCredential({ id: "f".repeat(16), secret: secretOf(ids[0]) }), "the broker does not know"],
+  ["a wrong secret", formatKeyCredential({ id: ids[0], secret: "b".repeat(43) }), "the broker does not know"],
+  ["another key's secret", formatKeyCredential({ id: ids[0], secret: secretOf(ids[1]) }), "the broker does not know"],
+  ["a longer secret", `${credentialOf(ids[0])}x`, "the broker does not know"],
+  ["the stored digest", `stele_${ids[0]}_${sha256(secretOf(ids[0]))}`, "the broker does not know"],
+  ["a trailing line break", `${credentialOf(ids[0])}\n`, "the broker does not know"],
 ])("refuses %s", (_, credential, fault) => {
   expect(faultOf(credential)).toContain(fault);
 });
@@ -123,7 +123,7 @@ it("ends the rights of a revoked key's owner, even if the damaged row of the key
 
 it("accepts a new key and refuses a revoked one within a second", async () => {
   await table.insertApiKey(keyOf(ids[1]), 10);
-  expect(faultOf(credentialOf(ids[1]))).toContain("none of this broker's");
+  expect(faultOf(credentialOf(ids[1]))).toContain("does not know");
   await clock.advance(keysReadEveryMs + 1);
   const principal = ring.authenticate(credentialOf(ids[1]));
   expect(ring.findFault(principal)).toBeUndefined();
@@ -375,7 +375,7 @@ it("forgets keys that were pruned from the table, and no others", async () => {
   await table.pruneApiKeys(start + 2_000, { keepsOwners: false });
   for (let number = 2_001; number <= 4_000; number += 1) await insert(number, start + 9_000);
   await clock.advance(2 * keysReadEveryMs);
-  expect(faultOf(numberedId(7))).toBe("the credential is none of this broker's");
+  expect(faultOf(numberedId(7))).toBe("the broker does not know this credential");
   expect(ring.isAlive("acme/job7" as Owner)).toBe(true);
   for (const id of [ids[0], ids[1], numberedId(2_001), numberedId(4_000)]) expect(faultOf(id)).toBeUndefined();
   const holder = { names: ["DNS:shop.example"], validTo: start + 100_000 };

@@ -56,7 +56,7 @@ interface Union {
 
 const unnamed = { kind: "rejected", reason: "no name of the certificate is configured" } as const;
 const ambiguous = { kind: "rejected", reason: "several names of the certificate are configured" } as const;
-const wrong = { kind: "rejected", reason: "the credential is none of this broker's" } as const;
+const wrong = { kind: "rejected", reason: "the broker does not know this credential" } as const;
 
 /** Every key and role in memory, less than a second behind the tables that the nodes and the command line write, unless reads are slow or fail. */
 export class KeyRing {

@@ -3,7 +3,7 @@ import { nobody, type Owner } from "./caller.ts";
 import { RuleSet } from "./rule-set.ts";
 import type { TokenMapping } from "./token-claims.ts";
 
-/** Owners whose rules are cached, about 200 bytes each. Beyond that, the cache is cleared. */
+/** Maximum number of owners whose rules are cached, about 200 bytes each. One more empties the cache. */
 const ownersKeptMax = 10_000;
 
 export interface LastingRulesParts {
@@ -31,7 +31,7 @@ export class LastingRules {
 
   #find(owner: Owner): RuleSet | undefined {
     if (owner === nobody) return undefined;
-    const end = owner.indexOf("/"); // A principal's own name contains none.
+    const end = owner.indexOf("/"); // A principal's own name contains no slash.
     const tenant = end < 0 ? undefined : owner.slice(0, end);
     const mapping = [...this.#parts.mappings.values()].find((one) => mayName(one, tenant));
     if (mapping === undefined || mapping.lastingRoles.length === 0) return undefined;
@@ -40,7 +40,7 @@ export class LastingRules {
   }
 }
 
-/** Whether an issuer's tokens can name principals of a tenant. Only one issuer's tokens can: with several issuers, no two have the same tenant. */
+/** Whether an issuer's tokens can name principals of a tenant. At most one issuer's tokens can, because no two issuers may have the same tenant. */
 function mayName({ tenant, tenantClaim }: TokenMapping, asked: string | undefined): boolean {
   return tenantClaim === undefined ? tenant === asked : asked !== undefined;
 }

@@ -107,7 +107,7 @@ it("with lasting roles, callbacks continue after the token has expired", async (
   expect(received()).toEqual(["a"]);
 });
 
-it("a principal that had a key has no lasting roles: revoking its last key ends its callbacks", async () => {
+it("a principal that had a key gets no lasting roles, so its callbacks end when its last key is revoked", async () => {
   await start({ lastingRoles: ["lasting"] });
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
   const key = { id: keyId, digest: secret, principal: "shop", tenant: "acme", roles: ["member"], ...times };

@@ -140,7 +140,7 @@ describe("a change", () => {
     await expect(change(id, { url: "http://full/again" })).rejects.toEqual(refusal("overQuota"));
   });
 
-  it("applies to every subscription that a search finds, and leaves a paused one paused", async () => {
+  it("applies to every subscription that a search finds, and does not resume a paused one", async () => {
     const ids = [
       await engine.subscribe("a", { url: "http://one/" }),
       await engine.subscribe("b", { url: "http://one/2" }),

@@ -130,7 +130,7 @@ export class SubscriptionOperator {
         if (typeof result === "object") return result;
         if (result === "rolled-back") aim = await this.#aim(await this.#findCurrent(id), call);
       }
-      throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
+      throw new BrokerError("busy", { details: "the subscription or its index changed during every try" });
     });
   }
 

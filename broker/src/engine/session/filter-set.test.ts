@@ -18,7 +18,7 @@ function filterSetOf(...texts: readonly string[]): FilterSet {
   return filters;
 }
 
-it("matches the filters with the topic of an event", () => {
+it("returns the filters that match the topic of an event", () => {
   const wanting = filterSetOf("a/+", "a/b", "b").wanting(event);
   expect(wanting.map(({ filter }) => filter).toSorted()).toEqual(["a/+", "a/b"]);
 });

@@ -43,7 +43,7 @@ const attachOrder: AttachOrder = {
 const kept = { expiryMs: 60_000, isRegular: true };
 
 describe("a session", () => {
-  it("gets each event that is published after it subscribed, once however many filters match", async () => {
+  it("gets each event published after its SUBSCRIBE once, however many filters match", async () => {
     const peer = new RecordingPeer();
     await engine.publish("a", "before");
     const attachment = await attach(peer);
@@ -102,7 +102,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([1, 2, 3]);
   });
 
-  it("keeps the identifiers of QoS 2 that its client has not released across connections, until the session ends", async () => {
+  it("keeps its client's unreleased QoS 2 identifiers across connections, until the session ends", async () => {
     const attachment = await attach(new RecordingPeer(), { expiryMs: 60_000 });
     const outcome = Promise.resolve({ topic: "a", eventId: "", status: "SUCCESS" } as const);
     attachment.session.inbound.set(5, outcome);
@@ -184,7 +184,7 @@ describe("a session", () => {
     expect(second.sequences).toEqual([2]);
   });
 
-  it("repeats an event with its first QoS, whatever its filters say by then", async () => {
+  it("repeats an event with the QoS of its first delivery, even if the filters have changed since", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);
     await subscribe(attachment, "a", { qos: 1 });
@@ -247,7 +247,7 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([]);
   });
 
-  it("is refused beyond the limit of sessions, unless it has a connection already", async () => {
+  it("is refused above the limit of sessions, unless it already has a connection", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { sessionsMax: 2 } });
     await attach(new RecordingPeer(), { key: "1" });
@@ -348,7 +348,7 @@ describe("a will", () => {
     await expect(attachWith("fourth")).rejects.toThrow(BrokerError);
   });
 
-  it("is refused likewise if many connections attach at once", async () => {
+  it("is refused for the same reason if many connections attach at once", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
     const attached = await Promise.allSettled(["first", "second", "third"].map(attachWith));

@@ -57,6 +57,6 @@ function isCurrent({ delivery }: CallbackSubscription, { url, secret }: Subscrib
 function secretOf({ delivery, state }: CallbackSubscription, url: string): string | undefined {
   if (delivery.url !== url) return undefined;
   if (state !== "locked") return delivery.secret;
-  const details = '"secret" must be given again: that of this subscription cannot be decrypted';
+  const details = 'pass "secret" again: the broker cannot decrypt the stored secret of this subscription';
   throw new BrokerError("parameterInvalid", { details });
 }

@@ -31,7 +31,7 @@ it("concurrent additions share one read and do not exceed the limit", async () =
   expect(reads).toBe(1);
 });
 
-it("additions that fail, and removals, make room", async () => {
+it("after a failed addition, and after a removal, allows another addition", async () => {
   stored = max - 1;
   expect(await add(false)).toBe(true);
   expect(await add()).toBe(true);
@@ -41,7 +41,7 @@ it("additions that fail, and removals, make room", async () => {
   expect(reads).toBe(1);
 });
 
-it("reads again after a second, and counts additions in progress", async () => {
+it("reads the count again after a second, and still counts additions in progress", async () => {
   const inProgress = await counts.add("a", max);
   await clock.advance(secondMs);
   stored = max - 2;

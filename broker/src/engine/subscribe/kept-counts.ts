@@ -1,25 +1,25 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** How long a count that was read from the store is used, in milliseconds. Other nodes' changes in that time are not counted. */
+/** How long the cache uses a count before it reads it again, in milliseconds. Meanwhile it does not notice the changes of other nodes. */
 const keptMsMax = 1000;
-/** Maximum number of counts to keep. At the limit, the count that was read longest ago is removed. */
+/** Maximum number of cached counts. Above it, the cache drops the count that it read longest ago. */
 const countsMax = 10_000;
 
 interface KeptCount {
   /** The count in the store when it was read, plus this node's changes since then. */
   count: number;
-  /** Number of additions that are not settled: the store may or may not have them. */
+  /** Number of additions in progress: the store may or may not have them. */
   unsettled: number;
   readonly until: number;
 }
 
-/** An addition that was counted in advance. */
+/** An addition to the store that is counted before it is made. */
 export interface Addition {
-  /** Call it once; `isMade` is false if nothing was added. */
+  /** Call it once, when the addition has ended. `isMade`: whether the store has it. */
   settle(isMade: boolean): void;
 }
 
-/** Counts of the store, by key, for limits that need not be exact: each is read at most once a second, and this node's changes are added. */
+/** Caches counts of the store, by key, for limits that need not be exact. Reads each at most once a second, and adds this node's changes. */
 export class KeptCounts {
   readonly #read: (key: string) => Promise<number>;
   readonly #clock: Pick<Clock, "monotonic">;
@@ -31,7 +31,7 @@ export class KeptCounts {
     this.#clock = clock;
   }
 
-  /** Adds one to the count of `key`; undefined if the count would exceed `max`. Concurrent additions count each other. */
+  /** Adds one to the count of `key`; returns undefined if it would exceed `max`. The count includes concurrent additions. */
   async add(key: string, max: number): Promise<Addition | undefined> {
     for (;;) {
       const kept = this.#counts.get(key);

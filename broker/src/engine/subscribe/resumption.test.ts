@@ -5,7 +5,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
-it("health reports at a start that subscriptions cannot be read, until their delivery has started", async () => {
+it("if a start cannot read subscriptions, health reports it until their delivery has started", async () => {
   const store = createMemoryStore();
   const engine = await TestEngine.start({ store });
   await engine.broker.open({ topic: parseTopicName("a"), groupId: undefined });
@@ -23,7 +23,7 @@ it("health reports at a start that subscriptions cannot be read, until their del
   await engine.stop();
 });
 
-it("the log names each group that is served no longer and has subscriptions, once", async () => {
+it("logs once each group that has subscriptions but is no longer served", async () => {
   const warnings: (readonly [string, LogFields | undefined])[] = [];
   const logger = { ...silentLogger, warn: (text: string, fields?: LogFields) => warnings.push([text, fields]) };
   const engine = await TestEngine.start({ logger });

@@ -39,7 +39,7 @@ export class Resumption {
   readonly #stopping = new AbortController();
   readonly #begun = new Set<GroupId>();
   readonly #running = new Set<Promise<void>>();
-  /** Groups of subscriptions that this broker does not serve, and that are in the log. */
+  /** Groups that this broker does not serve, whose subscriptions it has reported in the log. */
   readonly #unserved = new Set<GroupId>();
   /** Whether {@link beginLater} waits. */
   #isWaiting = false;
@@ -60,7 +60,7 @@ export class Resumption {
     if (this.#begun.has(groupId)) this.begin(groupId);
   }
 
-  /** Starts deliveries that have lost their worker again, after `delayMs`; does nothing before {@link begin}. */
+  /** After `delayMs`, restarts deliveries that have lost their worker; does nothing before {@link begin}. */
   async beginLater(delayMs: number): Promise<void> {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
@@ -114,7 +114,7 @@ export class Resumption {
     }
   }
 
-  /** Nothing else would show that a removed or renamed group has left its subscriptions behind. */
+  /** Logs subscriptions of a removed or renamed group: nothing else would show that they get no events. */
   #warn(unserved: ReadonlyMap<GroupId, number>): void {
     const remedy = "give a group this id again, or unSubscribe them";
     for (const [groupId, count] of unserved) {

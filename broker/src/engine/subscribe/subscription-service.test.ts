@@ -10,7 +10,7 @@ const anew = { subscriptionId, offset: "OFFSET_FIRST", url: "http://down/" };
 let cluster: TestCluster;
 afterEach(() => cluster.stopAll());
 
-it("a node that missed a removal moves no cursor of a recreated subscription with the same identifier", async () => {
+it("a node that missed a removal does not move the cursor of a new subscription with the same identifier", async () => {
   cluster = await TestCluster.start(2);
   const { store } = cluster.shared;
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

@@ -57,7 +57,7 @@ export interface SubscriptionServiceOptions {
   /** Runs calls for one identifier one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly history: AttemptHistory;
-  /** Called after a worker was ended to suspend its subscription. */
+  /** Called after the service has ended a worker to suspend its subscription. */
   readonly onHeld: () => void;
   readonly slices: TimeSlices;
   /** Removes a filter of a session if `mayRemove` allows it. Returns whether it was removed. */
@@ -76,7 +76,7 @@ export interface SubscriptionServiceOptions {
   readonly hasCoordinator: boolean;
 }
 
-/** A subscribe call that was checked. */
+/** A subscribe call that has passed all checks. */
 interface Order {
   readonly group: Group;
   readonly filter: TopicFilter;
@@ -148,7 +148,7 @@ export class SubscriptionService {
     if (caller.protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = this.#options.access.parseSubscriptionId(caller, call.subscriptionId);
     await this.#inTurn(id, async () => {
-      this.#checkRemovable(caller, await store.findSubscription(id)); // a stranger must not move the subscription between nodes
+      this.#checkRemovable(caller, await store.findSubscription(id)); // before the claim: a foreign caller must not move the subscription to this node
       await ownership.claim(id);
       return this.#remove(id, caller);
     });
@@ -156,7 +156,7 @@ export class SubscriptionService {
 
   /**
    * Suspends a subscription whose `worker` has given up, or whose owner has no rights any more. Its cursor stays until somebody subscribes again or an
-   * operator resumes it. Does nothing if another worker delivers it meanwhile. If the store cannot write that, a new worker tries again later. Never rejects.
+   * operator resumes it. Does nothing if another worker delivers it now. If the write to the store fails, a new worker tries again later. Never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
     const { workers, turns, logger, limits } = this.#options;
@@ -170,7 +170,7 @@ export class SubscriptionService {
     }
   }
 
-  /** Ends the worker first. If the owner's rights have ended, the worker may wait for a retry, which it must not make if the rights return. */
+  /** Ends the worker first, because a worker that waits for a retry would make it if the owner's rights returned before the suspension. */
   async #suspend(id: SubscriptionId): Promise<void> {
     const { workers, progressWriter, store, logger } = this.#options;
     const progress = await workers.remove(id, 0);
@@ -207,7 +207,7 @@ export class SubscriptionService {
   async #inTurn(id: SubscriptionId, task: () => Promise<boolean>): Promise<void> {
     await this.#options.turns.run(id, async () => {
       for (let tries = 0; tries < triesMax; tries += 1) if (await task()) return;
-      throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
+      throw new BrokerError("busy", { details: "the subscription or its index changed during every try" });
     });
   }
 
@@ -230,7 +230,7 @@ export class SubscriptionService {
     return this.#options.store.findSubscription(id);
   }
 
-  /** The secret with which the receiver of a new or continued subscription is asked for consent. @throws BrokerError 100702, 200001. */
+  /** The secret that signs the request for the receiver's consent to a new or continued subscription. @throws BrokerError 100702, 200001. */
   async #secretFor(
     id: SubscriptionId,
     { subscriptionId, secret, url }: SubscribeCall,
@@ -330,7 +330,7 @@ export class SubscriptionService {
     return true;
   }
 
-  /** Checks that the caller may remove a subscription. One of another owner is treated as missing. @throws BrokerError 100504, 100702. */
+  /** Checks that the caller may remove a subscription. Treats a subscription of another owner as missing. @throws BrokerError 100504, 100702. */
   #checkRemovable(caller: Caller, known: Subscription | undefined): void {
     if (known === undefined) return;
     const { id, principal: owner, groupId, state } = known;

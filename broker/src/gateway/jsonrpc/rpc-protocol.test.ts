@@ -122,7 +122,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     expect(await answer(server.url, body)).toMatchObject({ error: { code: -32602 } });
   });
 
-  it("carries every byte as Base64", async () => {
+  it("decodes every byte of Base64 content", async () => {
     await using server = await serve();
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
     await answer(server.url, call({ method: "publish", params: ["a", null, bytes.toString("base64")] }));

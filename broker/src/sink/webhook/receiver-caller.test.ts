@@ -8,7 +8,7 @@ const refuse = (): never => {
   throw new Error("no secret");
 };
 
-it("rejects if the message cannot be made, and stops without waiting for the call", async () => {
+it("rejects a call whose message cannot be built; a later stop does not wait for the call", async () => {
   const caller = new ReceiverCaller({
     clock: new ManualClock(),
     connect,
@@ -22,7 +22,7 @@ it("rejects if the message cannot be made, and stops without waiting for the cal
   await caller.stop(60_000); // The manual clock does not end the grace.
 });
 
-it("makes one long message in each turn of the event loop, however many connections are free", async () => {
+it("builds one long message per turn of the event loop, however many connections are free", async () => {
   const turns: (() => void)[] = [];
   let now = 0;
   const clock = {

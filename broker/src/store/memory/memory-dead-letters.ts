@@ -35,7 +35,7 @@ export class MemoryDeadLetters implements DeadLetters {
     return true;
   }
 
-  /** Adds the letters after `cursor`, which is the subscription's stored cursor before `saveProgress` moves it. */
+  /** Adds the letters after `cursor`: the stored cursor of the subscription before `saveProgress` moves it. */
   add(id: SubscriptionId, letters: readonly DeadLetter[], cursor: Position): void {
     const passed = letters.filter(({ position }) => position > cursor);
     this.#set(id, (own) => [...own, ...passed].toSorted((left, right) => left.position - right.position));

@@ -30,7 +30,7 @@ interface Kept {
 
 export interface MemorySessionsOptions {
   readonly generationOf: (groupId: GroupId) => number;
-  /** Called when a session changed without a call of its owner. */
+  /** Called when another caller than the owner has changed a session. */
   readonly onChanged?: ((id: SessionId) => void) | undefined;
   /** Whether a node is a member. By default, no node is. */
   readonly isMember?: ((nodeId: NodeId) => boolean) | undefined;

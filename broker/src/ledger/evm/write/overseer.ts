@@ -14,20 +14,20 @@ import { type Fate, findFate } from "./transaction-fate.ts";
 import type { TransactionEvent } from "./transaction-transition.ts";
 import type { Transmitter } from "./transmitter.ts";
 
-/** Age at which a transaction that is in no known block is checked by its receipt, and resent if it has none, in milliseconds. */
+/** Age in milliseconds at which the overseer requests the receipt of a transaction in no known block, and resends the transaction if it has none. */
 const lookUpAfterMs = 1000;
 /** Upper bound on the pause between two checks of one transaction, in milliseconds; the pause grows with its age. */
 const lookUpPauseMsMax = 8000;
-/** Upper bound on the pause between two checks of a transaction that the journal lacks, in milliseconds: the database may be back any time. */
+/** Upper bound on the pause between two checks of a transaction that the journal lacks, in milliseconds: the database may return at any time. */
 const journalPauseMsMax = 1000;
 const tickMs = 250;
 /** Upper bound on concurrent checks of transactions. */
 const lookUpsMax = 32;
 /** Upper bound on the signed versions of one transaction. */
 const variantsMax = 32;
-/** Upper bound on the missing nonces that are filled at once. */
+/** Upper bound on the missing nonces that the sender fills at once. */
 const gapMax = 64;
-/** Share of its gas from which a reverted transaction counts as out of gas: a call passes on at most 63/64 (EIP-150), so it has not used all. */
+/** A reverted transaction that used at least this share of its gas counts as out of gas. It never uses all: a call passes on at most 63/64 (EIP-150). */
 const usedUp = 0.95;
 
 export interface OverseerOptions {
@@ -59,12 +59,12 @@ export class Overseer {
   readonly #waiting = new Set<PendingTransaction>();
   /** Transactions that a tick checks at present; a slow endpoint may take longer than the pause between checks. */
   readonly #asked = new Set<PendingTransaction>();
-  /** Transactions whose long wait was logged. */
+  /** Transactions for which the log has a warning about their long wait. */
   readonly #reported = new WeakSet<PendingTransaction>();
   #isStopped = false;
   /** The lowest unseen nonce at the last tick. */
   #nextNonce: number | undefined;
-  /** When a node that lost a transaction last caused a check of all, on the monotonic clock. */
+  /** When a lost transaction last caused a check of all transactions, on the monotonic clock. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
   #isMissingStateReported = false;
   /** Why the last check failed; the same reason is logged once. */
@@ -109,8 +109,8 @@ export class Overseer {
   }
 
   /**
-   * A node that lost one transaction probably lost others: check all unseen ones soon. Not more often than the pause between checks, because
-   * several nodes behind one address, and nodes that accept known transactions as new, seem to lose transactions all the time.
+   * A node that lost one transaction probably lost others: check all unseen ones soon, but at most once per `lookUpPauseMsMax`. Several nodes behind one
+   * address, and nodes that accept known transactions as new, seem to lose transactions all the time.
    */
   onForgotten(): void {
     const now = this.#options.clock.monotonic();
@@ -228,7 +228,7 @@ export class Overseer {
     }
   }
 
-  /** The endpoint may be back any time: check the next transaction in line soon. The same reason is logged once. */
+  /** The endpoint may return at any time: check the next transaction in line soon. Logs the same reason once. */
   #onUnread(pending: PendingTransaction, error: unknown): void {
     const { clock, inFlight, logger } = this.#options;
     const { nonce } = pending.state;
@@ -249,7 +249,7 @@ export class Overseer {
       : { kind: "reverted", blockNumber, isOutOfGas: gasUsed >= state.request.gas * usedUp };
   }
 
-  /** Whether the chain waits for this nonce, as far as known: `count` is the account's number of final transactions. */
+  /** Whether the chain probably waits for this nonce. `count` is the account's number of final transactions, if known. */
   #isNext(nonce: number | undefined, count: number | undefined): boolean {
     return nonce !== undefined && nonce === this.#options.inFlight.lowestUnseenNonce() && (count ?? 0) <= nonce;
   }
@@ -258,7 +258,7 @@ export class Overseer {
     return receipt.logs.flatMap((log) => parseLog(log, this.#options.registry) ?? []);
   }
 
-  /** The endpoint may have lost the transaction. Resend it, with a higher fee if it is stuck: the chain includes no later nonce before it. */
+  /** The endpoint may have lost the transaction. Resends it, with a higher fee if it is stuck: the chain includes no later nonce before it. */
   async #onAbsent(pending: PendingTransaction, count: number | undefined): Promise<void> {
     const { inFlight, transmitter } = this.#options;
     const { nonce, isDone, variants } = pending.state;
@@ -293,7 +293,7 @@ export class Overseer {
     const [newest] = variants;
     logger.info("transaction held back by the endpoint's pool, signing another version", { nonce });
     if (newest === undefined || (await this.offerMore(pending))) return;
-    // The transaction may be included meanwhile, or have lost its nonce to another one.
+    // Meanwhile a block may have included the transaction, or another transaction may have used its nonce.
     if (newest !== pending.state.variants[0] || !this.#maySign(pending)) return;
     dispatch(pending, { kind: "held-back" });
     await transmitter.sign(pending, newest.fees)?.catch(() => {}); // The journal writer logs it.
@@ -313,7 +313,7 @@ export class Overseer {
     this.#options.onGap(Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index));
   }
 
-  /** Whether the newest version has waited long while the chain made blocks, and is the next that the chain can include or offers too little. */
+  /** Whether the newest version has waited long while the chain made blocks, and either the chain waits for its nonce or its fee is too low. */
   #isStuck({ state: { nonce, variants } }: PendingTransaction): boolean {
     const { clock, feeBumpAfterMs, head, fees, inFlight } = this.#options;
     const [newest] = variants;

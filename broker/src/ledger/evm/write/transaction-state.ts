@@ -11,13 +11,13 @@ export interface TransactionRequest {
   readonly gas: number;
   /** Gas of a publish by the formula for today's EVM; undefined for other transactions. */
   readonly formulaGas?: number | undefined;
-  /** Number of logs that it writes if it succeeds; undefined if that depends on the chain. */
+  /** Number of logs that the transaction writes if it succeeds; undefined if that depends on the chain. */
   readonly logsExpected: number | undefined;
-  /** Whether the registry may refuse it as a whole, so that it writes no logs. */
+  /** Whether the registry may reject the whole transaction, so that it writes no logs. */
   readonly mayRevert?: boolean | undefined;
-  /** Called after the journal has the transaction, in the turn of each send while no endpoint can have it; false withdraws it. */
+  /** Called before each send while no endpoint can have the transaction, in the same turn, once the journal has it. False withdraws the transaction. */
   readonly mayStart?: (() => boolean) | undefined;
-  /** Called once an endpoint took it or refused it for another reason than its size; perhaps repeatedly. */
+  /** Called when an endpoint accepts the transaction, or refuses it for a reason other than its size. May be called repeatedly. */
   readonly onAccepted?: (() => void) | undefined;
 }
 
@@ -28,7 +28,7 @@ export function noOp(to: Hex): TransactionRequest {
   return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined };
 }
 
-/** The same request with one gas less, since the block's gas limit may allow no more; a plain transfer gets one more. */
+/** The same request with one unit of gas less, because one more may exceed the block's gas limit. A plain transfer needs all its gas, so it gets one more. */
 export function withOtherGas(request: TransactionRequest): TransactionRequest {
   return { ...request, gas: request.gas + (request.gas <= plainTransferGas ? 1 : -1) };
 }
@@ -55,15 +55,15 @@ export interface Variant extends SignedTransaction {
  */
 export type Reach = "nowhere" | "unknown" | "taken";
 
-/** The endpoint accepts no transaction of that size. It was not sent, or certainly not accepted. */
+/** The endpoint accepts no transaction of that size. The transaction was not sent, or certainly not accepted. */
 export class TransactionTooLarge extends Error {
   override readonly name = "TransactionTooLarge";
 }
 
-/** What a caller gets in place of an inclusion. `unreachable` stands for the current outage. */
+/** The result for a caller whose transaction is not included. `unreachable` stands for the current outage. */
 export type Rejection = BrokerError | TransactionTooLarge | "unreachable";
 
-/** Everything known of one transaction. */
+/** Everything that the sender knows of one transaction. */
 export interface TransactionState {
   /** The account that signs it. */
   readonly account: Address;
@@ -85,17 +85,17 @@ export interface TransactionState {
   readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
-  /** How many versions were refused since one was signed or accepted, or since the last check. */
+  /** Number of refusals since a version was signed or accepted, or since the last check. */
   readonly refusedInRow: number;
-  /** How many sends in a row ended without an answer, or were refused for no reason that has a remedy, since an endpoint accepted one. */
+  /** Number of sends since the last accepted one that got no answer, or a refusal for which there is no remedy. */
   readonly failedSends: number;
   /** Whether it is a no-op, which only fills its nonce. */
   readonly isNoOp: boolean;
-  /** Whether it was read from the journal, after a restart or a reorg; nobody waits for it. */
+  /** Whether it comes from the journal, after a restart or a reorg: then nobody waits for it. */
   readonly isRecovered: boolean;
-  /** Whether a final block contained it until a reorg removed the block: its caller may have been told that it is committed. */
+  /** Whether a final block contained it until a reorg removed the block: its caller may have the answer that it is committed. */
   readonly wasFinal: boolean;
-  /** Whether the endpoint was asked to estimate its gas. */
+  /** Whether the sender has asked the endpoint to estimate its gas. */
   readonly isEstimated: boolean;
   /** Whether its caller has an answer. */
   readonly isAnswered: boolean;

@@ -22,13 +22,13 @@ export type TransactionEvent =
   | { readonly kind: "began" }
   /** The write of a version to the journal ended. */
   | { readonly kind: "recorded"; readonly hash: Hash; readonly isWritten: boolean }
-  /** The send of a version ended; without a failure the endpoint accepted it as new. */
+  /** The send of a version ended. Without a failure, the endpoint accepted the version as new. */
   | { readonly kind: "sent"; readonly hash: Hash; readonly failure: RpcFailure | undefined }
-  /** New final blocks contain these logs of it. */
+  /** New final blocks contain these logs of the transaction. */
   | { readonly kind: "logged"; readonly logs: readonly ContractLog[] }
-  /** A block that is not final, or not read yet, contains it. */
+  /** A block that is not final, or not read yet, contains the transaction. */
   | { readonly kind: "seen"; readonly blockNumber: number }
-  /** No receipt shows a block that contains it. `isNext`: the chain includes no later nonce before it, and has not used its nonce. */
+  /** No version has a receipt. `isNext`: the chain waits for this nonce, and includes no later nonce before it. */
   | { readonly kind: "absent"; readonly isNext?: boolean }
   | { readonly kind: "included"; readonly inclusion: Inclusion }
   | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
@@ -41,39 +41,39 @@ export type TransactionEvent =
       readonly nonce: number | undefined;
       readonly error: BrokerError;
     }
-  /** The endpoint's pool keeps it out of the blocks, so it must become another transaction. */
+  /** The endpoint's pool holds the transaction back, so only a different transaction with this nonce helps. */
   | { readonly kind: "held-back" }
   /** Blocks after `blockNumber` are no longer on the chain. */
   | { readonly kind: "rolled-back"; readonly blockNumber: number }
   /** The caller's deadline passed, or the caller left. */
   | { readonly kind: "expired" }
-  /** It is withdrawn; no endpoint has it. */
+  /** The sender withdraws the transaction, which no endpoint has. */
   | { readonly kind: "retracted"; readonly reason: Rejection }
   | { readonly kind: "answered" };
 
-/** What the sender does after a transition, in the order of the list. */
+/** One thing that the sender does after a transition; it works through a step's list in order. */
 export type Effect =
-  /** Sign a version with the current fees, record it and send it. `gaveUp` is why a no-op takes the transaction's place. */
+  /** Sign a version with the current fees, record it and send it. `gaveUp`: why a no-op replaces the transaction. */
   | { readonly kind: "sign"; readonly gaveUp?: string | undefined }
   | { readonly kind: "send" }
-  /** The endpoint has the newest version. `isForgotten`: the endpoint accepted it as new, though an endpoint had it before. */
+  /** The endpoint has the version that was sent. `isForgotten`: it accepted the version as new, although an endpoint had it before. */
   | { readonly kind: "taken"; readonly isForgotten: boolean }
   | { readonly kind: "unanswered" }
   | { readonly kind: "offer-more" }
   | { readonly kind: "estimate"; readonly error: BrokerError }
-  /** Take it out of flight and out of the journal: no version can be included any more. */
+  /** Remove it from the transactions in flight and from the journal: the chain can no longer include any version. */
   | { readonly kind: "leave"; readonly nonce: number; readonly variants: readonly Variant[] }
-  /** Another transaction has the nonce. `isFinal`: this one is not signed again. */
+  /** Another transaction used the nonce. `isFinal`: do not sign this one again. */
   | { readonly kind: "nonce-used"; readonly nonce: number; readonly isFinal: boolean }
   | { readonly kind: "enqueue" }
   | { readonly kind: "dequeue" }
   | { readonly kind: "resolve"; readonly inclusion: Inclusion }
   | { readonly kind: "reject"; readonly reason: Rejection }
-  /** Give back the nonce or fill it, then reject. */
+  /** Give back the nonce, or fill it with a no-op, then reject. */
   | { readonly kind: "withdraw"; readonly nonce: number; readonly reason: Rejection }
-  /** Withdraw it and all transactions behind it if no endpoint has any of them; otherwise only this one. */
+  /** Withdraw this transaction, and all later ones too if no endpoint has any of them. */
   | { readonly kind: "withdraw-all" }
-  /** Ask for its receipt now. */
+  /** Request its receipt now. */
   | { readonly kind: "look-up" };
 
 export interface Step {
@@ -91,7 +91,7 @@ type Handlers = {
 const handlers: Handlers = {
   numbered: (state, { nonce }) => step({ ...state, nonce }, { kind: "sign" }),
   signed: (state, { variant, isRecorded }) => {
-    // A raise of an older version may sign a refused one again.
+    // Raising the fee of an older version may give a version that an endpoint has refused before.
     const others = state.variants.filter(({ hash }) => hash !== variant.hash);
     const isNew = others.length === state.variants.length;
     return step({
@@ -123,11 +123,14 @@ const handlers: Handlers = {
 };
 
 /**
- * Failed sends in a row after which a no-op takes the nonce of the next transaction in line if nobody waits for it. A new transaction reaches that after
- * two to three minutes, one from the journal after six.
+ * After this many failed sends in a row, a no-op replaces the next transaction in line if nobody waits for its outcome. A new transaction reaches the
+ * number after two to three minutes, one from the journal after six minutes.
  */
 const failedSendsMax = 48;
-/** How many of them it makes as the next in line: an endpoint that failed at all transactions for a while takes this one first once it is back. */
+/**
+ * At least this many of the failed sends must come while the transaction is next in line. So an endpoint that failed at all transactions for a while can
+ * accept this one after its return.
+ */
 const failedSendsInLine = 4;
 
 /** The next state of a transaction, and what the sender has to do. Pure. */
@@ -148,7 +151,7 @@ function onRecorded(
   return step({ ...state, isBusy: false, isRecorded: isWritten }, ...(isWritten ? [{ kind: "send" } as const] : []));
 }
 
-/** Whether that version is still one of the transaction. A revert ends its versions, also while one is being sent or recorded. */
+/** Whether the transaction still has the version. A revert removes its versions, even while one is being sent or recorded. */
 function hasVersion(state: TransactionState, hash: Hash): boolean {
   return hashesOf(state).includes(hash);
 }
@@ -175,7 +178,7 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   const reach = sent.reach === "nowhere" ? "unknown" : sent.reach;
   const failed = { ...sent, reach, failedSends: sent.failedSends + 1 };
   if (!sent.isNoOp || sent.refusedInRow === 0) return step(failed, { kind: "unanswered" });
-  // A no-op was refused, and the endpoint may fail for ever at the transaction that it replaces: another no-op may come after that one.
+  // An endpoint refused a version of this no-op, and may fail for ever at the transaction that the no-op replaces. Send the next version, perhaps a no-op.
   const next = fallBack(failed);
   return step(next.state, { kind: "unanswered" }, ...next.effects);
 }
@@ -198,17 +201,18 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
 }
 
 /**
- * Handles a refusal while an endpoint may have a version: the refused one would block all later nonces if the endpoints lost the others. If the newest is
- * too large or has too little gas, send an older version that an endpoint has. Without one, or if it is refused too, a no-op takes the nonce once nobody
- * waits for the outcome; the chain includes at most one of the two. Never of a transaction that was final, since its event may be acknowledged.
+ * Handles a refusal while an endpoint may have another version. If the endpoints lost that one, the refused version would block all later nonces. If the
+ * newest version is too large or has too little gas, an older version that an endpoint has is sent. If there is none, or an endpoint refuses it too, a no-op
+ * replaces the transaction once nobody waits for the outcome; the chain includes at most one of the two. A no-op never replaces a transaction that was final,
+ * because its event may be acknowledged.
  */
 function giveWay(state: TransactionState, failure: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, isEstimated, wasFinal } = state;
   const { kind } = failure;
-  // A node that has the newest version may refuse it as known, in words of its own.
+  // A node that has the newest version may refuse it as known, with a message that `already-known` does not cover.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
   if (mayPassByPrice(kind)) {
-    // Once in a check, however many versions it sends: otherwise a transaction with many versions would be given up within seconds.
+    // Count one failed send per check, however many versions the check sends. Otherwise a no-op would replace a transaction with many versions within seconds.
     const failedSends = state.failedSends + (kind === "insufficient-funds" || state.refusedInRow > 0 ? 0 : 1);
     return isKnown ? step(state) : fallBack({ ...state, failedSends });
   }
@@ -216,7 +220,7 @@ function giveWay(state: TransactionState, failure: RpcFailure): Step {
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
     return step({ ...state, variants: putFirst(taken, variants) }, { kind: "send" });
-  // A plain transfer may need more gas on this chain; or an older version, which is no no-op, is the first at present.
+  // A no-op may need more gas on this chain. Otherwise the refused version may be an older one that is not a no-op: send the next one.
   if (isNoOp) return kind === "gas-too-low" && !isEstimated ? askForGas(state, failure) : fallBack(state);
   if (wasFinal) return fallBack(state);
   return isAnswered ? giveUp(state, kind) : step(state);
@@ -232,8 +236,9 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
 }
 
 /**
- * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op takes the nonce. Only of the next transaction in line: if
- * the endpoint fails at all of them, the no-op fails too, and no others are given up. Never of one that was final, since its event may be acknowledged.
+ * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op replaces the transaction. Only the next transaction in line
+ * is replaced: if the endpoint fails at all transactions, it fails at the no-op too, and the others stay. A transaction that was final is never replaced,
+ * because its event may be acknowledged.
  */
 function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext?: boolean }): Step {
   const { isBusy, isAnswered, isNoOp, wasFinal } = state;
@@ -243,7 +248,9 @@ function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext
   return isHopeless ? giveUp(looked, "no endpoint took it") : step(looked);
 }
 
-/** Sends an older version, the one that an endpoint has first: the account may be unable to pay the newest, or the endpoint have a cap below its fee. */
+/**
+ * Sends an older version, preferably the one that an endpoint has: the account may be unable to pay the newest, or the endpoint may have a cap below its fee.
+ */
 function fallBack(state: TransactionState): Step {
   const [refused, ...older] = state.variants;
   const next = older.find(({ hash }) => hash === state.takenHash) ?? older[0];
@@ -256,7 +263,7 @@ function fallBack(state: TransactionState): Step {
   );
 }
 
-/** Makes an older version the next to send, as if it was signed after all others, so that its fee is not raised at once to a refused one. */
+/** Makes an older version the next to send, and dates it after all others, so that the overseer does not raise its fee at once to a refused one. */
 function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant[] {
   const signedAt = Math.max(...variants.map((variant) => variant.signedAt));
   const signedAtBlock = Math.max(...variants.map((variant) => variant.signedAtBlock));
@@ -290,7 +297,7 @@ function onReverted(
   );
 }
 
-/** Another transaction of this key took the nonce. Sign again with another nonce, unless this is a no-op or of an earlier run. */
+/** Another transaction of this key used the nonce. Signs again with another nonce, unless this is a no-op or comes from the journal. */
 function onNonceUsed(state: TransactionState): Step {
   const { nonce, isNoOp, isRecovered } = state;
   if (nonce === undefined) return step(state);
@@ -314,7 +321,7 @@ function onEstimated(
   const idle = { ...next, isBusy: false };
   if (gas === undefined) return step(idle);
   if (state.reach !== "nowhere") return step(idle, { kind: "sign" });
-  // No endpoint has a version with too little gas, and none would ever accept one.
+  // No endpoint has a version with too little gas, and none will accept one.
   return step({ ...idle, variants: [] }, ...leave(state), { kind: "sign" });
 }
 
@@ -327,7 +334,7 @@ function onRolledBack(state: TransactionState, { blockNumber }: { readonly block
 function onExpired(state: TransactionState): Step {
   const { isAnswered, isDone, nonce, refusal } = state;
   if (isAnswered) return step(state);
-  // It is withdrawn already, but the journal may still have it.
+  // The sender has withdrawn the transaction already, but the journal may still have it.
   if (isDone) return step(state, { kind: "reject", reason: new BrokerError("transactionTimeout") });
   if (nonce === undefined)
     return step({ ...state, isDone: true }, { kind: "dequeue" }, { kind: "reject", reason: "unreachable" });
@@ -340,7 +347,7 @@ function leave({ nonce, variants }: TransactionState): readonly Effect[] {
   return nonce === undefined ? [] : [{ kind: "leave", nonce, variants }];
 }
 
-/** The state as if the transaction had never been signed. Only valid once no version can be included any more. */
+/** The state as if the transaction had never been signed. Use it only when the chain can no longer include any version. */
 function unsigned(state: TransactionState): TransactionState {
   return {
     ...state,

@@ -6,7 +6,7 @@ import { LockHeldError } from "./shared-locks.ts";
 
 const conflictPauseMs = 20;
 
-/** The error that a caller gets for each fault that passes by itself, or that an operator can repair while the broker runs. */
+/** For each fault that ends by itself, or that an operator can repair while the broker runs: the error that a caller gets. */
 const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, ErrorName>([
   ["unavailable", "storeUnreachable"],
   ["lock-timeout", "storeUnreachable"],
@@ -19,10 +19,9 @@ const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, Er
 ]);
 
 /**
- * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction, or
- * that met a held lock, once the lock is free. For a fault in
- * `answerByFault`, a call throws a BrokerError with the StoreError as its cause; it throws other errors unchanged. The call named `except` is not
- * repeated and throws every error unchanged.
+ * Wraps an object whose calls are one transaction each. Repeats a call that the server undid because of another transaction. If a lock was held, repeats the
+ * call once the lock is free. For a fault in `answerByFault`, a call throws a BrokerError with the StoreError as its cause; it throws other errors unchanged.
+ * Never repeats the call named `except`, and throws all its errors unchanged.
  */
 export function answering<Target extends object>(
   target: Target,

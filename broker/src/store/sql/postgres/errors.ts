@@ -24,10 +24,13 @@ const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
     { fault: "cannot-open", text: "refuses this user: check the user, the password and the server's pg_hba.conf" },
   ],
   ["3D", { fault: "cannot-open", text: "does not exist: create it" }],
-  ["42501", { fault: "cannot-open", text: "refuses this user a right: let it create and change tables" }],
-  ["25006", { fault: "read-only", text: "takes no changes, as a standby does: reach the primary" }],
-  ["40001", { fault: "conflict", text: "undid a change for the sake of another one" }],
-  ["40P01", { fault: "conflict", text: "undid a change for the sake of another one" }],
+  [
+    "42501",
+    { fault: "cannot-open", text: "denies this user a right: grant it the rights to create and change tables" },
+  ],
+  ["25006", { fault: "read-only", text: "is read-only, as a standby is: connect to the primary" }],
+  ["40001", { fault: "conflict", text: "undid a change that conflicted with another one" }],
+  ["40P01", { fault: "conflict", text: "undid a change that conflicted with another one" }],
   ["0A000", { fault: "conflict", text: "has changed its tables meanwhile" }], // The server had cached a plan from before the change.
   ["53", { fault: "unavailable", text: "is short of resources: check its memory and max_connections" }],
   ["53100", { fault: "full", text: "cannot grow, its disk is full: free some space; nothing of this change was kept" }],
@@ -69,8 +72,8 @@ const systemCode = /^E[A-Z]+$/;
 const stateCode = /^[0-9A-Z]{5}$/;
 
 /**
- * The one place where errors of PostgreSQL and its driver are recognised. It keeps only message and code: other fields quote rows, and
- * rows hold secrets.
+ * The only function that classifies errors of PostgreSQL and its driver. It keeps only message and code, because other fields quote rows, and rows contain
+ * secrets.
  */
 export function toFailure(thrown: unknown, description: string): PostgresFailure {
   if (thrown instanceof StoreError) return { error: thrown, isConnectionLost: true }; // Our own code refused the connection.

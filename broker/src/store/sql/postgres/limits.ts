@@ -16,7 +16,7 @@ export const migrationMsMax = 600_000;
 /** Longest time that an answer may take beyond the server's own limit, in milliseconds; then the connection counts as dead. */
 export const answerDelayMsMax = 5_000;
 
-/** Number of a node's connections for the writes that no flood of other calls may delay: those of the index, and those before a transaction of publishes. */
+/** Number of connections for writes that no flood of other calls may delay: writes of the index, and those before a transaction of publishes. */
 export const urgentConnectionsMax = 1;
 
 /** Time limit for opening a connection, and for waiting for a free one, in milliseconds. */
@@ -40,7 +40,7 @@ export const callsWaitingMax = 10_000;
 /** Maximum number of tries of a transaction that the server undoes because of a deadlock or a conflict, or that meets a held lock. */
 export const conflictTriesMax = 5;
 
-/** Time for which lost connections are counted into one log line, in milliseconds: a server that stops closes all of them. */
+/** All connections lost within this time share one log line, in milliseconds: a server that stops closes all of them. */
 export const lossesCountMs = 500;
 
 /** Shortest time between log lines about two outages, in milliseconds; further outages within this time share one line. */

@@ -2,8 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Schema } from "../schema.ts";
 
 /**
- * Drops the count that triggers of an earlier version maintain. A view takes its place, since nodes of that version read it until they are
- * upgraded too.
+ * Drops the count that triggers of an earlier version maintain. Puts a view in its place, because nodes of that version read it until they are upgraded.
  */
 export async function dropMaintainedCount(transaction: Kysely<Schema>): Promise<void> {
   const { rows } = await sql<{ readonly is_there: boolean }>`

@@ -9,8 +9,8 @@ interface OutageOptions {
 }
 
 /**
- * A time during which the server cannot be reached. One probe at a time checks whether it is back, for all callers. Callers wait during the
- * first `waitMsMax`, by default long enough for a restart of the server; later callers are refused at once.
+ * A time during which the pool cannot reach the server. One probe at a time checks for all callers whether the server is back. Callers wait during the
+ * first `waitMsMax`, by default long enough for a restart of the server; later calls fail at once.
  */
 export class Outage {
   readonly #over = createDeferred<void>();
@@ -34,7 +34,7 @@ export class Outage {
     this.#probeLater();
   }
 
-  /** Why the server cannot be reached: the failure that began the outage, or that of a later probe which could tell. */
+  /** Why the pool cannot reach the server: the failure that began the outage, or the failure of a later probe that got a connection to try. */
   get failure(): StoreError {
     return this.#failure;
   }

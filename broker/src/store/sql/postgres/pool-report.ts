@@ -16,7 +16,7 @@ interface Trouble {
 export class PoolReport {
   readonly #logger: Logger;
   #trouble: Trouble | undefined;
-  /** The kind of outage that was logged. */
+  /** The kind of outage in the last log line. */
   #reported: "lost" | "unreachable" | undefined;
   #reportedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
@@ -39,7 +39,7 @@ export class PoolReport {
     if (this.#reported === "lost") this.#report();
   }
 
-  /** The server answered. An outage that ends before its first line is due is still logged when the line is due. */
+  /** The server answered. If the first line about the outage is not due yet, this logs nothing, and that line comes first. */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;
     const { since, lost } = this.#trouble;

@@ -18,7 +18,7 @@ function createPool(url: string, options: Pick<PoolOptions, "connectionsMax"> & 
   });
 }
 
-it("a pool can use its only connection after a call gave up while the server prepared that connection", async () => {
+it("after a call gave up while the server prepared the only connection, the pool can still use that connection", async () => {
   let isSlow = false;
   const slowBy = (ms: number, act: () => void): unknown => (isSlow ? setTimeout(act, ms) : act());
   const onStatement = ({ text, answer, cut }: ScriptedStatement): void => {
@@ -28,10 +28,11 @@ it("a pool can use its only connection after a call gave up while the server pre
     } else slowBy(connectMsMax * 0.6, answer);
   };
   const server = await startScriptedServer(onStatement);
-  // On a busy machine, a probe may take the slow server for dead: then the last call waits until the pool has found out.
+  // On a busy machine, a probe may find the slow server dead. Then the last call waits until a later probe finds it alive.
   const pool = createPool(server.url, { connectionsMax: 1, waits: { connectMsMax, outageMsMax: 10_000 } });
   const first = await pool.connect(5000);
-  const waiting = pool.connect(5000); // Gives up after 1.0 connectMsMax; the connection that replaces the first is prepared from 0.6 to 1.2.
+  // In units of connectMsMax: this call gives up after 1.0; the server prepares the connection that replaces the first from 0.6 to 1.2.
+  const waiting = pool.connect(5000);
   await expect(first.query("break", [])).rejects.toThrow(/cannot be reached/);
   first.release();
   (await waiting.catch(() => undefined))?.release();
@@ -66,7 +67,7 @@ it("a pool counts an idle connection as lost if the probe of an outage finds it 
   const pool = createPool(server.url, { connectionsMax: 2, logger, waits });
   const idle = await pool.connect(5000);
   isDown = true;
-  const connection = await pool.connect(5000); // The outage begins with this connection and ends after the probe of the idle one.
+  const connection = await pool.connect(5000); // The outage begins with this call, and ends after the probe of the idle connection.
   await reported.promise;
   await connection.query("select 2", []);
   expect(lines).toEqual([

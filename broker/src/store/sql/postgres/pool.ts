@@ -41,8 +41,8 @@ const idleMs = 60_000;
 const keepAliveDelayMs = 10_000;
 
 /**
- * Connections to one server, which may restart: a broken connection is discarded, and the next call gets a new one. No failure of a
- * connection ends the process.
+ * Connections to one server, which may restart. The pool discards a broken connection, and the next call gets a new one. No failure of a connection ends
+ * the process.
  */
 export class ConnectionPool {
   readonly #options: PoolOptions;
