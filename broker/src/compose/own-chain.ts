@@ -58,7 +58,7 @@ export async function checkBeforeEmptying(
   { folder, logger, signal }: Pick<FolderOptions, "folder" | "logger"> & { readonly signal: AbortSignal | undefined },
 ): Promise<void> {
   if (chain === undefined) return;
-  logger.warn("index damaged, each block of the chain is checked before the index is built anew", {
+  logger.warn("index damaged, checking each block of the chain before the index is rebuilt", {
     file: storeFile(folder),
     ...finding,
   });
@@ -83,7 +83,7 @@ export async function checkBeforeEmptying(
 function bothDamaged(folder: FolderOptions["folder"], reason: string): string {
   const [store, chain] = [storeFile(folder), chainFile(folder)];
   return [
-    `${store} is damaged: its index would have to be built anew from ${chain}, which may not have every event. ${reason}`,
+    `${store} is damaged: the broker would have to rebuild the index from ${chain}, which may not have every event. ${reason}`,
     `Restore both files from one backup, each with its -wal file where the backup has one; delete nothing else in the data folder. ${nothingChanged}`,
   ].join(" ");
 }

@@ -87,7 +87,7 @@ async function scrub(
 function withFinding(report: ScrubReport, finding: IndexFinding | undefined): ScrubReport {
   if (finding === undefined || report.part !== "index") return report;
   const { damaged, mended, advice } = report;
-  const built = `the index was damaged and is built anew from the chain: table ${finding.table}, ${finding.found}`;
+  const built = `the index was damaged and is rebuilt from the chain: table ${finding.table}, ${finding.found}`;
   const texts = advice === undefined ? [built] : [built, advice];
   return { ...report, damaged: damaged + 1, mended: mended + 1, advice: texts.join("; ") };
 }

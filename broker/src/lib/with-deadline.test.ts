@@ -20,7 +20,7 @@ function wait(signal: AbortSignal): Promise<never> {
   });
 }
 
-it("ends a task in time, even after its garbage was collected", async () => {
+it("ends a task in time, even after a garbage collection", async () => {
   const { signal } = new AbortController();
   const waiting = withDeadline({ timeoutMs: 1_000, signal }, wait);
   const ended = expect(waiting).rejects.toMatchObject({ name: "TimeoutError" });
@@ -29,7 +29,7 @@ it("ends a task in time, even after its garbage was collected", async () => {
   await ended;
 });
 
-it("ends a task with the reason of the given signal, also of one that is aborted already", async () => {
+it("ends a task with the reason of the given signal, even if the signal has aborted before", async () => {
   const ending = new AbortController();
   const reason = new Error("stopped");
   const waiting = expect(withDeadline({ timeoutMs: 1_000, signal: ending.signal }, wait)).rejects.toBe(reason);

@@ -16,7 +16,7 @@ import { RuleSet } from "./rule-set.ts";
 /** Pause, in milliseconds, between two reads of changed keys. All nodes know a created or revoked key after at most twice that. */
 export const keysReadEveryMs = 400;
 
-/** If no read succeeded for this time, in milliseconds, everybody is refused: keys may have been revoked since. */
+/** If no read succeeded for this time, in milliseconds, the ring refuses everybody: somebody may have revoked keys since. */
 export const keysStaleMsMax = 30_000;
 
 /** Number of keys in memory at which a read looks for pruned ones. */
@@ -67,7 +67,7 @@ export class KeyRing {
   readonly #entries = new Map<string, Entry>();
   readonly #byOwner = new Map<Owner, Set<string>>();
   readonly #unions = new Map<Owner, Union>();
-  /** For each owner, the valid key that was found last. Each delivery asks, and an owner may have thousands of ended keys. */
+  /** Caches one valid key for each owner: each delivery needs one, and an owner may have thousands of ended keys. */
   readonly #validIds = new Map<Owner, string>();
   readonly #expiring = new DueBuckets<NumberedApiKey>();
   /** Owners of keys that changed since the last call of `onChecked`. */
@@ -253,7 +253,7 @@ export class KeyRing {
     this.#check();
   }
 
-  /** Forgets ended keys that the table has no longer. Programs may create keys that live for minutes, for years. */
+  /** Drops ended keys that the table no longer has. Otherwise a program that creates short-lived keys for years would fill the memory. */
   #forgetPruned(ids: ReadonlySet<string>): void {
     for (const [id, { key, principal }] of this.#entries) {
       if (ids.has(id) || this.#isValid(key)) continue;

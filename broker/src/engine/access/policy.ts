@@ -25,7 +25,7 @@ export interface Scope {
   readonly topic: string | undefined;
 }
 
-/** Decides who may do what. Checks of rights are synchronous and change nothing, as every publish needs one. */
+/** Decides who may do what. Checks of rights are synchronous and change nothing, because every publish needs one. */
 export interface Policy {
   /**
    * Finds the principal of a credential, or of a certificate if there is no credential. A wrong credential gives a rejected principal, which has no rights.
@@ -36,12 +36,12 @@ export interface Policy {
   findFault(principal: Principal): string | undefined;
   /** A warning to the operator; undefined if there is none. */
   findWarning(): string | undefined;
-  /** Why everybody is refused at the moment; undefined if callers are judged as usual. */
+  /** Why the policy refuses everybody at the moment; undefined if it does not. */
   findTrouble(): string | undefined;
   allows(caller: Caller, action: Action, scope: Scope): boolean;
   /** Whether events of a topic may reach an owner's sessions and subscriptions. Asked for each batch, so that delivery ends with the right. */
   mayReceive(owner: Owner, scope: Scope): boolean;
-  /** Whether callbacks to an owner's subscriptions are made at all; if not, the subscriptions keep their cursors. */
+  /** Whether the broker may make callbacks for an owner's subscriptions at all. If not, the subscriptions keep their cursors. */
   mayDeliver(owner: Owner): boolean;
   /** The principal of an owner, with the rights that it has now. */
   recall(owner: Owner): Principal;

@@ -17,7 +17,7 @@ import type { PublishCall } from "../broker.ts";
 import { HeldRefusals } from "./held-refusals.ts";
 import { type Caller, nobody, type Principal } from "./caller.ts";
 
-/** Number of accounts at which unused ones are removed. */
+/** Number of accounts at which a removal of the unused ones begins. */
 const accountsSweptMin = 1_000;
 /** Retry time, in milliseconds, of a refusal that lasts until a connection ends or a stored thing is removed. */
 const storedRetryAfterMs = 10_000;
@@ -97,7 +97,7 @@ export class Quotas {
     else this.#bySession.set(session, count);
   }
 
-  /** Waits for the turn of a callback to an owner; undefined if it may be made at once. */
+  /** Waits until an owner's quotas allow a callback; returns undefined if they allow it at once. */
   callbackTurn(owner: string, signal: CancelSignal): Promise<void> | undefined {
     const paces = this.#accountsOfOwner(owner).flatMap(({ callbacks }) => callbacks ?? []);
     return passAll(paces, signal);

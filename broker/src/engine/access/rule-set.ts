@@ -2,7 +2,7 @@ import { type BoundRule, isAllowed, type RuleAction, type RuleScope } from "../.
 import { groupIdCharactersMax } from "../../domain/group-id.ts";
 import { topicCharactersMax } from "../../domain/topic-name.ts";
 
-/** Maximum number of decisions that a set of rules caches. Beyond it the cache is cleared, and rights are decided again. */
+/** Maximum number of decisions that a set of rules caches. One more empties the cache. */
 const decisionsKeptMax = 100;
 
 interface Decided {
@@ -11,7 +11,7 @@ interface Decided {
   readonly topic: string;
 }
 
-/** The rules of one principal. Caches its latest decisions, as every publish asks for one. */
+/** The rules of one principal. Caches its latest decisions, because every publish needs one. */
 export class RuleSet {
   readonly #bind: () => readonly BoundRule[];
   #bound: readonly BoundRule[] | undefined;

@@ -68,7 +68,7 @@ export class ChainDamage {
     const where = this.#describe((one) => !one.isLost);
     return (
       where &&
-      `${where} Events are answered from the index, but have no proofs there, and a lost index could not be built anew: restore ${restored}`
+      `${where} The broker answers from the index, but has no proofs for events of these blocks, and could not rebuild a lost index: restore ${restored}`
     );
   }
 

@@ -83,19 +83,22 @@ it.each([
   [true, { "svc-eventId": [""], "svc-sequence": ["7"], "svc-block": ["9"], "svc-other": ["y"] }],
   ["too-long", { "svc-other": ["y"] }],
   [false, { "svc-eventId": ["a-1-2", "a-1-3"], "svc-sequence": ["1"], "svc-other": ["y"] }],
-] as const)("sends no publisher's place as the place of the event (event place: %s)", (hasEventPlace, expected) => {
-  const passedOn: Extensions = [
-    ["svc-eventId", "a-1-2"],
-    ["svc-user-svc-eventId", "a-1-3"],
-    ["svc-sequence", "1"],
-    ["svc-other", "y"],
-  ];
-  const given: Record<string, string[]> = {};
-  for (const [name, value] of publishOf(passedOn, { hasEventPlace })?.properties?.userProperties ?? []) {
-    (given[name] ??= []).push(value);
-  }
-  expect(given).toEqual(expected);
-});
+] as const)(
+  "does not send a place that the publisher wrote as the event's place (event place: %s)",
+  (hasEventPlace, expected) => {
+    const passedOn: Extensions = [
+      ["svc-eventId", "a-1-2"],
+      ["svc-user-svc-eventId", "a-1-3"],
+      ["svc-sequence", "1"],
+      ["svc-other", "y"],
+    ];
+    const given: Record<string, string[]> = {};
+    for (const [name, value] of publishOf(passedOn, { hasEventPlace })?.properties?.userProperties ?? []) {
+      (given[name] ??= []).push(value);
+    }
+    expect(given).toEqual(expected);
+  },
+);
 
 it("sends the event as JSON, and no user properties, if the payload setting is event", () => {
   const extensions = [

@@ -87,7 +87,7 @@ function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** The event as JSON, which includes what would be user properties. */
+/** The event as JSON, including the values that user properties have in other packets. */
 function toEventPayload(delivery: Delivery): Buffer {
   const { event } = delivery;
   const eventId = isCommitted(event) ? delivery.eventId : "";

@@ -30,7 +30,7 @@ interface Kept {
 
 export interface MemorySessionsOptions {
   readonly generationOf: (groupId: GroupId) => number;
-  /** Called when another caller than the owner has changed a session. */
+  /** Called after a change of a session that its owner did not make. */
   readonly onChanged?: ((id: SessionId) => void) | undefined;
   /** Whether a node is a member. By default, no node is. */
   readonly isMember?: ((nodeId: NodeId) => boolean) | undefined;

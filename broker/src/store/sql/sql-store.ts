@@ -136,7 +136,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
       await this.#dropDamagedSessions(database);
       await dropDamagedLetters(database, this.#logger);
       if (finding !== undefined) {
-        const remedy = "it is built anew from the chain, and subscriptions are kept";
+        const remedy = "none needed: the broker rebuilds the index from the chain, and keeps subscriptions";
         this.#logger.warn("index damaged", { database: this.#backend.description, ...finding, remedy });
       }
       this.#logger.info("store opened", {

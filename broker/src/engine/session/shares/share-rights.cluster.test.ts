@@ -51,7 +51,7 @@ async function addKey(principal: string, role: string): Promise<Caller> {
   };
 }
 
-/** Takes from a principal the right to one topic that its filter matches. Returns a function that gives the right back. */
+/** Removes a principal's right to one topic that its filter matches. Returns a function that restores the right. */
 async function narrow(principal: string): Promise<() => Promise<void>> {
   const added = await addKey(principal, "not secret");
   const { keyId = "" } = added.principal as { readonly keyId?: string };
@@ -139,7 +139,7 @@ const warnings = (node: number): readonly (string | undefined)[] =>
     .broker.groupHealth()
     .map(({ warning }) => warning);
 
-it("keeps an event for a share's session at another node whose window is full, if no session of the share at this node may receive it", async () => {
+it("if no session of a share at this node may receive an event, keeps it for a session at another node whose window is full", async () => {
   const narrowed = await (await Member.attach(await addKey("one", "all of a"), 0)).join();
   await narrow("one");
   const entitled = await (await Member.attach(await addKey("two", "all of a"), 1, 1)).join();

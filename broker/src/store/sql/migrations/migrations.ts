@@ -61,7 +61,7 @@ export async function migrate(database: SqlDatabase, backend: SqlBackend, target
 /** A statement of a migration fails with the fault `other` only if the tables are of another version than the version row says. */
 function otherThanTables(version: number, { description }: SqlBackend, cause: StoreError): StoreError {
   const remedy =
-    "restore the database from a backup, or move it away: the index is then built anew from the chain, and subscriptions are lost";
+    "restore the database from a backup, or move it away: the broker then rebuilds the index from the chain, and subscriptions are lost";
   const found = `its schema version ${version} does not fit its tables`;
   return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy} (${cause.message})`, cause);
 }

@@ -91,7 +91,7 @@ export function toFailure(thrown: unknown, description: string): PostgresFailure
 /** The error for damage in a table that is derived from the chain. */
 export function damagedIndex(description: string, found: string): StoreError {
   const remedy =
-    "restore the database from a backup, or start the broker again, which builds the index anew from the chain";
+    "restore the database from a backup, or start the broker again, which rebuilds the index from the chain";
   return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy}`);
 }
 

@@ -25,7 +25,7 @@ export interface PostgresBackendOptions {
   readonly connectionsMax: number;
   /** Overrides of the usual limits of sessions. */
   readonly session?: Partial<SessionLimits>;
-  /** Called when data is damaged, which lasts until the operator repairs it, or until a start builds the index anew. */
+  /** Called when data is damaged. The damage lasts until the operator repairs it, or until a start rebuilds the index. */
   readonly onFault?: ((error: StoreError) => void) | undefined;
 }
 

@@ -78,7 +78,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     ["an untrusted certificate", () => remote(`stele:${password}`, "sslmode=verify-full"), "is not trusted"],
     ["an unknown database", () => server.url("none"), "does not exist"],
     ["a database that is not in UTF8", async () => latinDatabase(), "has the encoding LATIN1"],
-    ["a user who may not create tables", async () => poorUser(), "refuses this user a right"],
+    ["a user who may not create tables", async () => poorUser(), "denies this user a right"],
   ])("reports %s without the password", async (_, url, message) => {
     const { error, log } = await startAndLook(await url());
     expect(error).toMatchObject({

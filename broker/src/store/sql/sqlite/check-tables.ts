@@ -9,8 +9,8 @@ type Check = RawBuilder<{ readonly integrity_check: string }>;
 const lostNamedMax = 10;
 
 /**
- * Compares every table with its database indexes. These have no checksums, and if the disk lost the write of a page, a table is older than they are, or the
- * reverse. Rebuilding them would hide that rows are lost. Leaves out `batches`: SqlBatches notices if a database index lacks a batch. Returns the first
+ * Compares every table with its database indexes, which have no checksums. If the disk lost the write of a page, a table is older than its indexes, or the
+ * reverse. To rebuild the indexes would hide that rows are lost. Omits `batches`: SqlBatches notices if a database index lacks a batch. Returns the first
  * damage of a table of the store's index (`indexTables`). @throws StoreError `corrupt` for a table whose content is not on the chain.
  */
 export async function checkTables(database: Kysely<Schema>, description: string): Promise<IndexFinding | undefined> {

@@ -6,7 +6,7 @@ interface Advice {
 }
 
 const rebuild =
-  "restore the data folder from a backup, or move this file away with its -wal and start again: the index is then built anew from the chain, and subscriptions have to be made anew";
+  "restore the data folder from a backup, or move this file away with its -wal and start again: the broker then rebuilds the index from the chain, and clients must subscribe again";
 
 /** Advice by SQLite's primary result code (sqlite.org/rescode.html). */
 const adviceByCode: ReadonlyMap<number, Advice> = new Map([
@@ -52,7 +52,7 @@ export function isNumberTooLarge(error: unknown): boolean {
   return error instanceof Error && numberTooLarge.test(error.message);
 }
 
-/** The one place where SQLite's errors are recognised. Returns other errors unchanged. */
+/** The only function that classifies SQLite's errors. Returns other errors unchanged. */
 export function toStoreError(error: unknown, description: string): unknown {
   const code = sqliteCodeOf(error);
   if (code === undefined) return error;
@@ -75,7 +75,7 @@ export function lostRows(
   const rows = lost.length === 0 ? "" : ` Rows that only its index has: ${lost.join(", ")}.`;
   const remedy =
     "Restore the data folder from a backup. Or accept that rows are lost or old: " +
-    `run "reindex ${table}" on this file with the sqlite3 tool, start again, and make anew what is lost`;
+    `run "reindex ${table}" on this file with the sqlite3 tool, start again, and create the lost rows again`;
   const text = `is damaged: its table ${table} and the table's database indexes disagree (SQLite: ${found}).`;
   return new StoreError("corrupt", `${description} ${text}${rows} ${remedy}`);
 }
@@ -83,7 +83,7 @@ export function lostRows(
 /** The error for damage in a table that is derived from the chain. */
 export function damagedIndex(description: string, found: string): StoreError {
   const remedy =
-    "start again: the index is then built anew from the chain, and subscriptions are kept; if this comes again, restore the data folder from a backup";
+    "start again: the broker then rebuilds the index from the chain, and keeps subscriptions; if this happens again, restore the data folder from a backup";
   return new StoreError("corrupt", `${description} is damaged: ${found}; ${remedy}`);
 }
 
