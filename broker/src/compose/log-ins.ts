@@ -16,7 +16,7 @@ export function createLogIns({ access }: Pick<Config, "access">, logger: Logger)
   return logIns.length === 0 ? undefined : logIns;
 }
 
-/** Problems of the files that log-ins name, found by reading them as a start does. */
+/** Reads the files that log-ins name as the broker does when it starts, and returns the problems. */
 export function findLogInProblems(config: Pick<Config, "access">): readonly string[] {
   try {
     createLogIns(config, silentLogger);

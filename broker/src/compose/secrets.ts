@@ -35,7 +35,7 @@ export function loadSecretKeys(config: SecretSettings, { folder, logger }: Secre
   return new FileKeys(existsSync(file) ? readKeys(file, logger) : [], () => make(file, logger));
 }
 
-/** Problems of `secretKeyFile`, found by reading it as a start does. They show no key. */
+/** Reads `secretKeyFile` as the broker does when it starts. Returns the problems, which contain no key. */
 export function findSecretProblems({ secretKeyFile }: SecretSettings): readonly string[] {
   if (secretKeyFile === "") return [];
   try {

@@ -40,7 +40,7 @@ export async function loadKey({ id, signer }: GroupConfig, options: SignerOption
   return key;
 }
 
-/** Problems of the configured keys of groups, found by reading them as a start does. They show no secret. */
+/** Reads the configured keys of groups as the broker does when it starts. Returns the problems, which contain no secret. */
 export async function findSignerProblems(groups: readonly GroupConfig[], secrets: Secrets): Promise<readonly string[]> {
   const problems = await Promise.all(
     groups.map(async ({ id, signer }) => {

@@ -14,7 +14,7 @@ it("keeps used entries, evicts the others, and stays within its weight", () => {
   expect(cache.get("key 999")).toBe(999);
 });
 
-it("returns the newest value, also of an entry close to eviction, and none after deletion", () => {
+it("returns the newest value, even of an entry close to eviction, and none after deletion", () => {
   const cache = new Generations<number>(4);
   cache.set("a", 1);
   for (const other of ["b", "c"]) cache.set(other, 0);

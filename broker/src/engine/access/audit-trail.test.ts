@@ -151,7 +151,7 @@ it("writes which filters a connection adds and removes, and that a publish opens
   ]);
 });
 
-it("writes that the outcome of an open is unknown if it times out, also of one by a publish", async () => {
+it("writes that the outcome of an open is unknown if it times out, even if a publish caused it", async () => {
   const caller = by("client");
   const { store } = engine;
   const applyBlocks = store.applyBlocks.bind(store);

@@ -49,7 +49,7 @@ describe("a chain that takes only small transactions", () => {
     expect(sizes.length).toBeGreaterThan(4);
   });
 
-  it("keeps the order of a topic whose later events fit into a transaction, though its earlier events do not", async () => {
+  it("keeps the order of a topic even if its later events fit into a transaction and its earlier ones do not", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));
     const texts = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => `${index}`.repeat(index <= 4 ? 40 : 5));

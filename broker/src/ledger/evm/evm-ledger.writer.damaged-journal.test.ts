@@ -39,7 +39,7 @@ test.each<[string, (entry: JournalEntry) => JournalEntry]>([
     (entry) => ({ ...entry, variants: entry.variants.map((one) => ({ ...one, hash: `0x${"ab".repeat(32)}` })) }),
   ],
   ["and its transaction is gone", (entry) => ({ ...entry, variants: [] })],
-])("a restarted ledger commits events though the newest entry of its journal was damaged %s", async (_, damage) => {
+])("a restarted ledger commits events even if the newest entry of its journal is damaged %s", async (_, damage) => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await first.append("a");
@@ -53,7 +53,7 @@ test.each<[string, (entry: JournalEntry) => JournalEntry]>([
   expect(nonces.filter((nonce) => nonce >= (newest.nonce ^ 64))).toEqual([]);
 });
 
-test("a ledger knows that another signer's transactions are settled though the journal has a damaged nonce of one", async () => {
+test("a ledger knows that another signer's transactions are settled even if the journal has a damaged nonce of one", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await first.append("a");

@@ -45,7 +45,7 @@ test("append fails with 200201 if the send gets no answer and the block comes la
   await ledger.stop();
 });
 
-test("settles no lower than the block of a transaction, though another node at the address lags", async () => {
+test("settles no lower than the block of a transaction, even if another node at the address lags", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   const outcome = await append("a");

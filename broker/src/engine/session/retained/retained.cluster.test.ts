@@ -5,7 +5,7 @@ import { publish } from "../../testing/publish.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
-it("a subscription gets the event that its topic retains, though its node does not know the event's block yet", async () => {
+it("a subscription gets its topic's retained event even if its node does not know the event's block yet", async () => {
   const cluster = await TestCluster.start(2);
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

@@ -29,7 +29,7 @@ function breakSends(node: FakeNode, error: unknown): void {
     method === "eth_sendRawTransaction" ? { id, error } : { id, result: node.chain.answer(method) };
 }
 
-it("leaves a lagging endpoint though another one returns no block number", async () => {
+it("leaves a lagging endpoint even if another endpoint returns no block number", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
   await using third = await FakeNode.start();

@@ -103,7 +103,7 @@ export class SocketConnection implements Connection {
     return socket;
   }
 
-  /** Fails the request. If no message arrived since the request, the connection is dead though nobody closed it: closes the connection too. */
+  /** Fails the request. If no message has arrived since the request, also closes the connection, which is dead although nobody closed it. */
   #onTimeout(id: number, messagesBefore: number): void {
     const failure = this.#failure(`no answer within ${this.#timeoutMs} ms`, "unknown");
     this.#settle(id)?.reject(failure);

@@ -67,7 +67,7 @@ test("sends an older version of a deployment if the newest is refused", async ()
   expect(accepted).toEqual([toHex(older.raw)]);
 });
 
-test("waits for an older version of a deployment that the node has though it refuses the newest", async () => {
+test("waits for an older version of a deployment if the node has it and refuses the newest", async () => {
   const { outcome } = await complete(
     new Map([
       [toHex(newest.raw), "replacement transaction underpriced"],

@@ -18,7 +18,7 @@ const gasMargin = 1.2;
 const pauseMs = 50;
 /** Checks between two sends of a deployment that no block contains. */
 const looksPerSend = 20;
-/** Checks without a receipt, though the nonce is used, before the deployment counts as lost: one endpoint may lag. */
+/** A deployment whose nonce is used counts as lost after this many checks without a receipt: one endpoint may lag. */
 const lostLooksMax = 40;
 
 export interface DeployOptions {

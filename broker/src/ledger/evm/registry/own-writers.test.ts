@@ -237,7 +237,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(third, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
-  test("an account in the setting `writers` may write, though it is no node of the group", async () => {
+  test("an account in the setting `writers` may write, even if it is not a signer of the group", async () => {
     const ledger = await startNode("first", {
       writers: [new Signer(testKey(`stranger to ${keyOf("first")}`)).address],
     });

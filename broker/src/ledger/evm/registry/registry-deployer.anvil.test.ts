@@ -61,7 +61,7 @@ it("records a registry once it is final; if a reorg removes it before, deploys i
   expect(memory.record?.registryAddress).toBe(registry);
 });
 
-it("the next start resumes a deployment that was not final in time, though the setting is `deploy`", async () => {
+it("the next start resumes a deployment that was not final in time, even if the setting is `deploy`", async () => {
   const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 2000, registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200205,

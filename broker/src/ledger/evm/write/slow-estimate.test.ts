@@ -25,7 +25,7 @@ function startShort(options: SenderOptions = {}): SenderWorld {
 test.each([
   ["without a journal", {}],
   ["with a journal", { journal: new TestJournal() }],
-])("sends a transaction with more gas though the estimate is slow, %s", async (_, options) => {
+])("sends a transaction with more gas even if the estimate is slow, %s", async (_, options) => {
   const { node, clock, sender, signer } = startShort(options);
   let answer: unknown;
   const request = { to: signer.address, data: new Uint8Array(100), gas: 50_000, logsExpected: 1 };

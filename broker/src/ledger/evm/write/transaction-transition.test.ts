@@ -94,7 +94,7 @@ const sends: readonly Row[] = [
     effects: [{ kind: "taken", isForgotten: false }],
   },
   {
-    name: "accepted as new, though it was taken before: the endpoint forgot it",
+    name: "accepted as new after an endpoint had it: the endpoint has lost it",
     state: { ...taken, isBusy: true },
     event: sent(undefined),
     next: { isBusy: false },

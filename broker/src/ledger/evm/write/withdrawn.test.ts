@@ -58,7 +58,7 @@ test("answers that the outcome is unknown while the journal still has the withdr
   expect(await refuseFirst(journal, fail)).toMatchObject({ code: 200201 });
 });
 
-test("withdraws a transaction once, though its caller leaves while the journal removes it", async () => {
+test("withdraws a transaction once, even if its caller leaves while the journal removes it", async () => {
   const journal = new FailingJournal();
   const removal = createDeferred<void>();
   journal.removal = removal.promise;
@@ -81,7 +81,7 @@ test("withdraws a transaction once, though its caller leaves while the journal r
   expect(entries.map(({ nonce }) => nonce)).toEqual([0, 1]);
 });
 
-test("answers at the caller's deadline though the journal hangs in the removal of a transaction", async () => {
+test("answers at the caller's deadline even if the journal hangs while it removes a transaction", async () => {
   const journal = new FailingJournal();
   journal.removal = createDeferred<void>().promise;
   const { node, clock, sender, signer } = new SenderWorld({ journal, deadlineMs: 2000 });
