@@ -179,6 +179,16 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(places[1]).toBe("2cf24dba-1-2");
   });
 
+  it("end a tail once nothing reads its output", async () => {
+    const stele = new Stele({ url: running().broker.url });
+    await stele.open(topic);
+    // More than the pipe holds: the tail writes after `head` has ended.
+    for (let count = 0; count < 3; count += 1) await stele.publish(topic, "x".repeat(50_000));
+    const program = start(`set -o pipefail; ${commandOf(name, "tail")} | head -c 1`);
+    await until("the program ends", () => program.code !== null, { timeoutMs: 110_000 });
+    expect(program.code).not.toBe(0);
+  });
+
   it("accept nothing that an empty secret signed", async () => {
     const own = await findFreePort();
     const command = commandOf(name, "receive").replace("9000", String(own)).replace(`whsec_${secret}`, "");

@@ -56,6 +56,7 @@ public class Tail {
       else if (line.startsWith("data: ")) data = line.substring(6);
       else if (line.isEmpty()) {
         if (type.isEmpty() && !data.isEmpty()) System.out.println(id + " " + data);
+        if (System.out.checkError()) System.exit(1); // Nothing reads the output. println does not throw.
         place = id;
         type = data = "";
       }

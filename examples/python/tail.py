@@ -31,13 +31,23 @@ def tail(topic, after, place):
                 yield json.loads(line)
 
 
+def show(text):
+    """Prints a line. Ends the program if nothing reads its output: another connection would not help."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        print(f"stdout: {error}", file=sys.stderr)
+        os._exit(1)  # A usual exit would write to stdout again.
+
+
 def main(topic, after="OFFSET_FIRST"):
     place = None
     while True:
         try:
             for line in tail(topic, after, place):
                 if "eventId" in line:
-                    print(line["eventId"], line["topic"], base64.b64decode(line["content"]).decode(errors="replace"), flush=True)
+                    content = base64.b64decode(line["content"]).decode(errors="replace")
+                    show(f"{line['eventId']} {line['topic']} {content}")
                     place = line["eventId"]
                 elif "resync" in line:  # A reorg removed events: go on with those after this place.
                     place = line["resync"]["after"]
