@@ -71,3 +71,14 @@ it("a tail with the place of an earlier tail continues there, and hears of a reo
   ]);
   expect(resyncs).toEqual(["@0"]);
 });
+
+it("onReconnect gets the broker's reason for the end of this connection, not for that of an earlier one", async () => {
+  const end = 'event: end\ndata: {"reason":"stopping"}\n\n';
+  const answers = [new Response(`id: @0\n${end}`, { headers }), stream("2cf24dba-1-1"), stream("2cf24dba-2-2")];
+  const fetch: typeof globalThis.fetch = async () => answers.shift() ?? new Response(null, { status: 404 });
+  const reasons: string[] = [];
+  const onReconnect = ({ reason }: { readonly reason: string }): void => void reasons.push(reason);
+  const tail = new Stele({ url: "http://broker.example", fetch }).subscribe("t", { onReconnect, reconnectMsMax: 1 });
+  for await (const { eventId } of tail) if (eventId === "2cf24dba-2-2") break;
+  expect(reasons).toEqual(["the broker ended the tail: stopping", "the connection ended"]);
+});

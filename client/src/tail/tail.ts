@@ -69,7 +69,8 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   /** Failed connections in a row. */
   #failures = 0;
   #reconnectMs = reconnectMsDefault;
-  #endReason = "the connection ended";
+  /** Why the present connection ends, if the broker has said so. */
+  #endReason: string | undefined;
 
   constructor(transport: HttpTransport, options: TailOptions<Item>) {
     this.#transport = transport;
@@ -158,10 +159,11 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     try {
       if (this.#connection === undefined) {
         this.#connection = await this.#connect(signal);
+        this.#endReason = undefined;
         this.#options.onConnect?.();
       }
       const frame = await this.#connection.next();
-      if (frame === undefined) return new SteleError(this.#endReason, { retry: true });
+      if (frame === undefined) return new SteleError(this.#endReason ?? "the connection ended", { retry: true });
       this.#hasConnected = true;
       this.#failures = 0;
       return frame;
