@@ -63,6 +63,8 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   #scope: AbortScope | undefined;
   #isClosed = false;
   #place: string | undefined;
+  /** The first connection, while it is made. */
+  #opening: Promise<void> | undefined;
   /** A frame that `opened` read and the loop has not taken yet. */
   #peeked: Frame | undefined;
   #hasConnected = false;
@@ -84,12 +86,9 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   }
 
   /** Connects before a loop starts, so that the loop gets every event published after this call. @throws SteleError; the reason of the signal. */
-  async opened(): Promise<void> {
-    if (this.#hasConnected) return;
-    const frame = await this.#nextOrEnd();
-    if (frame === undefined) return;
-    if (frame.data === "") this.#take(frame);
-    else this.#peeked = frame;
+  opened(): Promise<void> {
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
   }
 
   /** Ends the tail for good, even while it connects. A loop over it ends without an error. */
@@ -101,6 +100,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     try {
+      await this.opened(); // A call of `opened` at the same time must not read another frame.
       for (let frame = await this.#nextOrEnd(); frame !== undefined; frame = await this.#nextOrEnd()) {
         const event = this.#take(frame);
         if (event !== undefined) yield event;
@@ -108,6 +108,14 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     } finally {
       this.#disconnect();
     }
+  }
+
+  async #open(): Promise<void> {
+    if (this.#hasConnected) return;
+    const frame = await this.#nextOrEnd();
+    if (frame === undefined) return;
+    if (frame.data === "") this.#take(frame);
+    else this.#peeked = frame;
   }
 
   #disconnect(): void {
