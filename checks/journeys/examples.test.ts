@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -252,8 +252,11 @@ async function startTimingOut() {
     response.end(JSON.stringify(request.url?.includes("open") === true ? true : sent));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ...closing(server) };
+}
+
+function closing(server: Server): AsyncDisposable {
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     [Symbol.asyncDispose]: async () => {
       server.close().closeAllConnections();
       await once(server, "close");
@@ -302,4 +305,33 @@ describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromiu
       await browser.close();
     }
   });
+
+  it("continues after its last event when a proxy has answered with 503", async () => {
+    await using broker = await startBehindProxy();
+    const browser = await startChromium();
+    try {
+      const shown = await browser.newPage();
+      await shown.goto(`${pages.add("/behind-proxy.html", page)}?broker=${broker.url}`);
+      await until("it comes back", () => broker.starts.length >= 3);
+      expect(broker.starts.slice(0, 3)).toEqual(["OFFSET_FIRST", "2cf24dba-1-2", "2cf24dba-1-2"]);
+    } finally {
+      await browser.close();
+    }
+  });
 });
+
+/** A broker whose tails give one event and end. A proxy answers the second request for a tail with 503. `starts` has the place that each of them asks for. */
+async function startBehindProxy() {
+  const starts: (string | null | undefined)[] = [];
+  const event = JSON.stringify({ topic: "orders/browser", content: "eA==", extensions: {}, eventId: "2cf24dba-1-2" });
+  const server = createServer(({ method, url = "", headers }, response) => {
+    response.setHeader("access-control-allow-origin", "*").setHeader("access-control-allow-headers", "*");
+    if (method === "OPTIONS" || !url.startsWith("/tail")) return response.end("true");
+    starts.push(headers["last-event-id"]?.toString() ?? new URLSearchParams(url.slice(url.indexOf("?"))).get("after"));
+    if (starts.length === 2) return response.writeHead(503).end();
+    response.setHeader("content-type", "text/event-stream");
+    return response.end(`retry: 1\nid: 2cf24dba-1-2\ndata: ${event}\n\n`);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, starts, ...closing(server) };
+}
