@@ -17,3 +17,4 @@ for (const stream of [stdout, stderr]) stream.on("error", () => {});
 const io = { env, home: homedir(), stdin, stdout, stderr, signal: ending.signal };
 process.exitCode = await runCommand(process.argv.slice(2), io, version);
 stdin.destroy(); // A pending read would keep the process alive.
+if (ending.signal.aborted) process.exit(); // And so would a write that the command has given up.

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -5,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Stele } from "@stele/client";
 import { verifyWebhook } from "@stele/client/webhook";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { mainFile } from "../harness/broker-process.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
@@ -191,6 +192,22 @@ describe("stele tail", () => {
     const { code, stdout } = await runTail("ending", async (kill) => kill("SIGINT"));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual([]);
+  });
+
+  it("ends on the first SIGTERM while nothing reads its output", async () => {
+    await stele.open("unread");
+    await stele.publish("unread", "x".repeat(50_000));
+    const template = "{{content}}".repeat(20); // More than a pipe holds.
+    const argv = [mainFile, "tail", "unread", "--after", "OFFSET_FIRST", "--template", template];
+    const env = { PATH: process.env["PATH"], ...environment() };
+    const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let stderr = "";
+    child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+    await once(child.stdout, "readable");
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([1, null]);
+    expect(stderr).toContain("nothing reads the output");
   });
 
   it("exits without an error when the reader of its output exits", async () => {

@@ -30,6 +30,28 @@ export function write(stream: OutputStream, text: string | Uint8Array): Promise<
   });
 }
 
+/** Time that a reader has to take a pending write after the signal, in milliseconds. */
+const lastWriteMsMax = 1_000;
+
+/** Like `write`, but gives up some time after the signal: a reader that has stopped would keep the command alive. @throws CommandFailed if it gives up. */
+export function writeUntil(stream: OutputStream, text: string | Uint8Array, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const giveUp = (): void => reject(new CommandFailed("nothing reads the output: the rest of it is lost"));
+    const begin = (): void => {
+      timer = setTimeout(giveUp, lastWriteMsMax);
+    };
+    if (signal.aborted) begin();
+    else signal.addEventListener("abort", begin);
+    void write(stream, text)
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", begin);
+      });
+  });
+}
+
 /** Whether a write failed because nothing reads the stream any more, as with `| head`. */
 export function isClosedPipe(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EPIPE";

@@ -1,7 +1,7 @@
 import { type OutputFormat, toJsonText } from "../lib/output-format.ts";
 import { toPrintable } from "../lib/printable.ts";
 import { startProgress } from "../lib/progress.ts";
-import { type CliIo, write } from "./io.ts";
+import { type CliIo, write, writeUntil } from "./io.ts";
 
 /** A column of a table. `width` is its minimum width in characters, for live rows. */
 export interface Column<Row> {
@@ -29,12 +29,18 @@ export class Output {
   readonly #format: OutputFormat;
   readonly #hasColor: boolean;
   #progress: Disposable | undefined;
+  #signal: AbortSignal | undefined;
 
   constructor(io: OutputIo, format: OutputFormat) {
     this.#io = io;
     this.#format = format;
     const { NO_COLOR: noColor, TERM: term } = io.env;
     this.#hasColor = io.stdout.isTTY === true && !noColor && term !== "dumb";
+  }
+
+  /** From now on, a result that nothing reads does not keep the command alive after the signal. */
+  endWith(signal: AbortSignal): void {
+    this.#signal = signal;
   }
 
   /** Shows on a terminal that the command is running, until it writes something. */
@@ -131,7 +137,8 @@ export class Output {
 
   #text(text: string | Uint8Array): Promise<void> {
     this.endProgress();
-    return write(this.#io.stdout, text);
+    const { stdout } = this.#io;
+    return this.#signal === undefined ? write(stdout, text) : writeUntil(stdout, text, this.#signal);
   }
 }
 

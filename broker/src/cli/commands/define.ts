@@ -30,11 +30,13 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
   return command.action(async () => {
     const flags = command.opts<ConnectionFlags & Flags>();
     const session = openSession(flags, io);
+    const changes = definition.changes?.(flags) === true;
+    if (!changes) session.output.endWith(io.signal);
     session.output.beginProgress(`stele ${command.name()}`);
     try {
       await definition.run(session, { words: command.args, flags });
     } catch (error) {
-      if (!isClosedPipe(error) || definition.changes?.(flags) !== true) throw error;
+      if (!isClosedPipe(error) || !changes) throw error;
       throw new CommandFailed(
         "nothing reads the output any more: the command ended early, and may have done a part only",
       );
