@@ -204,11 +204,14 @@ export class PublishOnce {
     }
   }
 
-  /** The event of a row. Undefined if it can no longer come; `unknown` if that is not certain before `signal` aborts. */
+  /**
+   * The event of a row. Undefined if it can no longer come; `unknown` if that is not certain before `signal` aborts. The second look is in earlier blocks too:
+   * while the node that recorded the key lives, no other node finds out that the publish has settled.
+   */
   async #findEvent(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
     const { search, fate, clock } = this.#options;
-    while (!signal.aborted) {
-      const found = await search.find(row, row.after, signal);
+    for (let looks = 1; !signal.aborted; looks += 1) {
+      const found = await search.find(row, looks === 2 ? this.#earliestAfter(row) : row.after, signal);
       if (found !== undefined) return found;
       if (await fate.isSettled(row, signal)) return this.#findSettled(row, signal);
       await pause(clock, lookAgainMs, signal);
@@ -216,11 +219,14 @@ export class PublishOnce {
     return "unknown";
   }
 
-  /** After a reorg, the event may be in a block before the one that was indexed when the key was recorded. */
   async #findSettled(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
-    const { search, mayReorganise } = this.#options;
-    const found = await search.find(row, mayReorganise ? beforeReorgs(row.after) : row.after, signal);
+    const found = await this.#options.search.find(row, this.#earliestAfter(row), signal);
     return found ?? (signal.aborted ? "unknown" : undefined);
+  }
+
+  /** After a reorg, the event may be in a block before the one that was indexed when the key was recorded. */
+  #earliestAfter({ after }: PublishKeyRow): Position {
+    return this.#options.mayReorganise ? beforeReorgs(after) : after;
   }
 
   /** Publishes with the token of the row: if one publish did give two events, a reader can recognize them. */
