@@ -97,18 +97,31 @@ export class SessionSweeper {
     return willDueAt !== undefined && willDueAt <= (await this.#parts.store.sessions.findSessionTime(groupId));
   }
 
-  /** Publishes a will in the background. The store has it no longer, so no sweep retries. */
-  beginWill(former: StoredSession): void {
-    void this.#publishSoon(former);
+  /**
+   * Publishes the will of a session, if it has one, in the background. The store has it no longer, so no sweep retries. `hasEnded` says that the session
+   * has ended; then its publish keys are dropped, among them the name of the will.
+   */
+  beginWill(former: StoredSession, hasEnded: boolean): void {
+    void this.#publishSoon(former, hasEnded);
   }
 
   /** Never rejects. */
-  async #publishSoon(former: StoredSession): Promise<void> {
+  async #publishSoon(former: StoredSession, hasEnded: boolean): Promise<void> {
     const will = { bytes: former.will?.length ?? 0, delayMs: former.willDelayMs };
     const isPublished = await this.#tries.run(will, () => this.publishWill(former));
     if (!isPublished) return this.#log.warn("will not published", { sessionId: former.id });
-    // If the session had no connection, a sweep of another node may be about to publish the will too.
-    if (former.detachedAt === undefined) this.#forgetWill(former);
+    // If the session had no connection, a sweep of another node may be publishing the will too: the name stays until it expires.
+    if (former.will !== undefined && former.detachedAt !== undefined) return;
+    if (hasEnded) this.#forgetEnded(former);
+    else this.#forgetWill(former);
+  }
+
+  #forgetEnded({ groupId, id }: StoredSession): void {
+    try {
+      this.#parts.onEnded(groupId, id);
+    } catch (error) {
+      this.#parts.logger.debug("publish keys of a session not removed", { error }); // The group is down. They expire later.
+    }
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
