@@ -257,12 +257,12 @@ export class Sessions implements Readers {
   }
 
   /** Publishes the will of the connection that an attach replaces, of an earlier one if it is due, or of the session that the attach ends. */
-  async #settleFormer(groupId: GroupId, { status, former }: SessionGranted): Promise<void> {
+  async #settleFormer(groupId: GroupId, claimed: SessionGranted): Promise<void> {
+    const { former } = claimed;
     if (former === undefined) return;
     if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
-    if (status === "begun") this.#onEnded(former.id);
-    if (status === "begun" || (await this.#sweeper.isWillDue(former)))
-      this.#sweeper.beginWill(former, status === "begun");
+    if (claimed.status === "begun") this.#forget(groupId, former.id);
+    if (claimed.status === "begun" || (await this.#sweeper.isWillDue(former))) this.#sweeper.beginWill(former);
   }
 
   #create(

@@ -97,31 +97,18 @@ export class SessionSweeper {
     return willDueAt !== undefined && willDueAt <= (await this.#parts.store.sessions.findSessionTime(groupId));
   }
 
-  /**
-   * Publishes the will of a session, if it has one, in the background. The store has it no longer, so no sweep retries. `hasEnded` says that the session
-   * has ended; then its publish keys are dropped, among them the name of the will.
-   */
-  beginWill(former: StoredSession, hasEnded: boolean): void {
-    void this.#publishSoon(former, hasEnded);
+  /** Publishes a will in the background. The store has it no longer, so no sweep retries. */
+  beginWill(former: StoredSession): void {
+    void this.#publishSoon(former);
   }
 
   /** Never rejects. */
-  async #publishSoon(former: StoredSession, hasEnded: boolean): Promise<void> {
+  async #publishSoon(former: StoredSession): Promise<void> {
     const will = { bytes: former.will?.length ?? 0, delayMs: former.willDelayMs };
     const isPublished = await this.#tries.run(will, () => this.publishWill(former));
     if (!isPublished) return this.#log.warn("will not published", { sessionId: former.id });
-    // If the session had no connection, a sweep of another node may be publishing the will too: the name stays until it expires.
-    if (former.will !== undefined && former.detachedAt !== undefined) return;
-    if (hasEnded) this.#forgetEnded(former);
-    else this.#forgetWill(former);
-  }
-
-  #forgetEnded({ groupId, id }: StoredSession): void {
-    try {
-      this.#parts.onEnded(groupId, id);
-    } catch (error) {
-      this.#parts.logger.debug("publish keys of a session not removed", { error }); // The group is down. They expire later.
-    }
+    // If the session had no connection, a sweep of another node may be about to publish the will too.
+    if (former.detachedAt === undefined) this.#forgetWill(former);
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
@@ -236,7 +223,8 @@ export class SessionSweeper {
       if (taken === undefined) return false;
       const isRemoved = await this.#remove(groupId, taken);
       // A rollback, or a caller who removed a filter, may have given the row another epoch meanwhile.
-      if (!isRemoved) this.#noteTaken(groupId, key);
+      if (isRemoved) this.#forgetWill(taken);
+      else this.#noteTaken(groupId, key);
       return isRemoved;
     });
   }
@@ -293,9 +281,10 @@ async function allSettled<T>(tasks: readonly Promise<T>[]): Promise<readonly T[]
 
 /**
  * Names the publish of a will. Each attempt uses the same name, because a node may time out, or be killed before it records the success. Session time
- * cannot tell two wills of a session apart: it may stand still between them.
+ * cannot tell two wills of a session apart: it may stand still between them. Names have a scope of their own: the keys of a session are dropped when a client
+ * begins a new one, and another node may be publishing the will then.
  */
 function nameOfWill({ id, epoch, detachedAt }: StoredSession, will: StoredWill): WillName {
   const former = detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}`;
-  return { session: { id }, key: will.id === undefined ? former : `will-${will.id}` };
+  return { session: { id: `${id} will` }, key: will.id === undefined ? former : `will-${will.id}` };
 }
