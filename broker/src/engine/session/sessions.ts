@@ -77,7 +77,8 @@ export class Sessions implements Readers {
     });
     this.#room = new SessionRoom(parts);
     this.#streams = new Streams(parts);
-    const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns };
+    const checkReturned = (groupId: GroupId): void => this.#sharesOf(groupId).checkReturned();
+    const own = { ...parts, room: this.#room, connected: this.#connected, turns: this.#turns, checkReturned };
     this.#claims = new SessionClaims({ ...own, streams: this.#streams });
     const signal = this.#stopping;
     this.#lost = new LostAttaches({ ...own, signal });
@@ -92,8 +93,7 @@ export class Sessions implements Readers {
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
     this.#sweeper = new SessionSweeper({ ...own, signal, onEnded: (groupId, id) => this.#forget(groupId, id) });
-    const checkReturned = (groupId: GroupId): void => this.#sharesOf(groupId).checkReturned();
-    this.#left = new LeftConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal, checkReturned });
+    this.#left = new LeftConnections({ ...own, writers: this.writers, sweeper: this.#sweeper, signal });
     const retainedReads = new RetainedReads({ ...parts, store: parts.storeWithoutDropped });
     this.#retainedReads = retainedReads;
     const toShareParts = (id: GroupId): ReaderParts => ({ ...parts.toSessionParts(id, () => true), retainedReads });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionFilter } from "../../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
+import type { SessionId } from "../../../ports/session-store.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
@@ -296,4 +297,45 @@ it("reads the store at most once, not once per share, when another client comes 
   }
   expect(reads.listReturned).toBe(0);
   expect(reads.findReturning).toBeLessThanOrEqual(20);
+});
+
+it("reads the store for events that other nodes return no more than once a minute if there are no other nodes, and soon again if a read fails", async () => {
+  await engine.stop();
+  const memory = createMemoryStore();
+  let looks = 0;
+  let isBroken = false;
+  const findReturning: typeof memory.sessions.findReturning = async (ids) => {
+    looks += 1;
+    if (isBroken) throw new Error("the store fails");
+    return memory.sessions.findReturning(ids);
+  };
+  engine = await TestEngine.start({ store: withSessions(memory, { findReturning }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const [first, second] = await attachBoth();
+  await publishMany("a", 2);
+  looks = 0;
+  await engine.clock.advance(60_000);
+  expect(looks).toBeLessThanOrEqual(1);
+  isBroken = true;
+  await first.detach(kept);
+  expect(second.peer.sequences).toEqual([2]);
+  isBroken = false;
+  await engine.clock.advance(2_000);
+  expect(second.peer.sequences).toEqual([2, 1]);
+});
+
+it("delivers the events of a member whose session was lost from the store to another, at once", async () => {
+  await engine.stop();
+  const memory = createMemoryStore();
+  engine = await TestEngine.start({ store: memory });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const [first, second] = await attachBoth();
+  await publishMany("a", 3);
+  const found = await memory.sessions.findSession(first.attachment.session.id as SessionId); // The engine made it.
+  if (found === undefined) throw new Error("the session is not in the store");
+  await memory.sessions.removeSession(found.session);
+  await first.acknowledge(1); // Its write is refused.
+  await engine.clock.advance(500);
+  expect(first.peer.endedBecause).toBe("taken-over");
+  expect(second.peer.sequences).toEqual([2, 1, 3]);
 });

@@ -15,12 +15,17 @@ export interface SharesParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly toShareParts: (groupId: GroupId) => ShareParts;
+  /** Whether nodes share the store. */
+  readonly isShared: boolean;
   /** Aborts when the process ends. */
   readonly signal: CancelSignal;
 }
 
 /** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
 const lookEveryMs = 1_000;
+
+/** A single node makes one check in so many, and repeats failed ones: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
+const loneLookEvery = 60;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
 export class Shares {
@@ -89,11 +94,12 @@ export class Shares {
 
   /** Never rejects. */
   async #lookOften(): Promise<void> {
-    const { clock, signal } = this.#parts;
+    const { clock, signal, isShared } = this.#parts;
     this.#isLooking = true;
-    while (this.#shares.size > 0 && !signal.aborted) {
+    for (let round = 1; this.#shares.size > 0 && !signal.aborted; round += 1) {
       await pause(clock, lookEveryMs, signal);
-      await this.#looks.read();
+      const isDue = isShared || this.#trouble.reason !== undefined || round % loneLookEvery === 0;
+      if (isDue) await this.#looks.read();
     }
     this.#isLooking = false;
   }

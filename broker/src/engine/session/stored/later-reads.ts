@@ -1,3 +1,4 @@
+import type { GroupId } from "../../../domain/group-id.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -19,6 +20,8 @@ export interface LaterReadsParts
   readonly end: (known: Connected) => Promise<void>;
   /** Ends a connection whose session another node has taken. */
   readonly yield: (known: Connected) => void;
+  /** Lets the shares of a group take events of ended sessions back. */
+  readonly checkReturned: (groupId: GroupId) => void;
 }
 
 /** Reads the rows of connected sessions again, after a rollback or a change by another node. */
@@ -63,8 +66,10 @@ export class LaterReads {
     if (known === undefined || (row?.session.epoch === session.key.epoch && !session.isStopped)) return;
     const isOwn =
       row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
-    if (!isOwn) this.#parts.yield(known);
-    else if (known.protocol === "STOMP" && row.filters.length === 0)
+    if (!isOwn) {
+      this.#parts.yield(known);
+      this.#parts.checkReturned(known.group.id);
+    } else if (known.protocol === "STOMP" && row.filters.length === 0)
       await this.#parts.end(known); // Another node has carried out unSubscribe.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) session.restart(row);

@@ -94,6 +94,7 @@ export class LeftConnections {
   /** Removes the session of a connection that has left. Call it in a turn of the name. @throws what the store throws. */
   async remove(left: Connected): Promise<void> {
     await changeOwnRow(this.#parts, left, (key) => this.#parts.store.sessions.removeSession(key));
+    this.#parts.checkReturned(left.group.id);
   }
 
   /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */

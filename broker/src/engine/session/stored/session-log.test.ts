@@ -94,6 +94,7 @@ it("logs few reads of sessions that fail while the store is away", async () => {
     isStopped: () => false,
     end: async () => {},
     yield: () => {},
+    checkReturned: () => {},
   });
   const session = { id: "s", filterSet: { version: 0 } } as unknown as Session; // As above.
   const all = Array.from({ length: count }, () => reads.readUntilDone(session));

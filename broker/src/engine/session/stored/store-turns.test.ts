@@ -109,6 +109,7 @@ it("makes few calls of the store at once for many sessions that are read again a
     isStopped: () => false,
     end: async () => {},
     yield: () => {},
+    checkReturned: () => {},
   });
   const session = { id: "s", key: { epoch: 0 }, filterSet: { version: 0 } } as unknown as Session; // As above.
   const all = Array.from({ length: count }, () => reads.readUntilDone(session));
