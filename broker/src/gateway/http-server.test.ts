@@ -64,6 +64,29 @@ describe("close", () => {
     await ended;
   });
 
+  it.each([
+    ["first request", ""],
+    ["second request", "GET /rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n"],
+  ])(
+    "closes a connection that has sent half of the headers of its %s, and finishes a request in progress",
+    async (_, sent) => {
+      const gate = createGate();
+      const server = await serve({ open: gate.pass, exist: async () => true }, { closeDeadlineMs: 600_000 });
+      const { hostname, port } = new URL(server.url);
+      const socket = connect({ host: hostname, port: Number(port) });
+      const half = once(socket, "close");
+      socket.resume().write(`${sent}GET /rest/open?topic=a HTTP/1.1\r\nhost: loc`);
+      await once(socket, "connect");
+      const answered = sendRaw(server.url, [request]);
+      await gate.entered;
+      const closed = server.close();
+      await half;
+      gate.open();
+      expect(bodyOf(await answered)).toBe("true");
+      await closed;
+    },
+  );
+
   it("serves later requests on an open connection, and answers 503 on /health/ready", async () => {
     const gate = createGate();
     const asked = createGate();

@@ -27,6 +27,7 @@ import { type InFlightMetrics, MemoryBudget } from "./in-flight/memory-budget.ts
 import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
 import {
   closeDeadlineDefaultMs,
+  closeHeadersTimeoutMs,
   closePollIntervalMs,
   connectionsMax,
   connectionsWaitingMax,
@@ -43,6 +44,7 @@ import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
 import { closeFloods } from "./shared/connection/flood-gate.ts";
 import { isLinkToPage } from "./shared/console-path.ts";
+import { isAnswering } from "./shared/is-answering.ts";
 import type { Listener, Place } from "./shared/connection/listener.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { RenewedCertificate, type TlsServerOptions } from "./shared/connection/tls/renewed-certificate.ts";
@@ -196,10 +198,12 @@ export class HttpServer implements Listener {
     this.#webSockets.drain();
     this.#tails?.endAll();
     this.#endOrders();
+    const headersUntil = performance.now() + closeHeadersTimeoutMs;
     // Otherwise a connection whose last request ends after `close` began would be kept alive.
     const poll = setInterval(() => {
       this.#app.server.closeIdleConnections();
       this.#closeUnused();
+      if (performance.now() >= headersUntil) this.#closeUnasked();
     }, closePollIntervalMs);
     const deadline = new AbortController();
     try {
@@ -224,6 +228,14 @@ export class HttpServer implements Listener {
     }
   }
 
+  /** Closes connections whose handshake or next headers are incomplete. Node stops to time out headers when a server closes. */
+  #closeUnasked(): void {
+    const hasRequest = (socket: Socket): boolean => isAnswering(socket) || this.#webSockets.has(socket);
+    const asked = this.#certificate === undefined ? this.#connections : this.#secured;
+    const kept = new Set([...asked].filter(hasRequest).map(peerOf));
+    for (const socket of this.#connections) if (!kept.has(peerOf(socket))) socket.destroy();
+  }
+
   /** Serves during the delay. Each answer ends its connection, so that clients move to another node. */
   async #serveDuringDelay(): Promise<void> {
     const { server } = this.#app;
@@ -231,6 +243,11 @@ export class HttpServer implements Listener {
     server.maxRequestsPerSocket = 1;
     await pause(this.#closeDelayMs);
   }
+}
+
+/** The client of a connection; its TLS socket has the same one. */
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /** Keeps a socket in the set until it closes. */

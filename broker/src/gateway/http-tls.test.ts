@@ -65,6 +65,25 @@ it("closes a connection that has not sent a request after its handshake when the
   await closed;
 });
 
+it("closes a connection that has sent half of its headers when the server closes", async () => {
+  const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
+  const socket = await open(server);
+  const closed = once(socket, "close");
+  socket.write("GET /rest/exist?topic=a HTTP/1.1\r\nhost: loc");
+  await server.close();
+  await closed;
+});
+
+it("closes a connection in the middle of its handshake when the server closes", async () => {
+  const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
+  const socket = connectTcp({ port: Number(new URL(server.url).port), host: "127.0.0.1" });
+  await once(socket, "connect");
+  const closed = once(socket, "close");
+  socket.write(Buffer.from("1603010200010001", "hex"));
+  await server.close();
+  await closed;
+});
+
 it("serves HTTP over TLS at an https address", async () => {
   await using served = await serveTls();
   expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);

@@ -28,6 +28,9 @@ export const keepAliveTimeoutMs = 65_000;
 /** How long requests in progress may take when the server closes. */
 export const closeDeadlineDefaultMs = 10_000;
 
+/** How long a client may take for its headers when the server closes. */
+export const closeHeadersTimeoutMs = 1_000;
+
 /** How often a closing server closes idle connections. */
 export const closePollIntervalMs = 20;
 

@@ -46,6 +46,7 @@ export class WebSockets {
   /** Requests whose connection waits to be upgraded. */
   readonly #upgrades = new WeakMap<IncomingMessage, UpgradeRequest>();
   readonly #open = new Set<WebSocket>();
+  readonly #sockets = new WeakSet<Socket>();
   #isDraining = false;
 
   constructor(app: FastifyInstance, options: WebSocketsOptions) {
@@ -68,6 +69,11 @@ export class WebSockets {
       },
       { prefix: options.basePath },
     );
+  }
+
+  /** Whether the connection is a WebSocket. */
+  has(socket: Socket): boolean {
+    return this.#sockets.has(socket);
   }
 
   /** Asks each peer to close. The protocols finish what they have accepted. */
@@ -123,6 +129,7 @@ export class WebSockets {
         // A peer that breaks the protocol ends its own connection; without a listener the error would end the process.
         webSocket.on("error", (error) => this.#options.logger.debug("websocket failed", { path: route.path, error }));
         const { socket } = request.raw;
+        this.#sockets.add(socket);
         socket.setKeepAlive(true, probeAfterMs);
         this.#countUnfinished(webSocket, socket);
         answerPings(webSocket);
