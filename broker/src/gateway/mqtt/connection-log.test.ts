@@ -1,3 +1,4 @@
+import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { connectionLinesMax } from "../shared/connection/limits.ts";
@@ -56,6 +57,13 @@ it("logs that the limit of connections is reached, and the setting of the limit"
   await (await RawClient.open(world.port, 5)).closed;
   const fields = { address, connectionsMax: 2, setting: "mqttConnectionsMax" };
   expect(lines).toEqual([["MQTT connection refused: the limit of open connections is reached", fields]]);
+});
+
+it("logs that a client began a TLS handshake on the port without TLS, and names the port's setting", async () => {
+  const client = connectTls({ host: "127.0.0.1", port: world.port, rejectUnauthorized: false });
+  await new Promise((resolve) => client.once("error", resolve));
+  const reason = "the client began a TLS handshake; see mqttTlsPort";
+  expect(lines).toEqual([["MQTT connection ended", { reason, address }]]);
 });
 
 async function sendNoConnect(): Promise<void> {

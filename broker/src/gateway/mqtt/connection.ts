@@ -6,6 +6,7 @@ import type { EndReason } from "../../engine/session/peer.ts";
 import { filterBytes } from "../shared/connection/filter-bytes.ts";
 import { Intake } from "../shared/connection/intake.ts";
 import { logIn } from "../callers/log-in.ts";
+import { tlsHandshake } from "../shared/connection/tls/tls-handshake.ts";
 import { TopicOpener } from "../shared/connection/topic-opener.ts";
 import { toFailure } from "../shared/failure.ts";
 import { type Accepted, acceptConnect } from "./accept.ts";
@@ -113,7 +114,8 @@ export class Connection {
   /** Refuses another protocol by its first byte, rather than wait for a whole packet. @throws PacketError. */
   #checkFirst([byte]: Buffer): void {
     if (this.#opened !== undefined || this.#framer.pendingBytes > 0 || byte === CONNECT_BYTE) return;
-    throw protocolError("the first bytes are no CONNECT");
+    const isTls = byte === tlsHandshake;
+    throw protocolError(isTls ? "the client began a TLS handshake; see mqttTlsPort" : "the first bytes are no CONNECT");
   }
 
   #take(frame: Frame): void {

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { PendingBytes } from "../../shared/connection/pending-bytes.ts";
 import { unescapeHeader } from "./escapes.ts";
+import { tlsHandshake } from "../../shared/connection/tls/tls-handshake.ts";
 import {
   type ClientCommand,
   clientCommands,
@@ -125,6 +126,8 @@ export class FrameParser {
 
   #readHead(): Head | undefined {
     if (this.#lines === 0) this.#skipHeartBeats();
+    if (this.#pending.at(0) === tlsHandshake)
+      throw new FrameError("the client began a TLS handshake; see stompTlsPort");
     const { headBytesMax } = this.#limits;
     for (let end = this.#findLine(); end !== undefined; end = this.#findLine()) {
       const length = end - this.#lineStart;
