@@ -138,7 +138,7 @@ it.each([
   ["an unknown command", "HELLO\n\n\0", /no command/],
   ["a command in small letters", "send\n\n\0", /no command/],
   ["another protocol", "GET / HTTP/1.1\r\n", /no frame/],
-  ["bytes of TLS", Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 7, 7, 7]), /NUL/],
+  ["bytes of TLS", Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 7, 7, 7]), /TLS handshake/],
   ["a NUL between frames", "\0", /NUL/],
   ["headers that do not end", "DISCONNECT\nreceipt:7\n\0", /NUL/],
   ["bad UTF-8", Buffer.from([...Buffer.from("SEND\na:"), 0xc3, 0x28, 10, 10, 0]), /UTF-8/],
