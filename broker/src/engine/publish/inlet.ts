@@ -1,4 +1,4 @@
-import { BrokerError, encodedBytes, toBrokerError } from "@stele/wire";
+import { BrokerError, encodedBytes, isBrokerError, toBrokerError } from "@stele/wire";
 import { type Event, type EventPayload, type Extensions, toPassingEvent } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
@@ -58,9 +58,14 @@ export class Inlet {
    * @throws BrokerError 100102, 100103, 100106, 100114, 100200, 100201, 100204, 100206, 100306, 200001, 200205, 200211, 200300.
    */
   submit(call: PublishCall, onSettled: OnSettled, options: SubmitOptions = {}): void {
-    const name = this.check(call);
+    const name = parseTopicName(call.topic);
+    const refusal = this.#findOverLimit(call);
     const group = this.#options.groups.get(call.groupId);
     const payload = { content: call.content, extensions: call.extensions };
+    if (refusal !== undefined && call.key !== undefined) {
+      group.once.submit({ ...toKeyed(call, { name, payload, key: call.key }, options), refusal }, onSettled);
+      return;
+    }
     const topic = group.topics.find(name);
     if (topic === undefined) {
       this.#submitFirst({ call, group, name, payload }, onSettled, options);
@@ -75,7 +80,8 @@ export class Inlet {
   submitRefused(call: PublishCall, onSettled: OnSettled, { callersScope, refusal }: RefusedOptions): void {
     const { key, content, extensions } = call;
     try {
-      const name = this.check(call);
+      const name = parseTopicName(call.topic);
+      this.#findOverLimit(call);
       const { once } = this.#options.groups.get(call.groupId);
       if (key === undefined) throw refusal.error;
       const keyed = toKeyed(call, { name, payload: { content, extensions }, key }, { callersScope });
@@ -156,9 +162,25 @@ export class Inlet {
    */
   check(call: PublishCall): TopicName {
     const name = parseTopicName(call.topic);
+    this.#checkPayload(call);
+    return name;
+  }
+
+  #checkPayload(call: PublishCall): void {
     this.#checkContent(call);
     if (call.extensions.length > 0 || call.key !== undefined) this.#checkExtensions(this.#extensionsOf(call));
-    return name;
+  }
+
+  /** The refusal of a call that has a key and is over a limit: it may repeat a publish from before the limit was lowered. @throws every other refusal. */
+  #findOverLimit(call: PublishCall): BrokerError | undefined {
+    try {
+      this.#checkPayload(call);
+      return undefined;
+    } catch (error) {
+      const isOver = isBrokerError(error, "contentTooLong") || isBrokerError(error, "extensionsTooLong");
+      if (call.key === undefined || !isOver) throw error;
+      return error;
+    }
   }
 
   /** The extensions to publish, including the token of a publish with a key. */

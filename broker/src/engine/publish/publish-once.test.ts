@@ -88,6 +88,21 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["text"]);
   });
 
+  it.each([
+    ["content", { contentBytesMax: 10 }, refusal("contentTooLong")],
+    ["extensions", { extensionsBytesMax: 10 }, refusal("extensionsTooLong")],
+  ])("returns the same event when repeated after the limit of %s was lowered below it", async (_, limits, error) => {
+    const [chain, store] = [new MemoryChain({ clock: new VirtualClock() }), createMemoryStore()];
+    const long = call("k", "x".repeat(20), { extensions: [["svc-a", "y".repeat(20)]] });
+    await start({ chain, store });
+    const first = await send(long);
+    await engine.stop();
+    engine = await TestEngine.start({ chain, store, limits });
+    expect(await send(long)).toEqual(first);
+    await expect(send({ ...long, key: "other" })).rejects.toEqual(error);
+    expect(published(chain)).toEqual(["x".repeat(20)]);
+  });
+
   it("carries a token as an extension", async () => {
     await start();
     const { eventId } = await send(call("k", "text", { extensions: [["svc-a", "1"]] }));
@@ -162,11 +177,10 @@ describe("a publish with a key", () => {
 
   it("is refused if it sets the token itself, or if its extensions leave no room for the token", async () => {
     await start({ limits: { extensionsBytesMax: 60 } });
-    const named = (value: string) => () =>
-      engine.broker.submit(call("k", "text", { extensions: [["svc-a", value]] }), () => {});
+    const tooLong = call("k", "text", { extensions: [["svc-a", "x".repeat(20)]] });
     const own = call("k", "text", { extensions: [["svc-token", "mine"]] });
     expect(() => engine.broker.submit(own, () => {})).toThrow(refusal("parameterInvalid"));
-    expect(named("x".repeat(20))).toThrow(refusal("extensionsTooLong"));
+    await expect(send(tooLong)).rejects.toEqual(refusal("extensionsTooLong"));
     expect((await send({ ...own, key: undefined })).status).toBe("SUCCESS");
   });
 
