@@ -2,7 +2,7 @@ import { operations } from "@stele/wire";
 import { withTraceParent } from "../../domain/trace-parent.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { toFailure } from "../shared/failure.ts";
+import { parameterError, toFailure } from "../shared/failure.ts";
 import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
 import { renderSendResult } from "../shared/results.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
@@ -25,7 +25,7 @@ export interface JsonRpcOptions {
 
 /** Publishes. Calls `onOutcome` at once if the call is refused at once. */
 export function submitPublish(
-  { params, caller, traceParent }: RpcRequest,
+  { params, caller, traceParent, hasKeyHeader }: RpcRequest,
   onOutcome: (outcome: RpcOutcome | RpcText) => void,
   { broker, logger, extensionPrefix }: Pick<JsonRpcOptions, "broker" | "logger" | "extensionPrefix">,
 ): void {
@@ -34,6 +34,9 @@ export function submitPublish(
   };
   try {
     const call = readPublishCall(new RpcReader(params, operations.publish));
+    // Without this check, the client would take its repeats for safe.
+    if (hasKeyHeader === true && call.key === undefined)
+      throw parameterError("the key of a publish is the parameter idempotencyKey here, not the header Idempotency-Key");
     const extensions = withTraceParent(call.extensions, traceParent, extensionPrefix);
     broker.submit(caller, { ...call, extensions }, (outcome) => {
       if (outcome.status === "REFUSED") refuse(outcome.error);

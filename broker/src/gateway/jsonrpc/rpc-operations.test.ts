@@ -1,7 +1,7 @@
 import { BrokerError, type OperationName, operations } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import { sampleEventId, sampleProofBody, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
-import { answer } from "../testing/rpc-client.ts";
+import { answer, post } from "../testing/rpc-client.ts";
 import { serve } from "../testing/serve.ts";
 
 const topicInfo = {
@@ -169,4 +169,24 @@ it("adds the header traceparent as an extension to each publish of a batch, unle
     { call: { extensions: [["svc-traceparent", traceparent]] } },
     { call: { extensions: [["svc-traceparent", "own"]] } },
   ]);
+});
+
+describe("a publish with the header Idempotency-Key", () => {
+  const headers = { "content-type": "application/json", "idempotency-key": "k" };
+  const call = { jsonrpc: "2.0", id: 1, method: "publish" };
+  const params = { topic: "a", content: "" };
+
+  it("is told to use the parameter idempotencyKey", async () => {
+    await using server = await serve();
+    const response = await post(server.url, [{ ...call, params }], headers);
+    const message: unknown = expect.stringContaining("parameter idempotencyKey");
+    expect(await response.json()).toMatchObject([{ error: { data: { code: 200_001, message } } }]);
+    expect(server.calls).toEqual([]);
+  });
+
+  it("is published under the parameter if it has both", async () => {
+    await using server = await serve();
+    await post(server.url, { ...call, params: { ...params, idempotencyKey: "own" } }, headers);
+    expect(server.calls).toMatchObject([{ call: { key: "own" } }]);
+  });
 });

@@ -230,6 +230,13 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toMatchObject([{ call: { key: "a, b" } }]);
   });
 
+  it("is what a publish with the parameter idempotencyKey is told to use", async () => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}/rest/publish?topic=a&content=c&idempotencyKey=k`);
+    expect(await response.json()).toMatchObject({ code: 200_001, message: expect.stringContaining("header") });
+    expect(server.calls).toEqual([]);
+  });
+
   it("is ignored by other operations", async () => {
     await using server = await serve();
     await fetch(`${server.url}/rest/open?topic=a`, { headers: { "idempotency-key": "k" } });

@@ -17,6 +17,7 @@ export interface AnswerOptions {
   readonly caller: Caller;
   /** `traceparent` header of the request. */
   readonly traceParent: string | undefined;
+  readonly hasKeyHeader: boolean;
   readonly findHolding: () => Holding;
   /** Called with each error that the answer gives for a call: the operation's own, or that its result does not fit. Not called for an invalid request. */
   readonly onError: (error: RpcError) => void;
@@ -70,13 +71,13 @@ function answerMember(member: unknown, context: Context, onAnswered: OnAnswered)
 
 /** A notification is run but never answered, so it needs no room in the answer. */
 function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
-  const { endpoint, budget, caller, traceParent } = context;
+  const { endpoint, budget, caller, traceParent, hasKeyHeader } = context;
   const { id, method, params } = call;
   if (id !== undefined && budget.isExceeded) {
     onAnswered(budget.toRefusal(id));
     return undefined;
   }
-  const isTaken = endpoint.submit?.({ method, params, caller, traceParent }, (outcome) => {
+  const isTaken = endpoint.submit?.({ method, params, caller, traceParent, hasKeyHeader }, (outcome) => {
     onAnswered(id === undefined ? undefined : budget.render(id, outcome));
   });
   return isTaken === true ? undefined : runCall(call, context).then(onAnswered);

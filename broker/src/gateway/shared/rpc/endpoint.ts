@@ -19,6 +19,8 @@ export interface RpcRequest {
   readonly caller: Caller;
   /** `traceparent` header of the HTTP request, the same for each member of a batch. */
   readonly traceParent?: string | undefined;
+  /** Whether the HTTP request has the header `Idempotency-Key`. */
+  readonly hasKeyHeader?: boolean;
   /** Called when the call's turn comes: is the answer still wanted? Left out if it always is. */
   readonly isWaiting?: (() => boolean) | undefined;
 }

@@ -1,4 +1,4 @@
-import { quote } from "@stele/wire";
+import { idempotencyKeyHeader, quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ConnectionCallers } from "../../callers/connection-callers.ts";
 import type { FindHolding } from "../../in-flight/in-flight.ts";
@@ -59,6 +59,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
     bodyBytes,
     caller: context.callers.ofRequest(request),
     traceParent: findTraceParentHeader(request.headers),
+    hasKeyHeader: request.headers[idempotencyKeyHeader] !== undefined,
     findHolding: () => context.findHolding(request),
     onError: (error) => leaveNodeAfter(reply, error),
   });
