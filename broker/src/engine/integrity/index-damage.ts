@@ -1,3 +1,8 @@
+/** What an operator can do about damage that the chain cannot repair. */
+export const indexRemedy =
+  "Start the broker again, which builds the index anew where its tables do not fit each other. If the damage stays, restore store.sqlite, or the database, " +
+  "from a backup";
+
 /** Known damage of a group's index that could not be repaired from the chain. */
 export class IndexDamage {
   #reason: string | undefined;
@@ -6,10 +11,7 @@ export class IndexDamage {
   /** The warning for the operator; undefined while there is no damage. */
   get warning(): string | undefined {
     if (this.#reason === undefined) return undefined;
-    return (
-      `${this.#reason}, and not mended: calls for these events fail with 200208. Start the broker again, which builds the index anew where its tables ` +
-      "do not fit each other. If the damage stays, restore store.sqlite, or the database, from a backup"
-    );
+    return `${this.#reason}, and not mended: calls for these events fail with 200208. ${indexRemedy}`;
   }
 
   /** Call it when a scrub has found damage. */

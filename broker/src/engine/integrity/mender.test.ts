@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { expect, test } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -72,6 +73,24 @@ test("while the chain does not return the block of a damaged batch, getEvent fai
   await engine.clock.advance(hourMs / 2);
   expect(engine.broker.health()[0]).toMatchObject({ ready: true });
   expect(outcomes.at(-1)).toBe("mended");
+  await engine.stop();
+});
+
+test.each([
+  ["chainUnreachable", /tries again/],
+  ["indexDamaged", /restore .* from a backup/],
+] as const)("the log says which batch is damaged, what its readers miss, and what to do: %s", async (name, remedy) => {
+  const lines: (readonly [message: string, fields: LogFields | undefined])[] = [];
+  const logger: Logger = { ...silentLogger, error: (message, fields) => void lines.push([message, fields]) };
+  const chain = chainInMemory();
+  const { engine, read } = await startDamaged({ chain, logger });
+  chain.find = () => {
+    throw new BrokerError(name);
+  };
+  await expect(read(0)).rejects.toMatchObject({ code: 200_208 });
+  const [, fields] = lines.find(([message]) => message === "index damaged, and not mended") ?? [];
+  const texts = { reason: /topic .*orders/, effect: /with wildcards too/, remedy };
+  for (const [key, text] of Object.entries(texts)) expect(fields?.[key]).toMatch(text);
   await engine.stop();
 });
 

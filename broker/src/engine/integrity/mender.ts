@@ -1,4 +1,4 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, isBrokerError } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address } from "../../domain/topic.ts";
@@ -10,6 +10,7 @@ import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import { indexBlocks } from "../index-block.ts";
+import { indexRemedy } from "./index-damage.ts";
 import { Deadline } from "../time.ts";
 
 /** Maximum number of tries to repair one damaged block, including the repairs of earlier blocks on which it depends. */
@@ -20,6 +21,10 @@ const mendsPerReadMax = 256;
 const reportedMax = 10_000;
 /** How long the chain may take to return a block, in milliseconds. */
 const readTimeoutMs = 30_000;
+
+/** What damage means for clients until it is repaired. */
+const effect =
+  "subscriptions and sessions whose filters match the topic, with wildcards too, stay before these events and get none of later ones";
 
 export interface MenderOptions {
   readonly ledgers: readonly Ledger[];
@@ -87,7 +92,9 @@ export class Mender {
     if (!this.#reported.has(key) && this.#reported.size < reportedMax) {
       this.#reported.add(key);
       this.#options.metrics.indexDamaged(groupId, "unmended");
-      this.#options.logger.error("index damaged, and not mended", { groupId, reason: damage.message, why });
+      const remedy = isBrokerError(cause, "chainUnreachable") ? "the broker tries again; see why" : indexRemedy;
+      const fields = { groupId, reason: damage.message, why, effect, remedy };
+      this.#options.logger.error("index damaged, and not mended", fields);
     }
     return new BrokerError("indexDamaged", {
       details: `${damage.message}; not mended from the chain: ${why}`,
