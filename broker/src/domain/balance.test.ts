@@ -32,7 +32,19 @@ describe("planBalance", () => {
         { groupId: group, state: "active", to: a, count: 2 },
       ],
       requests: [],
+      unserved: [],
     });
+  });
+
+  it("names each group with active subscriptions that no member can deliver", () => {
+    const [active, suspended] = [parseGroupId("2"), parseGroupId("3")];
+    const counts = [
+      countOf(1, { owner: a }),
+      countOf(1, { groupId: active, owner: a }),
+      countOf(1, { groupId: active }),
+      countOf(1, { groupId: suspended, state: "suspended" }),
+    ];
+    expect(planBalance({ nodes, counts }, limits).unserved).toEqual([active]);
   });
 
   it("moves a share from the other nodes to a node that joins", () => {
@@ -80,8 +92,8 @@ describe("planBalance", () => {
 
   it("leaves a group unchanged if no node can deliver it", () => {
     const counts = [countOf(3, { groupId: parseGroupId("2") }), countOf(3, { groupId: parseGroupId("2"), owner: a })];
-    expect(planBalance({ nodes, counts }, limits)).toEqual({ gifts: [], requests: [] });
-    expect(planBalance({ nodes: [], counts }, limits)).toEqual({ gifts: [], requests: [] });
+    expect(planBalance({ nodes, counts }, limits)).toMatchObject({ gifts: [], requests: [] });
+    expect(planBalance({ nodes: [], counts }, limits)).toMatchObject({ gifts: [], requests: [] });
   });
 
   it("never requests a suspended subscription, nor counts it in a share", () => {

@@ -36,6 +36,8 @@ export interface Request {
 export interface BalancePlan {
   readonly gifts: readonly Gift[];
   readonly requests: readonly Request[];
+  /** Groups with active subscriptions that no member can deliver. */
+  readonly unserved: readonly GroupId[];
 }
 
 /** Maximum number of subscriptions that one plan assigns and requests. */
@@ -66,9 +68,13 @@ export function planBalance(
   for (const lot of lots) if (lot.state === "active") loads.addAll(lot.expected);
   const gifts: Gift[] = [];
   const requests: Request[] = [];
+  const unserved: GroupId[] = [];
   for (const lot of lots) {
     const deliverers = nodes.filter(({ groups }) => groups.includes(lot.groupId)).map(({ id }) => id);
-    if (deliverers.length === 0) continue;
+    if (deliverers.length === 0) {
+      if (lot.state === "active") unserved.push(lot.groupId);
+      continue;
+    }
     const shares = sharesOf(lot, { deliverers, loads });
     const room = new Room(lot, shares);
     const given = giftsOf(lot, room, giftsMax - sumOf(gifts));
@@ -79,7 +85,7 @@ export function planBalance(
     gifts.push(...given);
     requests.push(...asked);
   }
-  return { gifts, requests };
+  return { gifts, requests, unserved };
 }
 
 /** Numbers by node; a missing node counts as 0. */

@@ -67,6 +67,14 @@ export interface TakeOver {
   readonly subscriptions: number;
 }
 
+/** What a call of `balance` did and found. */
+export interface Balanced {
+  readonly assigned: number;
+  readonly requested: number;
+  /** Groups with active callback subscriptions that no member can deliver. Undefined if the call did not count the subscriptions. */
+  readonly unserved?: readonly GroupId[] | undefined;
+}
+
 /** A block that is final on a node's chain, but not indexed. */
 export interface ChainAhead {
   readonly groupId: GroupId;
@@ -140,7 +148,7 @@ export interface Coordinator {
    * planBalance for the shares. Does nothing while another node balances, or for a node that is not a live member. After a call that found nothing to
    * do, the next few calls may return without reading the subscriptions, as long as members and groups stay the same.
    */
-  balance(nodeId: NodeId): Promise<{ readonly assigned: number; readonly requested: number }>;
+  balance(nodeId: NodeId): Promise<Balanced>;
 
   /**
    * Calls `onHint` for changes by any node, this one included, until the returned function is called. Also calls it once whenever hints may have been

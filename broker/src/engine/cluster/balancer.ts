@@ -1,3 +1,4 @@
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
@@ -5,6 +6,9 @@ import type { EngineLimits } from "../limits.ts";
 import type { Member } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 import { whileMember } from "./while-member.ts";
+
+/** How long no node delivers a group until a node logs that, in milliseconds. Nodes that start need time until they deliver their groups. */
+const unservedMsMax = 60_000;
 
 export interface BalancerOptions {
   readonly coordinator: Coordinator;
@@ -19,6 +23,8 @@ export class Balancer {
   readonly #options: BalancerOptions;
   readonly #recurrence: Recurrence;
   readonly #stopping = new AbortController();
+  /** Groups that no node delivers, and when this node first saw that; `undefined` once it is logged. */
+  #unserved: ReadonlyMap<GroupId, number | undefined> = new Map();
   #unlisten = (): void => {};
 
   constructor(options: BalancerOptions) {
@@ -56,8 +62,23 @@ export class Balancer {
 
   async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {
     const { coordinator, logger } = this.#options;
-    const { assigned, requested } = await coordinator.balance(nodeId);
+    const { assigned, requested, unserved } = await coordinator.balance(nodeId);
+    if (unserved !== undefined) this.#warn(unserved);
     if (assigned + requested === 0) return;
     logger.info("subscriptions balanced", { given: assigned, asked: requested });
+  }
+
+  /** Nothing else would show that a removed or renamed group has left its subscriptions behind. */
+  #warn(unserved: readonly GroupId[]): void {
+    const { clock, logger } = this.#options;
+    const now = clock.monotonic();
+    const remedy = "let a node have a group with this id whose chain it can reach, or unSubscribe them";
+    const entries = unserved.map((groupId): readonly [GroupId, number | undefined] => {
+      const since = this.#unserved.has(groupId) ? this.#unserved.get(groupId) : now;
+      if (since === undefined || now - since < unservedMsMax) return [groupId, since];
+      logger.warn("subscriptions get no events: no node delivers their group", { groupId, remedy });
+      return [groupId, undefined];
+    });
+    this.#unserved = new Map(entries);
   }
 }

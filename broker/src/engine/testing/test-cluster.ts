@@ -3,7 +3,7 @@ import type { NodeId } from "../../domain/node.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
-import { silentLogger } from "../../lib/logger.ts";
+import { type Logger, silentLogger } from "../../lib/logger.ts";
 import { createMonotonic } from "../../lib/system/clock.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
@@ -30,6 +30,7 @@ export interface TestClusterOptions {
   /** Changes the ledger of one node. By default it stays as it is. */
   readonly toLedger?: (ledger: Ledger, index: number) => Ledger;
   readonly policy?: Policy;
+  readonly logger?: Logger;
   /** Keys of callers. Without `keys` and `policy`, everybody may do everything. */
   readonly keys?: KeyOptions;
 }
@@ -220,7 +221,7 @@ export class TestCluster {
         bytes: (count) => new Uint8Array(count).fill(7),
       },
       metrics: noMetrics,
-      logger: silentLogger,
+      logger: this.#options.logger ?? silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },
       policy: this.#options.policy,
       defaultGroupId,

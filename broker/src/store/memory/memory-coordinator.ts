@@ -5,6 +5,7 @@ import { isCallback, type Subscription, type SubscriptionId } from "../../domain
 import type { Address } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
+  type Balanced,
   type ChainAhead,
   type Claim,
   type Coordinator,
@@ -161,7 +162,7 @@ export class MemoryCoordinator implements Coordinator {
     for (const hint of hintsOfMoved(moved)) this.send(hint);
   }
 
-  async balance(nodeId: NodeId): Promise<{ readonly assigned: number; readonly requested: number }> {
+  async balance(nodeId: NodeId): Promise<Balanced> {
     if (!this.#members.isLive(nodeId)) return { assigned: 0, requested: 0 };
     const removed = this.#members.removeExpired();
     for (const node of removed) this.#reportGone(node, "expired");
@@ -169,7 +170,7 @@ export class MemoryCoordinator implements Coordinator {
       { nodes: this.#members.list(), counts: this.#counts() },
       { giftsMax, requestsMax: movesMax },
     );
-    const done = { assigned: this.#giveOut(plan), requested: this.#ask(plan) };
+    const done = { assigned: this.#giveOut(plan), requested: this.#ask(plan), unserved: plan.unserved };
     if (removed.length > 0 || done.assigned + done.requested > 0) this.send({ kind: "nodes" });
     return done;
   }

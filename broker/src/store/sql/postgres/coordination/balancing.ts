@@ -2,19 +2,14 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { type Gift, planBalance, type Request, type SubscriptionCount } from "../../../../domain/balance.ts";
 import { webhookFormats } from "../../../../domain/subscription.ts";
 import type { NodeId } from "../../../../domain/node.ts";
-import { giftsMax, movesMax } from "../../../../ports/coordinator.ts";
+import { type Balanced, giftsMax, movesMax } from "../../../../ports/coordinator.ts";
 import { hintsOfTaken } from "../../../hints.ts";
 import { nextEpochCheckSql } from "../../row-checksums.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
 import { sendHints } from "./hint-text.ts";
 import { listDeliverers, removeExpired } from "./members.ts";
 
-export interface Moves {
-  readonly assigned: number;
-  readonly requested: number;
-}
-
-const nothing: Moves = { assigned: 0, requested: 0 };
+const nothing: Balanced = { assigned: 0, requested: 0 };
 
 /** A subscription as the plan read it, and its new node. */
 interface Move {
@@ -44,7 +39,7 @@ export class Balancing {
     this.#queries = queries;
   }
 
-  async balance(nodeId: NodeId): Promise<Moves> {
+  async balance(nodeId: NodeId): Promise<Balanced> {
     const hasRemoved = await removeExpired(this.#queries);
     if (!hasRemoved && (await this.#isSettled())) return nothing;
     return this.#queries.transaction().execute(async (transaction) => {
@@ -60,7 +55,7 @@ export class Balancing {
     return this.#skipped > 0;
   }
 
-  async #move(transaction: Transaction<Schema>, nodeId: NodeId): Promise<Moves> {
+  async #move(transaction: Transaction<Schema>, nodeId: NodeId): Promise<Balanced> {
     this.#settled = undefined;
     const nodes = await listDeliverers(transaction);
     if (!nodes.some(({ id }) => id === nodeId)) return nothing;
@@ -84,7 +79,7 @@ async function isFree(transaction: Transaction<Schema>): Promise<boolean> {
   return rows[0]?.free ?? false;
 }
 
-async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promise<Moves> {
+async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promise<Balanced> {
   const plan = planBalance({ nodes, counts: await count(transaction) }, { giftsMax, requestsMax: movesMax });
   const gifts = await chooseOrphans(transaction, plan.gifts);
   const requests = await chooseSettled(transaction, plan.requests);
@@ -93,7 +88,7 @@ async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promis
   const given = await change(transaction, gifts, give);
   const asked = await change(transaction, requests, sql`wanted_by = given.node_id`);
   await sendHints(transaction, hintsOfTaken(given));
-  return { assigned: given.length, requested: asked.length };
+  return { assigned: given.length, requested: asked.length, unserved: plan.unserved };
 }
 
 async function count(transaction: Transaction<Schema>): Promise<readonly SubscriptionCount[]> {

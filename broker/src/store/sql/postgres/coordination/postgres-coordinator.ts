@@ -4,6 +4,7 @@ import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import { type Logger, silentLogger } from "../../../../lib/logger.ts";
 import type {
+  Balanced,
   ChainAhead,
   Claim,
   Coordinator,
@@ -15,7 +16,7 @@ import type {
 import { type PostgresAddress, parsePostgresAddress } from "../address.ts";
 import type { StoreError } from "../../store-error.ts";
 import { answering } from "../answering.ts";
-import { Balancing, type Moves } from "./balancing.ts";
+import { Balancing } from "./balancing.ts";
 import { type CoordinationDatabase, openCoordination } from "./coordination-database.ts";
 import { HintListener } from "./hint-listener.ts";
 import { sendHints } from "./hint-text.ts";
@@ -142,7 +143,7 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#ownership.release(keys);
   }
 
-  async balance(nodeId: NodeId): Promise<Moves> {
+  async balance(nodeId: NodeId): Promise<Balanced> {
     return this.#balancing.balance(nodeId);
   }
 
