@@ -339,3 +339,22 @@ it("delivers the events of a member whose session was lost from the store to ano
   expect(first.peer.endedBecause).toBe("taken-over");
   expect(second.peer.sequences).toEqual([2, 1, 3]);
 });
+
+it("delivers the events of a member to another soon after an attach that took the member's session over has failed", async () => {
+  await engine.stop();
+  const memory = createMemoryStore();
+  let isCut = false;
+  const claimSession: typeof memory.sessions.claimSession = async (claim) => {
+    const claimed = await memory.sessions.claimSession(claim);
+    if (isCut) throw new Error("the connection broke after the commit");
+    return claimed;
+  };
+  engine = await TestEngine.start({ store: withSessions(memory, { claimSession }) });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const [, second] = await attachBoth();
+  await publishMany("a", 2);
+  isCut = true;
+  await expect(Client.attach("first")).rejects.toThrow("broke");
+  await engine.clock.advance(10_000);
+  expect(second.peer.sequences).toEqual([2, 1]);
+});

@@ -1,3 +1,4 @@
+import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { CancelSignal } from "../../../lib/cancellation.ts";
 import type { KeyedMutex } from "../../../lib/keyed-mutex.ts";
@@ -20,6 +21,8 @@ export interface LostAttachesParts {
   /** Runs one task at a time for each session name. */
   readonly turns: KeyedMutex<string>;
   readonly nodeId: () => NodeId | undefined;
+  /** Lets the shares of a group take events of ended sessions back. */
+  readonly checkReturned: (groupId: GroupId) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
@@ -83,12 +86,13 @@ export class LostAttaches {
    * accepted, so its will is not published.
    */
   async #end(session: StoredSession): Promise<void> {
-    const { connected, turns, store } = this.#parts;
+    const { connected, turns, store, checkReturned } = this.#parts;
     const name = nameOf(session);
     if (connected.has(name)) return;
     await turns.run(name, async () => {
       if (connected.has(name)) return;
       await store.sessions.detachSession(session, { will: undefined, willDelayMs: 0, expiryMs: session.expiryMs });
+      checkReturned(session.groupId);
     });
   }
 }

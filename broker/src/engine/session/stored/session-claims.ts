@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -32,6 +33,8 @@ export interface SessionClaimsParts {
   readonly nodeId: () => NodeId | undefined;
   readonly access: Pick<Access, "storedQuotas">;
   readonly isShared: boolean;
+  /** Lets the shares of a group take events of ended sessions back. */
+  readonly checkReturned: (groupId: GroupId) => void;
 }
 
 interface Claimed {
@@ -77,8 +80,10 @@ export class SessionClaims {
         });
       }
       if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
-      if (claimed.status === "damaged") this.#logDamaged(order);
-      else if (claimed.status !== "rolled-back") return { claimed, claim };
+      if (claimed.status === "damaged") {
+        this.#logDamaged(order);
+        this.#parts.checkReturned(attaching.group.id);
+      } else if (claimed.status !== "rolled-back") return { claimed, claim };
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
   }
