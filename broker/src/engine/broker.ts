@@ -143,6 +143,7 @@ export interface GroupHealth {
   readonly reason: string | undefined;
   /** A warning to the operator; it does not make the group unready. */
   readonly warning?: string | undefined;
+  readonly transactionFailure?: string | undefined; // Part of the warning.
   /** `follows`: this node reads the chain and writes the index. `watches`: another node does, and this one reads the index. */
   readonly role?: "follows" | "watches";
   /** Active callback subscriptions that this node delivers. */

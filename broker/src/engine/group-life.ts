@@ -104,10 +104,11 @@ export class GroupLife {
     const ofDelivery = (): string | undefined => this.#parts.troubles.reasonOf(group.id);
     const ofGroup = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? chainDamage.failure;
     const reason = ofGroup ?? ofDelivery() ?? ofProcess?.reason;
-    const { headBlock, facts, warning } = group.ledger.view();
+    const { headBlock, facts, warning, transactionFailure } = group.ledger.view();
     const ofReaders = this.#parts.troubles.warningOf(group.id);
     const ofIndex = group.indexDamage.warning;
     const all = [
+      transactionFailure,
       warning,
       indexHealth.warning,
       chainDamage.warning,
@@ -122,6 +123,7 @@ export class GroupLife {
       ready: reason === undefined,
       reason,
       warning: warnings.length === 0 ? undefined : warnings.join("; "),
+      ...(transactionFailure !== undefined && { transactionFailure }),
       role: role.isFollowing ? "follows" : "watches",
       subscriptions: countSubscriptions(),
       indexedBlock: group.progress.blockNumber,

@@ -11,12 +11,14 @@ export interface GroupWatchOptions {
   readonly groupHealth: () => readonly GroupHealth[];
 }
 
-/** Logs when a group that was up goes down, whatever the cause, and when it is up again. */
+/** Logs when a group that was up goes down, whatever the cause, and when it is up again; and likewise when its publishes fail although it is up. */
 export class GroupWatch {
   readonly #options: GroupWatchOptions;
   readonly #wereUp = new Set<string>();
   /** Since when each unready group has been down, by the monotonic clock. */
   readonly #downSince = new Map<string, number>();
+  /** Since when the publishes of each group have failed, by the monotonic clock. */
+  readonly #failingSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: GroupWatchOptions) {
@@ -32,7 +34,8 @@ export class GroupWatch {
     this.#cancelTimer?.();
   }
 
-  #look({ groupId, ready, reason }: GroupHealth): void {
+  #look({ groupId, ready, reason, transactionFailure }: GroupHealth): void {
+    if (ready) this.#lookAtTransactions(groupId, transactionFailure);
     const since = this.#downSince.get(groupId);
     if (ready) {
       this.#wereUp.add(groupId);
@@ -40,6 +43,18 @@ export class GroupWatch {
     } else if (since === undefined && this.#wereUp.has(groupId)) {
       this.#downSince.set(groupId, this.#options.clock.monotonic());
       this.#options.logger.error("group down", { groupId, reason });
+    }
+  }
+
+  #lookAtTransactions(groupId: string, reason: string | undefined): void {
+    const { clock, logger } = this.#options;
+    const since = this.#failingSince.get(groupId);
+    if (reason !== undefined && since === undefined) {
+      this.#failingSince.set(groupId, clock.monotonic());
+      logger.error("transactions fail", { groupId, reason });
+    } else if (reason === undefined && since !== undefined) {
+      this.#failingSince.delete(groupId);
+      logger.info("transactions succeed again", { groupId, failedMs: Math.round(clock.monotonic() - since) });
     }
   }
 

@@ -156,6 +156,8 @@ export interface LedgerView {
   readonly headBlock: number | undefined;
   /** Warnings for the operator while the chain answers. */
   readonly warning?: string | undefined;
+  /** Why transactions of this node are not committed, although the chain answers; undefined while they are, as far as known. */
+  readonly transactionFailure?: string | undefined;
   /** Facts for the operator after the start: chain id, addresses. */
   readonly facts: Readonly<Record<string, string | number>>;
 }

@@ -2,6 +2,8 @@
 export interface GroupGauge {
   readonly groupId: string;
   readonly ready: boolean;
+  /** Why publishes through this node fail although the group is ready. */
+  readonly transactionFailure?: string | undefined;
   readonly indexedBlock: number;
   readonly headBlock?: number | undefined;
   readonly role?: "follows" | "watches";

@@ -179,6 +179,11 @@ class PrometheusMetrics implements MetricsRegistry {
         },
       });
     gauge("stele_group_up", "1 while the group can serve, else 0.", ({ ready }) => Number(ready));
+    gauge(
+      "stele_transactions_failing",
+      "1 while the chain refuses this node's transactions or does not commit them in time, else 0.",
+      ({ transactionFailure }) => Number(transactionFailure !== undefined),
+    );
     gauge("stele_chain_head_block", "Newest known block, final or not.", ({ headBlock }) => headBlock);
     gauge("stele_group_lag_blocks", "Blocks between the newest known and the newest indexed one.", (group) =>
       group.headBlock === undefined ? undefined : Math.max(0, group.headBlock - group.indexedBlock),

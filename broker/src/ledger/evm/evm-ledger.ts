@@ -124,10 +124,12 @@ export class EvmLedger implements Ledger {
     const signer = this.#base.signer.address;
     if (this.#components === undefined)
       return { outage: provider.failure?.(), headBlock: undefined, facts: { signer } };
-    const { chain, heads, registry, writers } = this.#components;
+    const { chain, heads, registry, writers, sender } = this.#components;
     const facts = { ...chain, registry: registry.address, signer, ...writers?.facts };
     const warning = writers?.warning ?? blockTimeWarning(heads.last, clock.now());
-    return { outage: outageOf(provider, this.#components), headBlock: heads.last.number, facts, warning };
+    const outage = outageOf(provider, this.#components);
+    const transactionFailure = outage === undefined ? sender.trouble.find() : undefined;
+    return { outage, headBlock: heads.last.number, facts, warning, transactionFailure };
   }
 
   async readInfo(): Promise<LedgerInfo> {

@@ -33,6 +33,8 @@ import type { TransactionRequest } from "./write/transaction-state.ts";
 const defaultDeadlineMs = 30_000;
 const defaultFeeBumpAfterMs = 30_000;
 const defaultPollMs = 1000;
+const waitRemedy = "check that the chain makes blocks, its endpoints, and the group's fees, feeMaxGwei and finality";
+const ownChainRemedy = "check the disk of the data folder";
 
 /** The components of a ledger that survive a failed start. */
 export interface LedgerBase {
@@ -144,6 +146,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     registry: address,
     logger: options.logger,
     feeBumpAfterMs: options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
+    waitRemedy: options.isFinal === true ? ownChainRemedy : waitRemedy,
     head: () => heads.latest.number,
     readUpTo: () => feed.tail,
     isRead: (block) => feed.isRead(block),

@@ -281,6 +281,7 @@ const groupSchema = z.strictObject({
   ready: z.boolean(),
   reason: z.string().optional().describe("Why the group is not ready."),
   warning: z.string().optional(),
+  transactionFailure: z.string().optional().describe("Why publishes through this node fail, as part of `warning`."),
   role: z.enum(["follows", "watches"]).optional(),
   subscriptions: z.int().optional().describe("Active callback subscriptions that this node delivers."),
   held: z

@@ -127,6 +127,7 @@ export function createSender(
     fees,
     journal: journal === undefined ? undefined : new JournalWriter({ journal, ...place }),
     deadlineMs,
+    waitRemedy: "check the chain",
     feeBumpAfterMs,
     isRead,
     onSent: () => {},

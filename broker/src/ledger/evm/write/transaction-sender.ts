@@ -27,6 +27,7 @@ import {
   type TransactionState,
 } from "./transaction-state.ts";
 import type { Effect, TransactionEvent } from "./transaction-transition.ts";
+import { TransactionTrouble } from "./transaction-trouble.ts";
 import { Transmitter } from "./transmitter.ts";
 
 /** How long an endpoint is retried before transactions that it certainly lacks are withdrawn, in milliseconds. */
@@ -50,6 +51,8 @@ export interface TransactionSenderOptions {
   readonly deadlineMs: number;
   /** How long a transaction waits in the endpoint's pool before its fee is raised, in milliseconds. */
   readonly feeBumpAfterMs: number;
+  /** What the operator checks while a transaction waits. */
+  readonly waitRemedy: string;
   /** The newest known block. */
   readonly head: () => number;
   /** The newest block whose logs `onRound` received. */
@@ -89,6 +92,7 @@ export class TransactionSender {
   readonly #transmitter: Transmitter;
   readonly #overseer: Overseer;
   readonly settlement: Settlement;
+  readonly trouble: TransactionTrouble;
   readonly #nonceTrouble: ReportedTrouble;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#expire(pending));
   /** Transactions whose next send is scheduled: the overseer's sends fail too, and must not each begin a series of retries. */
@@ -112,6 +116,7 @@ export class TransactionSender {
     const dispatch = (pending: PendingTransaction, event: TransactionEvent): void => this.#dispatch(pending, event);
     this.#recovery = new JournalRecovery({ ...options, adopt: (pending) => this.#adopt(pending) });
     this.settlement = new Settlement({ ...options, inFlight, queue: this.#queue, recovery: this.#recovery });
+    this.trouble = new TransactionTrouble({ ...options, inFlight });
     this.#transmitter = new Transmitter({ ...options, inFlight, dispatch });
     const onGap = (nonces: readonly number[]): void => this.#fillGap(nonces);
     this.#overseer = new Overseer({ ...options, inFlight, transmitter: this.#transmitter, dispatch, onGap });
@@ -194,6 +199,7 @@ export class TransactionSender {
     },
     send: (pending) => void this.#transmitter.send(pending),
     taken: (pending, { isForgotten }) => {
+      this.trouble.onTaken();
       this.#options.onSent();
       if (isForgotten) this.#overseer.onForgotten();
       this.#transmitter.sendNext(pending);
@@ -320,6 +326,7 @@ export class TransactionSender {
   }
 
   #reject(pending: PendingTransaction, reason: Rejection): void {
+    this.trouble.onRejected(reason);
     pending.reject(reason === "unreachable" ? this.#options.unreachable() : reason);
   }
 

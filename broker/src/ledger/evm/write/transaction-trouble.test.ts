@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { SenderWorld } from "../testing/sender-world.ts";
+
+const deadlineMs = 30_000;
+
+it("names the oldest transaction that no block has when callers have waited for it in vain, until a block has it", async () => {
+  const { node, clock, sender, ...world } = await startWorld();
+  await clock.advance(deadlineMs - 100);
+  expect(sender.trouble.find()).toBeUndefined();
+  await clock.advance(10_000);
+  expect(sender.trouble.find()).toMatch(
+    /^no block has the transaction with nonce 0 \(since .*Z\), so publishes time out: check the chain$/,
+  );
+  node.includeMax = 1;
+  node.pool.clear(); // The sender sends it again.
+  await clock.advance(10_000);
+  expect(sender.trouble.find()).toMatch(/^block 1, with the transaction of nonce 0, is not final \(since /);
+  world.setReadUpTo(1);
+  sender.onRound({ logs: [] });
+  await clock.advance(10_000);
+  expect(sender.trouble.find()).toBeUndefined();
+});
+
+it("names a refusal that an operator has to remedy, until the node takes a transaction", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  const { node, clock, sender } = world;
+  node.refusal = new Error("insufficient funds for gas * price + value");
+  await world.send(1);
+  await clock.advance(10 * deadlineMs);
+  expect(sender.unfinished).toBe(0);
+  expect(sender.trouble.find()).toMatch(
+    /^the chain node refused the last transaction \(.*Z\): insufficient funds for gas .*Give the signer's account a balance/,
+  );
+  node.refusal = undefined;
+  await world.send(1);
+  expect(sender.trouble.find()).toBeUndefined();
+});
+
+it("names no refusal of a single transaction", async () => {
+  const world = new SenderWorld({ deadlineMs });
+  world.node.refusal = new Error("oversized data");
+  await world.send(1);
+  await world.clock.advance(10 * deadlineMs);
+  expect(world.sender.trouble.find()).toBeUndefined();
+});
+
+/** A sender with one transaction, which waits in the pool. */
+async function startWorld() {
+  const world = new SenderWorld({ deadlineMs });
+  await world.send(1, { logsExpected: undefined });
+  const setReadUpTo = (block: number): void => void (world.readUpTo = block);
+  return { node: world.node, clock: world.clock, sender: world.sender, setReadUpTo };
+}

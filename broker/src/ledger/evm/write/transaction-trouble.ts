@@ -1,0 +1,55 @@
+import { BrokerError } from "@stele/wire";
+import type { Clock } from "../../../ports/clock.ts";
+import { RpcFailure } from "../endpoint/rpc-failure.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { PendingTransaction } from "./pending-transaction.ts";
+
+export interface TransactionTroubleOptions {
+  readonly clock: Clock;
+  readonly inFlight: InFlight;
+  /** How long a caller waits for its outcome, in milliseconds. */
+  readonly deadlineMs: number;
+  /** What the operator checks while a transaction waits. */
+  readonly waitRemedy: string;
+}
+
+/** Why this node's transactions are not committed, although the chain answers. */
+export class TransactionTrouble {
+  readonly #options: TransactionTroubleOptions;
+  /** The newest refusal that an operator has to remedy. */
+  #refusal: string | undefined;
+
+  constructor(options: TransactionTroubleOptions) {
+    this.#options = options;
+  }
+
+  /** A transaction was not sent, for this reason. Only refusals with a remedy count: other transactions may be fine. */
+  onRejected(error: unknown): void {
+    if (!(error instanceof BrokerError) || error.hints.length === 0 || !(error.cause instanceof RpcFailure)) return;
+    const at = new Date(this.#options.clock.now()).toISOString();
+    this.#refusal = `the chain node refused the last transaction (${at}): ${[error.cause.message, ...error.hints].join(". ")}`;
+  }
+
+  /** An endpoint took a transaction. */
+  onTaken(): void {
+    this.#refusal = undefined;
+  }
+
+  /** The trouble in words; undefined while there is none, as far as known. */
+  find(): string | undefined {
+    const { clock, inFlight, deadlineMs, waitRemedy } = this.#options;
+    const since = clock.monotonic() - deadlineMs;
+    const late = inFlight.all().filter(({ at }) => at <= since);
+    const [oldest] = late.toSorted((left, right) => left.at - right.at);
+    return oldest === undefined ? this.#refusal : `${describe(oldest, clock)}: ${waitRemedy}`;
+  }
+}
+
+function describe({ at, state: { nonce, seenIn } }: PendingTransaction, clock: Clock): string {
+  // In whole seconds, so that the text stays the same while the wall clock drifts from the monotonic one.
+  const since = Math.round((clock.now() - (clock.monotonic() - at)) / 1_000) * 1_000;
+  const waits = `(since ${new Date(since).toISOString()}), so publishes time out`;
+  return seenIn === undefined
+    ? `no block has the transaction with nonce ${nonce} ${waits}`
+    : `block ${seenIn}, with the transaction of nonce ${nonce}, is not final ${waits}`;
+}
