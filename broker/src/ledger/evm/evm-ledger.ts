@@ -278,11 +278,12 @@ export class EvmLedger implements Ledger {
     return this.#components;
   }
 
-  /** @throws BrokerError 200205 before the start, if it may not sign, while the registry is missing, or while published events could not be read. */
+  /** @throws BrokerError 200205 before the start, if it may not sign, while the registry is missing, or while blocks could not be read. */
   #writable(): LedgerComponents {
     const components = this.#started();
     if (this.#base.options.maySign === false) throw notActivated();
-    if (components.guard.outage !== undefined || components.feed.isRefused)
+    const { guard, feed, heads } = components;
+    if (guard.outage !== undefined || feed.isRefused || heads.outage !== undefined)
       throw unreachable(this.#base.options.provider, components);
     return components;
   }

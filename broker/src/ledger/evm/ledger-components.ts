@@ -227,15 +227,15 @@ function connect({ room, gas }: LedgerBase, fees: FeePolicy, components: ReadCom
 /** Why the group cannot use the chain; undefined while it can, as far as known. */
 export function outageOf(
   provider: EvmProvider,
-  { height, guard, feed }: Pick<LedgerComponents, "height" | "guard" | "feed">,
+  { heads, height, guard, feed }: Pick<LedgerComponents, "heads" | "height" | "guard" | "feed">,
 ): Outage | undefined {
-  return provider.failure?.() ?? height.look() ?? guard.outage ?? feed.outage;
+  return provider.failure?.() ?? height.look() ?? guard.outage ?? feed.outage ?? heads.outage;
 }
 
 /** The error for a caller whose transaction was not sent. */
 export function unreachable(
   provider: EvmProvider,
-  components: Pick<LedgerComponents, "height" | "guard" | "feed">,
+  components: Pick<LedgerComponents, "heads" | "height" | "guard" | "feed">,
 ): BrokerError {
   return new BrokerError("chainUnreachable", { details: outageOf(provider, components)?.reason ?? "nothing was sent" });
 }

@@ -333,7 +333,7 @@ export class BlockFeed {
     if (ended.aborted) return;
     size.onLost();
     this.#headers.clear();
-    stall.failed(from, error);
+    stall.failed(`block ${from}`, error);
     await pause(this.#options.clock, backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), ended);
   }
 

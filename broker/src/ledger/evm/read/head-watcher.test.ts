@@ -15,6 +15,8 @@ class Endpoint implements EvmProvider {
   polls = 0;
   isAttached = true;
   canNotify = true;
+  /** The answer to each request for the newest block. */
+  failure: Error | undefined;
   #listener: ((message: unknown) => void) | undefined;
 
   on(_: "message", listener: (message: unknown) => void): void {
@@ -35,6 +37,7 @@ class Endpoint implements EvmProvider {
       throw Object.assign(new Error("no such method"), { code: -32_601 });
     if (method === "eth_subscribe") return "0x1";
     this.polls += method === "eth_getBlockByNumber" ? 1 : 0;
+    if (method === "eth_getBlockByNumber" && this.failure !== undefined) throw this.failure;
     return method === "eth_getBlockByNumber" ? this.#block() : true;
   }
 
@@ -60,7 +63,7 @@ describe("HeadWatcher", () => {
 
   afterEach(async () => {
     await watcher.stop();
-    Object.assign(endpoint, { head: 1, isAttached: true, canNotify: true });
+    Object.assign(endpoint, { head: 1, isAttached: true, canNotify: true, failure: undefined });
     heads.length = 0;
   });
 
@@ -88,5 +91,30 @@ describe("HeadWatcher", () => {
     await start();
     await clock.advance(3 * pollMs);
     expect(endpoint.polls).toBe(3);
+  });
+
+  it.each([true, false])(
+    "reports an outage while the endpoint answers the request for the newest block with an error, though it notifies: %s",
+    async (canNotify) => {
+      endpoint.canNotify = canNotify;
+      await start();
+      endpoint.failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
+      watcher.poke();
+      await clock.advance(4 * pollMs);
+      expect(watcher.outage).toBeUndefined();
+      await clock.advance(2 * pollMs);
+      expect(watcher.outage?.reason).toMatch(/^cannot read the newest block: missing trie node \(since .*Z\)$/);
+      endpoint.failure = undefined;
+      await clock.advance(2 * pollMs);
+      expect(watcher.outage).toBeUndefined();
+    },
+  );
+
+  it("leaves an endpoint that does not answer to its connection", async () => {
+    await start();
+    endpoint.failure = new Error("connect ECONNREFUSED");
+    watcher.poke();
+    await clock.advance(20 * pollMs);
+    expect(watcher.outage).toBeUndefined();
   });
 });

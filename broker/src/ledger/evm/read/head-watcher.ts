@@ -1,7 +1,10 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { PushedBlocks } from "./pushed-blocks.ts";
+import type { Outage } from "../../../ports/ledger.ts";
 import { type Header, readHeader, type Rpc } from "../endpoint/rpc.ts";
+import { isUnanswered, toRpcFailure } from "../endpoint/rpc-failure.ts";
+import type { PushedBlocks } from "./pushed-blocks.ts";
+import { StalledReading } from "./stalled-reading.ts";
 
 export interface HeadWatcherOptions {
   readonly rpc: Rpc;
@@ -18,6 +21,9 @@ export class HeadWatcher {
   readonly #options: HeadWatcherOptions;
   #latest: Header | undefined;
   #last: Header | undefined;
+  readonly #stall: StalledReading;
+  /** Whether the last request for the newest block failed. */
+  #isFailing = false;
   #subscription: unknown;
   /** Stops the embedded chain from pushing its blocks; undefined for other chains. */
   #unfollow: (() => void) | undefined;
@@ -28,6 +34,12 @@ export class HeadWatcher {
 
   constructor(options: HeadWatcherOptions) {
     this.#options = options;
+    this.#stall = new StalledReading(options);
+  }
+
+  /** Why the newest block has been unreadable for too long, although the endpoint answers; undefined while it is read. */
+  get outage(): Outage | undefined {
+    return this.#stall.isRefused ? this.#stall.outage : undefined;
   }
 
   /** The highest block since `start` or the last reorg. Read it after `start`. */
@@ -84,7 +96,7 @@ export class HeadWatcher {
     return head;
   }
 
-  /** Asks for the newest block in the background. A failure is only logged, since a later call asks again. */
+  /** Asks for the newest block in the background. */
   poke(): void {
     if (!this.#isPoking) void this.#poke();
   }
@@ -94,10 +106,18 @@ export class HeadWatcher {
     try {
       await this.refresh();
     } catch (error) {
-      this.#options.logger.debug("chain head not read", { error });
+      // The embedded chain pushes its blocks: nothing would ask it again.
+      if (this.#unfollow === undefined) this.#onUnread(error);
     } finally {
       this.#isPoking = false;
     }
+  }
+
+  /** Connections report their own outages. Polls until the endpoint answers, even if it notifies. */
+  #onUnread(error: unknown): void {
+    this.#isFailing = true;
+    if (isUnanswered(toRpcFailure(error))) this.#options.logger.debug("chain head not read", { error });
+    else this.#stall.failed("the newest block", error);
   }
 
   async #subscribe(): Promise<void> {
@@ -125,6 +145,8 @@ export class HeadWatcher {
 
   #take(head: Header): void {
     if (this.#stopped) return;
+    this.#isFailing = false;
+    this.#stall.done();
     this.#last = head;
     if (this.#latest === undefined || head.number >= this.#latest.number) this.#latest = head;
     for (const listener of this.#listeners) listener(head);
@@ -133,7 +155,7 @@ export class HeadWatcher {
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => {
-      if (this.isPolling) this.poke();
+      if (this.isPolling || this.#isFailing) this.poke();
       this.#schedule();
     });
   }

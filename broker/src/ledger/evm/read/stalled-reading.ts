@@ -8,7 +8,8 @@ import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 const toleranceMs = 5_000;
 
 interface Stall {
-  readonly blockNumber: number;
+  /** What cannot be read: a block, in words. */
+  readonly name: string;
   /** On the monotonic clock. */
   readonly since: number;
   /** By the wall clock, for the message. */
@@ -41,13 +42,13 @@ export class StalledReading {
     return this.outage !== undefined && this.#stall?.isAnswered === true;
   }
 
-  /** Call it when the block could not be read. */
-  failed(blockNumber: number, error: unknown): void {
+  /** Call it when the block of this name could not be read. */
+  failed(name: string, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
-    this.#trouble.failed(new Error(`block ${blockNumber}: ${reason}`, { cause: error }));
+    this.#trouble.failed(new Error(`${name}: ${reason}`, { cause: error }));
     const isAnswered = !(error instanceof RpcFailure && isUnanswered(error));
-    const now = { blockNumber, since: this.#clock.monotonic(), date: this.#clock.now() };
-    this.#stall = { ...(this.#stall?.blockNumber === blockNumber ? this.#stall : now), isAnswered };
+    const now = { name, since: this.#clock.monotonic(), date: this.#clock.now() };
+    this.#stall = { ...(this.#stall?.name === name ? this.#stall : now), isAnswered };
   }
 
   done(): void {
