@@ -3,7 +3,7 @@ import { SenderWorld } from "../testing/sender-world.ts";
 
 const deadlineMs = 30_000;
 
-it("names the oldest transaction that no block has when callers have waited for it in vain, until a block has it", async () => {
+it("names the oldest transaction that no block has when callers have waited for it in vain, until its block is final", async () => {
   const { node, clock, sender, ...world } = await startWorld();
   await clock.advance(deadlineMs - 100);
   expect(sender.trouble.find()).toBeUndefined();
@@ -29,7 +29,7 @@ it("names a refusal that an operator has to remedy, until the node takes a trans
   await clock.advance(10 * deadlineMs);
   expect(sender.unfinished).toBe(0);
   expect(sender.trouble.find()).toMatch(
-    /^the chain node refused the last transaction \(.*Z\): insufficient funds for gas .*Give the signer's account a balance/,
+    /^the chain refuses transactions \(since .*Z\): insufficient funds for gas .*Give the signer's account a balance/,
   );
   node.refusal = undefined;
   await world.send(1);

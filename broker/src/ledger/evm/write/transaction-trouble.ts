@@ -16,8 +16,8 @@ export interface TransactionTroubleOptions {
 /** Why this node's transactions are not committed, although the chain answers. */
 export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
-  /** The newest refusal that an operator has to remedy. */
-  #refusal: string | undefined;
+  /** The newest refusal that an operator has to remedy, and when the first since a success came. */
+  #refusal: { readonly since: string; readonly reason: string } | undefined;
 
   constructor(options: TransactionTroubleOptions) {
     this.#options = options;
@@ -26,8 +26,8 @@ export class TransactionTrouble {
   /** A transaction was not sent, for this reason. Only refusals with a remedy count: other transactions may be fine. */
   onRejected(error: unknown): void {
     if (!(error instanceof BrokerError) || error.hints.length === 0 || !(error.cause instanceof RpcFailure)) return;
-    const at = new Date(this.#options.clock.now()).toISOString();
-    this.#refusal = `the chain node refused the last transaction (${at}): ${[error.cause.message, ...error.hints].join(". ")}`;
+    const since = this.#refusal?.since ?? new Date(this.#options.clock.now()).toISOString();
+    this.#refusal = { since, reason: [error.cause.message, ...error.hints].join(". ") };
   }
 
   /** An endpoint took a transaction. */
@@ -41,7 +41,8 @@ export class TransactionTrouble {
     const since = clock.monotonic() - deadlineMs;
     const late = inFlight.all().filter(({ at }) => at <= since);
     const [oldest] = late.toSorted((left, right) => left.at - right.at);
-    return oldest === undefined ? this.#refusal : `${describe(oldest, clock)}: ${waitRemedy}`;
+    if (oldest !== undefined) return `${describe(oldest, clock)}: ${waitRemedy}`;
+    return this.#refusal && `the chain refuses transactions (since ${this.#refusal.since}): ${this.#refusal.reason}`;
   }
 }
 
