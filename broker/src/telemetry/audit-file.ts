@@ -1,6 +1,6 @@
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import { constants } from "node:fs";
-import { describeOwner } from "../lib/system/file-owner.ts";
+import { describeFileError } from "../lib/system/file-owner.ts";
 
 /** These flags follow no link: somebody who may write to the folder could lead the lines elsewhere. With them, opening a named pipe waits for no reader. */
 export const auditFileFlags =
@@ -46,8 +46,7 @@ export class AuditFile {
       this.#handle = await open(this.#path, auditFileFlags, auditFileMode);
       return this.#handle;
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new Error(`${reason}${describeOwner(this.#path)}`, { cause });
+      throw new Error(describeFileError(this.#path, cause), { cause });
     }
   }
 

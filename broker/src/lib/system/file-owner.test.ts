@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeOwner } from "./file-owner.ts";
+import { describeFileError, describeOwner } from "./file-owner.ts";
 
 const others = 65_534;
 
@@ -29,6 +29,13 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
   it("names the command that gives the owner the missing rights", () => {
     expect(describeOwner(file, owner)).toMatch(new RegExp(`: chmod u\\+rw ${file}$`));
     expect(describeOwner(folder, owner)).toMatch(new RegExp(`: chmod u\\+rwx ${folder}$`));
+  });
+
+  it("names the owner only if rights are missing, and says that a folder is in place of the file", () => {
+    const failed = (code: string) => Object.assign(new Error(code), { code });
+    expect(describeFileError(file, failed("EACCES"))).toMatch(/^EACCES; .*\/file belongs to user/);
+    expect(describeFileError(folder, failed("EISDIR"))).toMatch(/^EISDIR; \S+ is a folder: name a file/);
+    expect(describeFileError(join(folder, "none", "file"), failed("ENOENT"))).toBe("ENOENT");
   });
 
   it("names the nearest existing folder above a path that it cannot read", () => {

@@ -12,6 +12,15 @@ export function describeOwner(path: string, user = process.getuid?.()): string {
   return `; ${path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}: ${remedyFor(path, stats, user)}`;
 }
 
+/** The system's error for a file that this process cannot use, with what to do about it. */
+export function describeFileError(path: string, error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EACCES" || code === "EPERM") return `${message}${describeOwner(path)}`;
+  if (code !== "EISDIR") return message;
+  return `${message}; ${path} is a folder: name a file, or remove the folder (containers get one for a mounted file that does not exist)`;
+}
+
 /** As root, gives the file to the owner of its folder: a broker that runs as that user could not open it otherwise. */
 export function giveToFolderOwner(file: string): void {
   if (process.getuid?.() !== 0) return;

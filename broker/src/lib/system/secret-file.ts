@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "../logger.ts";
-import { describeOwner } from "./file-owner.ts";
+import { describeFileError } from "./file-owner.ts";
 import { syncFolder } from "./sync-folder.ts";
 
 const secretMode = 0o600;
@@ -62,7 +62,7 @@ function readIfThere(file: string, logger: Logger): string | undefined {
     }
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
-    throw new Error(`${file} cannot be read: ${messageOf(cause)}${describeOwner(file)}`, { cause });
+    throw new Error(`${file} cannot be read: ${describeFileError(file, cause)}`, { cause });
   }
 }
 

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { describeFileError } from "../../../../lib/system/file-owner.ts";
 
 /** Protocols that are served over TLS. */
 export type TlsProtocol = "HTTP" | "MQTT" | "STOMP";
@@ -48,7 +49,7 @@ function readPem(file: string, what: string): Buffer {
   try {
     return readFileSync(file);
   } catch (cause) {
-    throw new Error(`The ${what} over TLS cannot be read: ${messageOf(cause)}`, { cause });
+    throw new Error(`The ${what} over TLS cannot be read: ${describeFileError(file, cause)}`, { cause });
   }
 }
 
