@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeFileError, describeOwner } from "./file-owner.ts";
 
 const others = 65_534;
+const failed = (code: string) => Object.assign(new Error(code), { code });
 
 describe.skipIf(process.platform === "win32")("a message about a file that cannot be used", () => {
   let folder: string;
@@ -32,7 +33,6 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
   });
 
   it("names the owner only if rights are missing, and says that a folder is in place of the file", () => {
-    const failed = (code: string) => Object.assign(new Error(code), { code });
     expect(describeFileError(file, failed("EACCES"))).toMatch(/^EACCES; .*\/file belongs to user/);
     expect(describeFileError(folder, failed("EISDIR"))).toMatch(/^EISDIR; \S+ is a folder: name a file/);
     expect(describeFileError(join(folder, "none", "file"), failed("ENOENT"))).toBe("ENOENT");
