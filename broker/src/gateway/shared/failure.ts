@@ -1,5 +1,12 @@
 import { BrokerError, errorCatalogue, toBrokerError } from "@stele/wire";
+import { BoundedLog } from "../../lib/bounded-log.ts";
 import type { Logger } from "../../lib/logger.ts";
+
+/** Lines about failed transactions that may come at once: busy publishers cause one after another while the chain refuses transactions. */
+const failedLinesMax = 100;
+/** Further lines about failed transactions, per second. */
+const failedLinesPerSecondMax = 1;
+const failedTransactions = new WeakMap<Logger, BoundedLog>();
 
 /** The error for a parameter or request that cannot be read (200001). */
 export function parameterError(details: string, cause?: unknown): BrokerError {
@@ -8,14 +15,25 @@ export function parameterError(details: string, cause?: unknown): BrokerError {
 
 /**
  * Converts an error to the one that the client gets, and logs it once: an unknown error as a defect of the broker, with its cause; a transaction
- * that the chain did not execute (200202) as a warning; every other failure, such as one of the caller, at level debug.
+ * that the chain did not execute (200202) as a warning, of which many are left out; every other failure, such as one of the caller, at level debug.
  */
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);
   const { code, message: reason } = failure;
   if (code === errorCatalogue.unknown.code)
     logger.error("request failed", { ...fields, error: failure.cause ?? failure });
-  else if (failure.kind === "internal") logger.warn("request failed", { ...fields, code, reason });
+  else if (failure.kind === "internal") repeatLogOf(logger).warn("request failed", { ...fields, code, reason });
   else logger.debug("request refused", { ...fields, code, reason });
   return failure;
+}
+
+function repeatLogOf(logger: Logger): BoundedLog {
+  const log = failedTransactions.get(logger) ?? createLog(logger);
+  failedTransactions.set(logger, log);
+  return log;
+}
+
+function createLog(logger: Logger): BoundedLog {
+  const lines = { atOnce: failedLinesMax, perSecond: failedLinesPerSecondMax };
+  return new BoundedLog({ logger, clock: { monotonic: () => performance.now() }, lines });
 }

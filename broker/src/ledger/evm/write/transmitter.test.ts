@@ -46,3 +46,29 @@ test.each([
   await clock.settle();
   expect(isAccepted).toBe(isKnown);
 });
+
+test("leaves out most log lines about refusals that come one after another", async () => {
+  let lines = 0;
+  const logger = { ...silentLogger, warn: () => void (lines += 1) };
+  const signer = new Signer(testKey("transmitter"));
+  const clock = new VirtualClock();
+  const transmitter = new Transmitter({
+    rpc: new Rpc({ request: () => Promise.reject(refusal("insufficient funds for gas * price + value")) }),
+    clock,
+    logger,
+    signer,
+    chainId: 1,
+    inFlight: new InFlight(),
+    journal: undefined,
+    head: () => 0,
+    dispatch: (transaction, event) => void transaction.apply(event),
+  });
+  for (let order = 1; order <= 500; order += 1) {
+    const call = { to: signer.address, data: new Uint8Array(0), gas: 50_000, logsExpected: 1 };
+    const pending = new PendingTransaction(newTransaction(signer.address, call), { at: 0, order, lookUpAt: 0 });
+    pending.apply({ kind: "numbered", nonce: 0 });
+    void transmitter.sign(pending, { kind: "legacy", gasPrice: 0n });
+    await clock.settle();
+  }
+  expect(lines).toBe(100);
+});

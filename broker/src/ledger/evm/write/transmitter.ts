@@ -1,5 +1,6 @@
 import { type Fees, type Signer, signTransaction } from "@stele/eth/node";
 import { BrokerError } from "@stele/wire";
+import { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { MayNotStartError } from "../../../ports/ledger.ts";
@@ -27,12 +28,20 @@ export interface TransmitterOptions {
 /** Refusals that name the size, the gas or the fee for the gas. Nodes check them before anything else. */
 const sizeRefusals: ReadonlySet<RpcFailure["kind"]> = new Set(["too-large", "gas-too-low", "fee-capped"]);
 
+/** Lines about refused transactions that may come at once: busy publishers cause one after another while the signer has no funds. */
+const refusedLinesMax = 100;
+/** Further lines about refused transactions, per second. */
+const refusedLinesPerSecondMax = 1;
+
 /** Signs transactions and sends each to the endpoint once the journal has it. */
 export class Transmitter {
   readonly #options: TransmitterOptions;
+  readonly #refused: BoundedLog;
 
   constructor(options: TransmitterOptions) {
     this.#options = options;
+    const lines = { atOnce: refusedLinesMax, perSecond: refusedLinesPerSecondMax };
+    this.#refused = new BoundedLog({ ...options, lines });
   }
 
   /**
@@ -59,7 +68,7 @@ export class Transmitter {
     const [newest] = variants;
     if (newest === undefined || isDone || isBusy) return;
     if (!isRecorded) return this.#recordAgain(pending);
-    const { dispatch, logger } = this.#options;
+    const { dispatch } = this.#options;
     if (isRetractable(pending.state) && pending.state.request.mayStart?.() === false) {
       dispatch(pending, { kind: "retracted", reason: mayNotStart() });
       return;
@@ -67,7 +76,7 @@ export class Transmitter {
     dispatch(pending, { kind: "began" });
     const failure = await this.#try(newest.raw);
     const isRefused = failure !== undefined && failure.kind !== "already-known" && !isUnanswered(failure);
-    if (isRefused && !pending.state.isDone) logger.warn("transaction refused", { nonce, error: failure });
+    if (isRefused && !pending.state.isDone) this.#refused.warn("transaction refused", { nonce, error: failure });
     if (isSizeAccepted(failure)) pending.state.request.onAccepted?.();
     dispatch(pending, { kind: "sent", hash: newest.hash, failure });
   }
