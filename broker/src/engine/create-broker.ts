@@ -292,7 +292,9 @@ class Engine implements RunningBroker {
   #withWarnings(groupId: GroupId, health: GroupHealth): GroupHealth {
     const paused = this.#isPaused ? "deliveries are paused at this node: no callback is attempted" : undefined;
     const held = this.#held.findWarning(groupId);
-    const all = [paused, held, this.#access.findWarning(), this.#sessions.findWarning(groupId), health.warning];
+    const ofCallbacks = [paused, held, this.#progressWriter.findWarning(), this.#cluster?.deliveries.findWarning()];
+    const ofSessions = this.#sessions.findWarning(groupId);
+    const all = [...ofCallbacks, this.#access.findWarning(), ofSessions, health.warning];
     const warnings = all.filter((text) => text !== undefined);
     const whole = { ...health, held: this.#held.of(groupId), lag: this.#lag.of(groupId) };
     return warnings.length === 0 ? whole : { ...whole, warning: warnings.join("; ") };

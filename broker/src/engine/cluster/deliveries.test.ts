@@ -296,3 +296,22 @@ function rowOf(index: number, owner: NodeId | undefined): Subscription {
     epoch: 0,
   };
 }
+
+it("health warns while a node cannot read which subscriptions it owns, although it is a member", async () => {
+  await start(2);
+  const { store } = cluster.shared;
+  const read = store.findSubscriptions.bind(store);
+  store.findSubscriptions = async () => Promise.reject(new BrokerError("storeUnreachable"));
+  await subscribeMany(6);
+  await cluster.clock.advance(defaultEngineLimits.ownedPollMs + 10_000);
+  const health = () => cluster.nodes.map(({ broker }) => broker.groupHealth()[0]);
+  expect(health()).toContainEqual(
+    expect.objectContaining({
+      ready: true,
+      warning: expect.stringMatching(/^this node takes over and hands over no subscriptions: .*\(since .*Z\)/),
+    }),
+  );
+  store.findSubscriptions = read;
+  await cluster.clock.advance(2 * defaultEngineLimits.ownedPollMs);
+  for (const { warning } of health().flatMap((one) => one ?? [])) expect(warning).toBeUndefined();
+});

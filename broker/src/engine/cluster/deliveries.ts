@@ -6,6 +6,7 @@ import {
   type SubscriptionId,
 } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import { LastingTrouble } from "../../lib/lasting-trouble.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -51,6 +52,7 @@ export interface DeliveriesOptions {
 export class Deliveries {
   readonly #options: DeliveriesOptions;
   readonly #recurrence: Recurrence;
+  readonly #trouble: LastingTrouble;
   readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
@@ -64,6 +66,7 @@ export class Deliveries {
   constructor(options: DeliveriesOptions) {
     this.#options = options;
     this.#handOver = new HandOver(options);
+    this.#trouble = new LastingTrouble({ ...options, toleranceMs: options.limits.outageToleranceMs });
     const { ownedPollMs: everyMs, claimPollMs: restMs } = options.limits;
     this.#recurrence = new Recurrence({
       ...options,
@@ -78,6 +81,12 @@ export class Deliveries {
       if (hint.kind !== "index") this.lookSoon();
     });
     this.#running = this.#run();
+  }
+
+  /** A warning while this node, as a member, has long not seen which subscriptions it owns; undefined otherwise. */
+  findWarning(): string | undefined {
+    const text = this.#serves(this.#membership) ? this.#trouble.find() : undefined;
+    return text && `this node takes over and hands over no subscriptions: ${text}`;
   }
 
   /**
@@ -142,7 +151,8 @@ export class Deliveries {
     ended.addEventListener("abort", stopAll, { once: true });
     if (ended.aborted) stopAll();
     this.#membership = membership;
-    await this.#recurrence.run(() => this.#look(membership), AbortSignal.any([ended, stopping]));
+    this.#trouble.done();
+    await this.#recurrence.run(() => this.#lookNoting(membership), AbortSignal.any([ended, stopping]));
     await stopped;
   }
 
@@ -151,6 +161,16 @@ export class Deliveries {
     const { progressWriter } = this.#options;
     progressWriter.forgetAll();
     await Promise.all([...this.#runningWorkers()].map(({ id }) => this.#drop(id)));
+  }
+
+  async #lookNoting(membership: Membership): Promise<void> {
+    try {
+      await this.#look(membership);
+      this.#trouble.done();
+    } catch (error) {
+      this.#trouble.failed(error);
+      throw error;
+    }
   }
 
   async #look(membership: Membership): Promise<void> {

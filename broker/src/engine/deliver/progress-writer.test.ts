@@ -202,3 +202,23 @@ it("flush waits for the write in progress, so that nothing older is written afte
   gate.resolve([]);
   await Promise.all([first, second]);
 });
+
+it("warns while writes have failed for five seconds, and no longer once nothing waits", async () => {
+  let isAway = true;
+  const { clock, writer } = setUp(async () => (isAway ? Promise.reject(new Error("away")) : []));
+  writer.note(progress(1));
+  await clock.advance(4_000);
+  expect(writer.findWarning()).toBeUndefined();
+  await clock.advance(4_000);
+  expect(writer.findWarning()).toMatch(/^the progress of callbacks is not written, .*: away \(since .*Z\)$/);
+  writer.forgetAll();
+  expect(writer.findWarning()).toBeUndefined();
+  writer.note(progress(2));
+  await clock.advance(4_000);
+  expect(writer.findWarning()).toBeUndefined();
+  await clock.advance(4_000);
+  expect(writer.findWarning()).toMatch(/away/);
+  isAway = false;
+  await clock.advance(60_000);
+  expect(writer.findWarning()).toBeUndefined();
+});

@@ -1,5 +1,6 @@
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { backoffDelayMs } from "../../lib/backoff.ts";
+import { LastingTrouble } from "../../lib/lasting-trouble.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -29,6 +30,7 @@ export interface NotedProgress extends Progress {
 export class ProgressWriter {
   readonly #options: ProgressWriterOptions;
   readonly #trouble: ReportedTrouble;
+  readonly #lasting: LastingTrouble;
   #noted = new Map<SubscriptionId, NotedProgress>();
   /** Rows of the write in progress. */
   #underWay = new Map<SubscriptionId, NotedProgress>();
@@ -44,13 +46,21 @@ export class ProgressWriter {
   constructor(options: ProgressWriterOptions) {
     this.#options = options;
     this.#trouble = new ReportedTrouble(options.logger, "progress not written", "progress written again");
+    this.#lasting = new LastingTrouble({ ...options, toleranceMs: options.limits.outageToleranceMs });
   }
 
   note(progress: NotedProgress): void {
+    if (!this.#isPending) this.#lasting.done(); // The rows that could not be written were dropped.
     this.#noted.set(progress.id, progress);
     this.#notedCount += 1;
     if (this.#notedCount >= this.#options.limits.progressEventsMax) this.#writeSoon();
     else this.#writeAfter(this.#options.limits.progressDelayMs);
+  }
+
+  /** A warning while progress has long not been written; undefined otherwise. */
+  findWarning(): string | undefined {
+    const text = this.#isPending ? this.#lasting.find() : undefined;
+    return text && `the progress of callbacks is not written, so a restart would repeat them: ${text}`;
   }
 
   /** The noted progress of a subscription that no write has taken yet. */
@@ -83,6 +93,10 @@ export class ProgressWriter {
       this.#flushes -= 1;
       if (this.#isDue) this.#writeSoon();
     }
+  }
+
+  get #isPending(): boolean {
+    return this.#noted.size > 0 || this.#writing !== undefined;
   }
 
   get #isDue(): boolean {
@@ -124,10 +138,12 @@ export class ProgressWriter {
       const refused = await this.#options.store.saveProgress([...rows.values()]);
       this.#failures = 0;
       this.#trouble.done();
+      this.#lasting.done();
       const isRefused = new Set(refused);
       for (const { id, onSaved } of rows.values()) if (!isRefused.has(id)) onSaved?.();
       if (refused.length > 0) this.#options.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
     } catch (error) {
+      this.#lasting.failed(error);
       this.#takeBack(rows);
       throw error;
     }

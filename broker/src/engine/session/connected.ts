@@ -96,9 +96,11 @@ export function isKept({ expiryMs, protocol, isStored }: SessionClaim): boolean 
   return expiryMs > 0 || (protocol === "Tail" && isStored);
 }
 
-/** A warning about sessions that get no events; undefined if there are none. */
-export function warningOf(all: readonly Session[]): string | undefined {
-  const warnings = [suspendedWarning(all), noRightsWarning(all)].filter((text) => text !== undefined);
+/** A warning about sessions that get no events or are not written; undefined if there are none. */
+export function warningOf(all: readonly Session[], writer: { findWarning(): string | undefined }): string | undefined {
+  const warnings = [writer.findWarning(), suspendedWarning(all), noRightsWarning(all)].filter(
+    (text) => text !== undefined,
+  );
   return warnings.length === 0 ? undefined : warnings.join("; ");
 }
 

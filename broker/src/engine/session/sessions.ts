@@ -113,7 +113,7 @@ export class Sessions implements Readers {
 
   /** A warning for the operator about the sessions of a group; undefined if there is none. */
   findWarning(groupId: GroupId): string | undefined {
-    return warningOf(this.#of(groupId));
+    return warningOf(this.#of(groupId), this.writers.of(groupId));
   }
 
   /** See {@link FilterRemoval.run}. */

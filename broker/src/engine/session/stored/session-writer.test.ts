@@ -110,3 +110,24 @@ function stateOf(epoch: number, number = 1): SessionState {
 }
 
 function written(): void {}
+
+it("warns while writes have failed for five seconds", async () => {
+  const clock = new VirtualClock();
+  let isAway = true;
+  const writer = new SessionWriter({
+    store: { sessions: { saveSessions: async () => (isAway ? Promise.reject(new Error("away")) : []) } },
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    slices: new TimeSlices(clock),
+    onRefused: () => {},
+  });
+  writer.note({ state: stateOf(1), written: () => undefined });
+  await clock.advance(4_000);
+  expect(writer.findWarning()).toBeUndefined();
+  await clock.advance(4_000);
+  expect(writer.findWarning()).toMatch(/^the states of sessions are not written, .*: away \(since .*Z\)$/);
+  isAway = false;
+  await clock.advance(60_000);
+  expect(writer.findWarning()).toBeUndefined();
+});

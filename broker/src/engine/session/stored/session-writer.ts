@@ -3,6 +3,7 @@ import type { GroupId } from "../../../domain/group-id.ts";
 import { backoffDelayMs } from "../../../lib/backoff.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { LastingTrouble } from "../../../lib/lasting-trouble.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { TimeSlices } from "../../../lib/time-slices.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -57,6 +58,7 @@ const restMs = 5;
 export class SessionWriter {
   readonly #parts: SessionWriterParts;
   readonly #trouble: ReportedTrouble;
+  readonly #lasting: LastingTrouble;
   #dirty = new Map<WritableSession, Deferred<void> | undefined>();
   /** Promises for sessions that the store refused. Each resolves with the next write of its session, after the session was read again. */
   readonly #refused = new WeakMap<WritableSession, Deferred<void>>();
@@ -74,10 +76,18 @@ export class SessionWriter {
   constructor(parts: SessionWriterParts) {
     this.#parts = parts;
     this.#trouble = new ReportedTrouble(parts.logger, "sessions not written", "sessions written again");
+    this.#lasting = new LastingTrouble({ ...parts, toleranceMs: parts.limits.outageToleranceMs });
+  }
+
+  /** A warning while sessions have long not been written; undefined otherwise. */
+  findWarning(): string | undefined {
+    const text = this.#isPending ? this.#lasting.find() : undefined;
+    return text && `the states of sessions are not written, so their clients wait for answers: ${text}`;
   }
 
   /** Schedules a write. Call it when the session has changed. */
   note(session: WritableSession): void {
+    this.#begins();
     if (!this.#dirty.has(session)) this.#dirty.set(session, this.#takeRefused(session));
     this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
@@ -87,6 +97,7 @@ export class SessionWriter {
    * first.
    */
   written(session: WritableSession): Promise<void> {
+    this.#begins();
     const deferred = this.#dirty.get(session) ?? this.#takeRefused(session) ?? createDeferred<void>();
     this.#dirty.set(session, deferred);
     this.#writeAfter(0);
@@ -112,6 +123,15 @@ export class SessionWriter {
   async flush(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#dirty.size > 0) await this.#begin();
+  }
+
+  get #isPending(): boolean {
+    return this.#dirty.size > 0 || this.#writing !== undefined;
+  }
+
+  /** Forgets an earlier failure if the sessions that could not be written were forgotten. */
+  #begins(): void {
+    if (!this.#isPending) this.#lasting.done();
   }
 
   #writeAfter(delayMs: number): void {
@@ -155,8 +175,10 @@ export class SessionWriter {
       }
       this.#failures = 0;
       this.#trouble.done();
+      this.#lasting.done();
       this.#notBefore = this.#parts.clock.monotonic() + restMs;
     } catch (error) {
+      this.#lasting.failed(error);
       this.#takeBack(left);
       throw error;
     }
