@@ -16,7 +16,7 @@ class Endpoint implements EvmProvider {
   isAttached = true;
   canNotify = true;
   /** The answer to each request for the newest block. */
-  failure: Error | undefined;
+  headError: Error | undefined;
   #listener: ((message: unknown) => void) | undefined;
 
   on(_: "message", listener: (message: unknown) => void): void {
@@ -37,7 +37,7 @@ class Endpoint implements EvmProvider {
       throw Object.assign(new Error("no such method"), { code: -32_601 });
     if (method === "eth_subscribe") return "0x1";
     this.polls += method === "eth_getBlockByNumber" ? 1 : 0;
-    if (method === "eth_getBlockByNumber" && this.failure !== undefined) throw this.failure;
+    if (method === "eth_getBlockByNumber" && this.headError !== undefined) throw this.headError;
     return method === "eth_getBlockByNumber" ? this.#block() : true;
   }
 
@@ -63,7 +63,7 @@ describe("HeadWatcher", () => {
 
   afterEach(async () => {
     await watcher.stop();
-    Object.assign(endpoint, { head: 1, isAttached: true, canNotify: true, failure: undefined });
+    Object.assign(endpoint, { head: 1, isAttached: true, canNotify: true, headError: undefined });
     heads.length = 0;
   });
 
@@ -98,13 +98,13 @@ describe("HeadWatcher", () => {
     async (canNotify) => {
       endpoint.canNotify = canNotify;
       await start();
-      endpoint.failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
+      endpoint.headError = Object.assign(new Error("missing trie node"), { code: -32_000 });
       watcher.poke();
       await clock.advance(4 * pollMs);
       expect(watcher.outage).toBeUndefined();
       await clock.advance(2 * pollMs);
       expect(watcher.outage?.reason).toMatch(/^cannot read the newest block: missing trie node \(since .*Z\)$/);
-      endpoint.failure = undefined;
+      endpoint.headError = undefined;
       await clock.advance(2 * pollMs);
       expect(watcher.outage).toBeUndefined();
     },
@@ -112,7 +112,7 @@ describe("HeadWatcher", () => {
 
   it("leaves an endpoint that does not answer to its connection", async () => {
     await start();
-    endpoint.failure = new Error("connect ECONNREFUSED");
+    endpoint.headError = new Error("connect ECONNREFUSED");
     watcher.poke();
     await clock.advance(20 * pollMs);
     expect(watcher.outage).toBeUndefined();
