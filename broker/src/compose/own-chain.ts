@@ -106,8 +106,7 @@ function watchChain(
   const { file, logger, onFailure } = options;
   chain.on("fault", (cause) => {
     if (cause === undefined) return;
-    const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
-    onFailure(new Error(message, { cause }));
+    onFailure(unwritable(file, cause));
   });
   chain.on("damage", (cause) => {
     const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing else in the data folder.`;
@@ -115,6 +114,13 @@ function watchChain(
   });
   chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
   chain.on("disconnect", onFailure);
+}
+
+/** The error for a chain whose next block SQLite could not write. */
+export function unwritable(file: string, cause: Error): Error {
+  const isLocked = /database (table )?is locked/.test(cause.message);
+  const remedy = isLocked ? "end the other program that has the file open" : "check the disk and its free space";
+  return new Error(`chain ${file} cannot be written: ${cause.message}; ${remedy}, then start again`, { cause });
 }
 
 /** Bytes of the longest transaction that the settings allow, with room for the encoding of each batch and event. */
