@@ -52,8 +52,8 @@ const reconnectMsMaxDefault = 30_000;
 const reconnectMsDefault = 1_000;
 
 /**
- * Events of topics, as they come. A tail reads the network only as fast as its loop takes events: at most one chunk waits in memory. Use a tail in one loop
- * at a time; a later loop continues where the earlier one ended.
+ * Events of topics, as they come. At most 1 MiB of events waits in memory, or one longer event: beyond that, the tail closes its connection, and opens another
+ * once its loop has taken them. Use a tail in one loop at a time; a later loop continues where the earlier one ended.
  */
 export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   readonly #transport: HttpTransport;
@@ -165,6 +165,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   /** A frame, or why there is none. @throws the reason of the signal. */
   async #read(signal: AbortSignal): Promise<Frame | SteleError> {
     try {
+      if (this.#connection?.isSpent === true) this.#hangUp();
       if (this.#connection === undefined) {
         this.#connection = await this.#connect(signal);
         this.#endReason = undefined;
