@@ -91,7 +91,12 @@ export class Feed implements Reader, Holder {
   /** The reader has passed every matching event up to this position. */
   get position(): Position {
     const [next] = this.#queue;
-    return next === undefined ? this.#end : before(advance(next.batch.firstPosition, next.from));
+    return next === undefined ? this.end : before(advance(next.batch.firstPosition, next.from));
+  }
+
+  /** Every matching event up to this position was queued. A filter that is added now gets later ones. */
+  get end(): Position {
+    return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#queuedUpTo) : this.#queuedUpTo;
   }
 
   /** Whether the reader has passed every indexed event. */
@@ -181,7 +186,7 @@ export class Feed implements Reader, Holder {
   }
 
   fallBehind(): void {
-    this.#queuedUpTo = this.#end;
+    this.#queuedUpTo = this.end;
     this.#mode = "behind";
     this.#hold();
   }
@@ -197,11 +202,6 @@ export class Feed implements Reader, Holder {
   wake(): void {
     this.#wake?.();
     this.#wake = undefined;
-  }
-
-  /** Every matching event up to this position was queued. */
-  get #end(): Position {
-    return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#queuedUpTo) : this.#queuedUpTo;
   }
 
   /** Removes events from the front of the queue. */

@@ -1,5 +1,5 @@
 import { BrokerError, toBrokerError } from "@stele/wire";
-import { endOfBlock, type Position } from "../../domain/position.ts";
+import { endOfBlock, maxOf, type Position } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { eventFilterOf, isShared } from "../../domain/shared-filter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
@@ -69,7 +69,7 @@ export class SessionFilters {
     return answers;
   }
 
-  /** Returns the end of the index at which new filters begin. */
+  /** Returns the position after which new filters get events as they are published. */
   async #save(
     { session, group, caller }: ChangedSession,
     { orders, removed }: { readonly orders: readonly SessionFilter[]; readonly removed: readonly TopicFilter[] },
@@ -96,8 +96,8 @@ export class SessionFilters {
         if (outcome === "refused") await this.#parts.onRefused(session);
         if (outcome !== "saved") return undefined;
         session.unsubscribe(removed);
-        session.put(put);
-        return end;
+        // The feed may have passed events, without the new filters, that were indexed since: these come as retained ones.
+        return maxOf(end, session.put(put));
       };
       const run = (): Promise<Position | undefined> => group.changes.shared(change);
       const usesStore = session.isStored || isMember;

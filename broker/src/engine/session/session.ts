@@ -150,12 +150,8 @@ export class Session implements ConnectedSession, Interest, WritableSession {
    */
   connect(peer: Peer, windowMax: number): void {
     this.#rejections.resume();
-    const outgoing = new Outgoing({
-      peer,
-      written: () => this.#written(),
-      onSent: () => this.wake(),
-      onFailed: (error) => this.#fail(error, peer),
-    });
+    const onFailed = (error: unknown): void => this.#fail(error, peer);
+    const outgoing = new Outgoing({ peer, written: () => this.#written(), onSent: () => this.wake(), onFailed });
     this.#connection = createConnection({ peer, windowMax, outgoing, parts: this.#parts }, this.#window, this.state);
     for (const ticket of this.#connection.held) peer.release(ticket);
     if (!this.isStopped) this.#read(this.#connection);
@@ -208,14 +204,16 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.put(filters);
   }
 
-  /** Adds filters, or replaces those of the same text. */
-  put(filters: readonly StoredFilter[]): void {
+  /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed regards the new ones. */
+  put(filters: readonly StoredFilter[]): Position {
+    const feed = this.#connection?.reading?.feed;
+    const passedUpTo = feed?.end ?? this.#takenUpTo;
     for (const filter of filters) {
       if (isShared(filter.filter)) this.memberships.join(filter);
-      else if (this.#filters.find(filter.filter) === undefined)
-        this.#connection?.reading?.feed.addFilter(filter.filter);
+      else if (this.#filters.find(filter.filter) === undefined) feed?.addFilter(filter.filter);
       this.#filters.put(filter);
     }
+    return passedUpTo;
   }
 
   /** Delivers to a filter the events that its topics retain, up to a position. */
