@@ -108,7 +108,7 @@ export class NodeGate {
     return new Proxy(target, {
       get: (_, name) => {
         const value: unknown = Reflect.get(target, name, target);
-        if (name === "sessions") return this.wrap(value as object, options); // A part of the store.
+        if (name === "sessions" || name === "deadLetters") return this.wrap(value as object, options); // Parts of the store.
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
           if (this.#isKilled) return new Promise(() => {});
