@@ -110,7 +110,7 @@ class World {
   async take(one: History["steps"][number]): Promise<void> {
     if (one.kind === "wait") await this.cluster.clock.advance(one.ms);
     else if (one.kind === "connect") await this.#connect(one);
-    else if (one.kind === "drop" || one.kind === "disconnect") this.#leave(one.who, one.kind);
+    else if ("who" in one) this.#leave(one.who, one.kind);
     else this.#befall(one.kind, one.node);
     await this.cluster.clock.advance(20);
   }

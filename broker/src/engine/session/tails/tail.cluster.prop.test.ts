@@ -224,8 +224,8 @@ class World {
     else if (one.kind === "publish") this.#publish(one.topic, one.count);
     else if (one.kind === "read") for (let times = 0; times < one.count; times += 1) reader?.read();
     else if (one.kind === "connect") await reader?.connect(one.node, one.ms);
-    else if (one.kind === "leave") reader?.leave();
-    else if (one.kind === "begin anew") reader?.forget();
+    else if ("who" in one && one.kind === "leave") reader?.leave();
+    else if ("who" in one) reader?.forget();
     else if (one.kind === "reorganise") this.#reorganise(one.depth, one.refill);
     else this.#befall(one.kind, one.node);
     await this.advance(20);
