@@ -1,5 +1,5 @@
 import { BrokerError, toBrokerError } from "@stele/wire";
-import { endOfBlock, maxOf, type Position } from "../../domain/position.ts";
+import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import { eventFilterOf, isShared } from "../../domain/shared-filter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
@@ -96,8 +96,11 @@ export class SessionFilters {
         if (outcome === "refused") await this.#parts.onRefused(session);
         if (outcome !== "saved") return undefined;
         session.unsubscribe(removed);
-        // The feed may have passed events, without the new filters, that were indexed since: these come as retained ones.
-        return maxOf(end, session.put(put));
+        const passedUpTo = session.put(put);
+        if (passedUpTo <= end) return end;
+        const begun = put.filter(({ filter, startsAfter }) => startsAfter === end && !isShared(filter));
+        await this.#beginLater(session, begun, { passedUpTo, generation: head?.generation ?? 0 });
+        return passedUpTo;
       };
       const run = (): Promise<Position | undefined> => group.changes.shared(change);
       const usesStore = session.isStored || isMember;
@@ -106,6 +109,21 @@ export class SessionFilters {
       if (done.result !== undefined) return done.result;
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  /**
+   * The feed has passed events without the new filters, since they were indexed after the end of the index was found. These events come as retained ones, so
+   * the next connection of the session must not get them again.
+   */
+  async #beginLater(
+    session: Session,
+    begun: readonly StoredFilter[],
+    { passedUpTo, generation }: { readonly passedUpTo: Position; readonly generation: number },
+  ): Promise<void> {
+    if (!session.isStored || begun.length === 0) return;
+    const put = begun.map((filter) => ({ ...filter, startsAfter: passedUpTo }));
+    const outcome = await this.#parts.store.sessions.saveSessionFilters(session.key, { put, removed: [], generation });
+    if (outcome === "saved") session.put(put);
   }
 
   #refusalOf(
