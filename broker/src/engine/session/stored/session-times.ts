@@ -65,6 +65,8 @@ export class SessionTimes {
     if (isShared) await store.sessions.detachLost(groupId);
     if ((await store.sessions.listDetached(groupId, 1)).length === 0) {
       if (!hasKeys(groupId)) this.#writtenAt.set(groupId, clock.monotonic());
+      // A session that another node detaches counts its times from the stored one.
+      else if (isShared) await this.advance(groupId);
       return [];
     }
     await this.advance(groupId);
