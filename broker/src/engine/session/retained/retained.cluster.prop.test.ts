@@ -112,6 +112,9 @@ class WaitingPeer implements Peer {
   }
 }
 
+/** Time, in milliseconds, within which a node that works stores a session that has changed. */
+const storedAfterMs = 1_000;
+
 /** A client with a lasting session and QoS 2, which remembers what it accepted by topic. */
 class Client {
   readonly #cluster: TestCluster;
@@ -125,8 +128,12 @@ class Client {
   /** SUBSCRIBE packets that were sent. */
   subscribes = 0;
   isSubscribed = false;
-  /** Whether its node was in trouble after a SUBSCRIBE: then the rest of the retained events may be lost, as docs/mqtt.md says. */
+  /**
+   * Whether its node was in trouble after a SUBSCRIBE, or the client moved before the node stored the session: then the rest of the retained events may be lost, as
+   * docs/mqtt.md says.
+   */
   isShaken = false;
+  #subscribedAt = Number.NEGATIVE_INFINITY;
   /** Number of publishes before the SUBACK. */
   since = 0;
 
@@ -148,12 +155,17 @@ class Client {
   async connect(at: number, windowMax: number, ms: number): Promise<void> {
     const found = this.#cluster.find(at);
     if (found === undefined) return;
+    const hasMovedAtOnce = this.#node !== found && this.#cluster.clock.now() < this.#subscribedAt + storedAfterMs;
+    if (hasMovedAtOnce) this.isShaken = true;
     const peer = new WaitingPeer();
     [this.#attachment, this.#peer, this.#node] = [undefined, peer, found];
     const order = { groupId: undefined, protocol: "MQTT", key: this.#key, isClean: false, will: undefined } as const;
     const attach = async (): Promise<void> => {
       const attachment = await found.broker.attach({ ...order, windowMax, expiryMs, onConnected: () => {} }, peer);
-      if (this.#peer !== peer) return attachment.detach({ expiryMs, isRegular: true });
+      if (this.#peer !== peer) {
+        this.isShaken ||= this.subscribes > 0; // It took the session over, perhaps before that was stored.
+        return attachment.detach({ expiryMs, isRegular: true });
+      }
       this.#attachment = attachment;
       if (attachment.isPresent) return;
       this.#held.clear();
@@ -170,6 +182,7 @@ class Client {
     const send = async (): Promise<void> => {
       await attachment.subscribe([{ ...filter, isNoLocal: false, isRetainAsPublished: false }]);
       if (this.#attachment !== attachment) return;
+      this.#subscribedAt = this.#cluster.clock.now();
       this.isSubscribed = true;
       this.since = countPublished();
     };

@@ -9,6 +9,8 @@ const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
 /** Time in which the nodes notice a lost connection or node and settle its will, in milliseconds. */
 const settledMs = 90_000;
+/** How much too early the delay of a will may end, in milliseconds, if not the keeper of the session time detaches the session. */
+const timeLateMs = 1_000;
 
 const node = fc.nat(nodesMax - 1);
 const who = fc.nat(1);
@@ -229,7 +231,7 @@ class World {
   expected(connections: readonly Connection[], index: number): readonly number[] {
     const connection = connections[index];
     if (connection?.acceptedAt === undefined || connection.end === undefined) return [0, 1];
-    const { acceptedAt, end, order, node: own } = connection;
+    const { beganAt, acceptedAt, end, order, node: own } = connection;
     const later = connections.slice(index + 1);
     const [next] = later;
     // The node of the next connection publishes the will, and nobody does if that node is killed first.
@@ -240,7 +242,7 @@ class World {
       : [1];
     // An attempt to connect that the client gave up may take the session over at any time.
     const isContested = connections.some(
-      (other) => other.acceptedAt === undefined && (other.answeredAt ?? this.#now) > acceptedAt,
+      (other) => other.acceptedAt === undefined && (other.answeredAt ?? this.#now) > beganAt,
     );
     const isDoubtful = isContested || this.#isInTrouble(own, acceptedAt, end.at + 5_000);
     // A connection of another node may take the session over before the store knows that the client has left.
@@ -256,7 +258,9 @@ class World {
     if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return once;
     if (next.acceptedAt === undefined || isDoubtful) return [0, 1];
     if (next.order.isClean) return once;
-    return next.acceptedAt < end.at + delayMs ? [0] : [0, 1];
+    // Another node than the one that keeps the session time counts from a time that may be late: by a second, or by a halt of that node.
+    const isLate = this.#troubles.some(({ node }) => this.#isInTrouble(node, end.at, end.at + delayMs));
+    return next.acceptedAt < end.at + delayMs - timeLateMs && !isLate ? [0] : [0, 1];
   }
 
   #isInTrouble(one: TestNode, from: number, to: number): boolean {
