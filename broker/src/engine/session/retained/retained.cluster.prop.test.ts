@@ -121,7 +121,8 @@ class Client {
   readonly #key: string;
   /** The accepted contents, in order. */
   readonly accepted: string[] = [];
-  readonly #held = new Set<Ticket>();
+  /** Texts of the events whose tickets the broker has not released. */
+  readonly #held = new Map<Ticket, string>();
   #peer = new WaitingPeer();
   #attachment: Attachment | undefined;
   #node: TestNode | undefined;
@@ -201,8 +202,11 @@ class Client {
       return true;
     }
     const { event, ticket = 0 } = packet;
-    if (!this.#held.has(ticket)) this.accepted.push(textOf(event));
-    this.#held.add(ticket);
+    const text = textOf(event);
+    const known = this.#held.get(ticket);
+    if (known === undefined) this.accepted.push(text);
+    else expect(text, `a repeat of ticket ${ticket}`).toBe(known);
+    this.#held.set(ticket, text);
     reply(() => session?.receive(ticket));
     return true;
   }
