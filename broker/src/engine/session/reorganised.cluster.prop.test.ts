@@ -65,6 +65,25 @@ const examples: [History][] = [
       delaysMs: [5, 20, 0],
     },
   ],
+  // A SUBSCRIBE of a session whose feed had not followed the rollback yet.
+  [
+    {
+      steps: [
+        { kind: "publish", count: 1 },
+        { kind: "publish", count: 1 },
+        { kind: "reorganise", depth: 1, refill: 0 },
+        { kind: "wait", ms: 1 },
+        { kind: "attach", who: 0, node: 0, ms: 0 },
+        { kind: "wait", ms: 2_000 },
+        { kind: "attach", who: 0, node: 0, ms: 0 },
+        { kind: "publish", count: 1 },
+        { kind: "publish", count: 1 },
+        { kind: "attach", who: 0, node: 0, ms: 0 },
+        { kind: "cut", node: 0 },
+      ],
+      delaysMs: [60, 0, 0, 0, 0, 20, 60],
+    },
+  ],
   // A SUBSCRIBE whose starts were from before a rollback, and whose epoch was from after it.
   [
     {

@@ -8,6 +8,7 @@ import type { Randomness } from "../../ports/randomness.ts";
 import type { SessionStore, StoredFilter } from "../../ports/session-store.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller } from "../access/caller.ts";
+import type { IndexHead } from "../../ports/store.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { Session } from "./session.ts";
@@ -17,6 +18,7 @@ export interface SessionFiltersParts {
   readonly store: { readonly sessions: Pick<SessionStore, "saveSessionFilters"> };
   readonly randomness: Randomness;
   readonly access: Access;
+  readonly isShared: boolean;
   /** Reads a session again, after the store has refused to write it. */
   readonly onRefused: (session: Session) => Promise<void>;
   /** Stores a session that lived only in memory. @throws BrokerError 200300; and what the store throws. */
@@ -96,9 +98,9 @@ export class SessionFilters {
         if (outcome === "refused") await this.#parts.onRefused(session);
         if (outcome !== "saved") return undefined;
         session.unsubscribe(removed);
+        const begun = put.filter(({ filter }) => !session.hasFilter(filter) && !isShared(filter));
         const passedUpTo = session.put(put);
-        if (passedUpTo <= end) return end;
-        const begun = put.filter(({ filter, startsAfter }) => startsAfter === end && !isShared(filter));
+        if (passedUpTo <= end || this.#isBehind(head, session, group)) return end;
         await this.#beginLater(session, begun, { passedUpTo, generation: head?.generation ?? 0 });
         return passedUpTo;
       };
@@ -109,6 +111,12 @@ export class SessionFilters {
       if (done.result !== undefined) return done.result;
     }
     throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  /** Whether the session has not followed the last rollback of the index yet: other events will be in the places that its feed has passed. */
+  #isBehind(head: IndexHead | undefined, session: Session, { progress }: Group): boolean {
+    if (!session.isStored) return false;
+    return session.isStopped || (this.#parts.isShared && head?.generation !== progress.generation);
   }
 
   /**
