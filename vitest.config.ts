@@ -67,7 +67,9 @@ export default defineConfig({
           ...computing,
         },
       },
-      { test: { name: "histories", include: histories, ...computing } },
+      {
+        test: { name: "histories", include: histories, setupFiles: ["checks/harness/history-seed.ts"], ...computing },
+      },
       {
         test: {
           name: "servers",
