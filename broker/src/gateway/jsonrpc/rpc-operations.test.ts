@@ -176,7 +176,7 @@ describe("a publish with the header Idempotency-Key", () => {
   const call = { jsonrpc: "2.0", id: 1, method: "publish" };
   const params = { topic: "a", content: "" };
 
-  it("is told to use the parameter idempotencyKey", async () => {
+  it("is refused, and the error names the parameter idempotencyKey", async () => {
     await using server = await serve();
     const response = await post(server.url, [{ ...call, params }], headers);
     const message: unknown = expect.stringContaining("parameter idempotencyKey");

@@ -230,7 +230,7 @@ describe("the header Idempotency-Key", () => {
     expect(server.calls).toMatchObject([{ call: { key: "a, b" } }]);
   });
 
-  it("is what a publish with the parameter idempotencyKey is told to use", async () => {
+  it("is named by the error for a publish with the parameter idempotencyKey", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/rest/publish?topic=a&content=c&idempotencyKey=k`);
     expect(await response.json()).toMatchObject({ code: 200_001, message: expect.stringContaining("header") });
