@@ -9,6 +9,7 @@ import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { SubscriptionOrder } from "../operate/calls.ts";
 import { testCaller } from "../testing/as-caller.ts";
+import { befall, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
@@ -50,7 +51,7 @@ const step = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      kind: fc.constantFrom("kill" as const, "launch", "launch", "halt", "resume", "refuse", "silence", "heal", "heal"),
+      kind: fc.constantFrom(...nodeTroubles),
       node,
     }),
   },
@@ -139,7 +140,7 @@ class World {
     else if (one.kind === "order") void this.#order(one.node, id, one.order);
     else if (one.kind === "subscribe") void this.#subscribe(one.node, id, one.which);
     else if (one.kind === "reorganise") this.#reorganise(one.depth, one.refill);
-    else this.#befall(one.kind, one.node);
+    else befall(this.cluster, one.kind, one.node);
     await this.cluster.clock.advance(20);
   }
 
@@ -253,21 +254,6 @@ class World {
     const { chain } = this.cluster;
     chain.cutBack(Math.max(topics.length, chain.head - depth));
     for (let times = 0; times < refill; times += 1) this.#submit(times % nodesMax, topics[times % 2] ?? "a");
-  }
-
-  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
-    const { cluster } = this;
-    const found = cluster.find(at);
-    if (found === undefined) {
-      if (kind === "launch") cluster.launch(at);
-      return;
-    }
-    if (kind === "kill" && cluster.nodes.length > 1) cluster.kill(at);
-    else if (kind === "halt") found.gate.halt();
-    else if (kind === "resume") found.gate.resume();
-    else if (kind === "refuse") found.gate.cut("refused");
-    else if (kind === "silence") found.gate.cut("silent");
-    else if (kind === "heal") found.gate.heal();
   }
 }
 

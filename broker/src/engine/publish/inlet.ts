@@ -81,7 +81,7 @@ export class Inlet {
     const { key, content, extensions } = call;
     try {
       const name = parseTopicName(call.topic);
-      this.#findOverLimit(call);
+      this.#findOverLimit(call); // Other faults of the call are answered before `refusal`.
       const { once } = this.#options.groups.get(call.groupId);
       if (key === undefined) throw refusal.error;
       const keyed = toKeyed(call, { name, payload: { content, extensions }, key }, { callersScope });

@@ -2,6 +2,7 @@ import { decodeEvents, formatEventId, topicDigest } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { PublishOutcome } from "../broker.ts";
+import { befall, nodeTroubles } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
@@ -19,7 +20,7 @@ const step = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      kind: fc.constantFrom("kill" as const, "launch", "launch", "halt", "resume", "refuse", "silence", "heal", "heal"),
+      kind: fc.constantFrom(...nodeTroubles),
       node,
     }),
   },
@@ -87,7 +88,7 @@ class World {
     if (one.kind === "wait") await this.cluster.clock.advance(one.ms);
     else if (one.kind === "publish") this.submit(one.node, one.key);
     else if (one.kind === "reorganise") this.#reorganise(one);
-    else this.#befall(one.kind, one.node);
+    else befall(this.cluster, one.kind, one.node);
     await this.cluster.clock.settle();
   }
 
@@ -159,21 +160,6 @@ class World {
       });
     }
     for (let blocks = 0; blocks < longerBy; blocks += 1) chain.sealEmpty();
-  }
-
-  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
-    const { cluster } = this;
-    const found = cluster.find(at);
-    if (found === undefined) {
-      if (kind === "launch") cluster.launch(at);
-      return;
-    }
-    if (kind === "kill") cluster.kill(at);
-    else if (kind === "halt") found.gate.halt();
-    else if (kind === "resume") found.gate.resume();
-    else if (kind === "refuse") found.gate.cut("refused");
-    else if (kind === "silence") found.gate.cut("silent");
-    else if (kind === "heal") found.gate.heal();
   }
 }
 

@@ -1,4 +1,3 @@
-import { decodeEvents } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Ticket } from "../../domain/delivery-window.ts";
@@ -6,6 +5,7 @@ import type { QoS } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Attachment, PublishCall, PublishOutcome } from "../broker.ts";
 import type { CalledBroker } from "../testing/as-caller.ts";
+import { befall, contentsOnChain, type NodeTrouble } from "../testing/node-troubles.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer } from "./peer.ts";
 
@@ -201,7 +201,7 @@ class Publisher extends Client {
       if (!isHere() || outcome.status !== "SUCCESS" || current.isAnswered) return;
       current.isAnswered = true;
       release().catch(() => undefined);
-      expect(contentsOf(this.cluster), "an acknowledged publish is on the chain").toContain(this.published.at(-1));
+      expect(contentsOnChain(this.cluster), "an acknowledged publish is on the chain").toContain(this.published.at(-1));
     };
     try {
       broker.submit({ ...current.call, session }, settle);
@@ -209,13 +209,6 @@ class Publisher extends Client {
       return; // The node is not up; the publish is sent again.
     }
   }
-}
-
-/** Contents on the chain, in order. */
-function contentsOf({ chain }: TestCluster): readonly string[] {
-  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
-  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-  return batches.map(({ content }) => new TextDecoder().decode(content));
 }
 
 class World {
@@ -248,21 +241,10 @@ class World {
     } else this.#befall(one.kind, one.node);
   }
 
-  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
-    const { cluster } = this;
-    const found = cluster.find(at);
-    if (found === undefined) {
-      if (kind === "launch") cluster.launch(at);
-      return;
-    }
-    if (kind === "kill" && cluster.nodes.length > 1) {
-      cluster.kill(at);
-      for (const client of [this.subscriber, this.publisher]) if (client.node === at) client.lose();
-    } else if (kind === "halt") found.gate.halt();
-    else if (kind === "resume") found.gate.resume();
-    else if (kind === "refuse") found.gate.cut("refused");
-    else if (kind === "silence") found.gate.cut("silent");
-    else if (kind === "heal") found.gate.heal();
+  #befall(kind: NodeTrouble, at: number): void {
+    const found = befall(this.cluster, kind, at);
+    if (found === undefined || kind !== "kill") return;
+    for (const client of [this.subscriber, this.publisher]) if (client.node === at) client.lose();
   }
 
   /** Makes everything work again, and lets both clients finish. */
@@ -302,7 +284,7 @@ it(
         }
         isSlow = false;
         await world.finish();
-        const onChain = contentsOf(cluster);
+        const onChain = contentsOnChain(cluster);
         expect(onChain).toEqual(world.publisher.published);
         const { accepted } = world.subscriber;
         if (qos === 2) expect(accepted).toEqual(onChain);

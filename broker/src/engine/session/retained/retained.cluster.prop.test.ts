@@ -5,6 +5,7 @@ import type { Ticket } from "../../../domain/delivery-window.ts";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { topicAddress } from "../../../ledger/memory/memory-chain.ts";
 import type { Attachment } from "../../broker.ts";
+import { befall, type NodeTrouble, nodeTroubles } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, Peer } from "../peer.ts";
 
@@ -46,7 +47,7 @@ const step = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      kind: fc.constantFrom("kill" as const, "launch", "launch", "halt", "resume", "refuse", "silence", "heal", "heal"),
+      kind: fc.constantFrom(...nodeTroubles),
       node,
     }),
   },
@@ -293,21 +294,10 @@ class World {
       this.#submit(times % nodesMax, topics[times % topics.length] ?? "a", false);
   }
 
-  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
-    const { cluster } = this;
-    const found = cluster.find(at);
-    if (found === undefined) {
-      if (kind === "launch") cluster.launch(at);
-      return;
-    }
-    if (kind !== "launch" && kind !== "resume" && kind !== "heal")
-      for (const client of this.clients) client.shake(found);
-    if (kind === "kill" && cluster.nodes.length > 1) cluster.kill(at);
-    else if (kind === "halt") found.gate.halt();
-    else if (kind === "resume") found.gate.resume();
-    else if (kind === "refuse") found.gate.cut("refused");
-    else if (kind === "silence") found.gate.cut("silent");
-    else if (kind === "heal") found.gate.heal();
+  #befall(kind: NodeTrouble, at: number): void {
+    const found = befall(this.cluster, kind, at);
+    const isWorse = kind !== "launch" && kind !== "resume" && kind !== "heal";
+    if (found !== undefined && isWorse) for (const client of this.clients) client.shake(found);
   }
 }
 

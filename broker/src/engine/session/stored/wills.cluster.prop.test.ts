@@ -1,8 +1,8 @@
-import { decodeEvents } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Attachment } from "../../broker.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { befall, contentsOnChain, type NodeTrouble } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 
 const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
@@ -202,25 +202,15 @@ class World {
     );
   }
 
-  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
-    const { cluster } = this;
-    const found = cluster.find(at);
-    if (found === undefined) {
-      if (kind === "launch") cluster.launch(at);
-      return;
-    }
-    const { gate } = found;
-    if (kind === "kill" && cluster.nodes.length > 1) {
-      cluster.kill(at);
+  #befall(kind: NodeTrouble, at: number): void {
+    const found = befall(this.cluster, kind, at);
+    if (found === undefined) return;
+    if (kind === "kill") {
       for (const connections of this.clients) {
         const last = connections.at(-1);
         if (last?.node === found && last.acceptedAt !== undefined) last.end ??= { at: this.#now, how: "dropped" };
       }
-    } else if (kind === "halt") gate.halt();
-    else if (kind === "resume") gate.resume();
-    else if (kind === "refuse") gate.cut("refused");
-    else if (kind === "silence") gate.cut("silent");
-    else if (kind === "heal") gate.heal();
+    }
     if (kind === "halt" || kind === "refuse" || kind === "silence" || kind === "kill")
       this.#troubles.push({ node: found, from: this.#now, to: kind === "kill" ? this.#now : Number.POSITIVE_INFINITY });
     if (kind === "resume" || kind === "heal")
@@ -268,13 +258,6 @@ class World {
   }
 }
 
-/** Contents on the chain, in order. */
-function contentsOf({ chain }: TestCluster): readonly string[] {
-  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
-  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
-  return batches.map(({ content }) => new TextDecoder().decode(content));
-}
-
 async function check({ steps, delaysMs }: History): Promise<void> {
   let isSlow = false;
   let messages = 0;
@@ -287,7 +270,7 @@ async function check({ steps, delaysMs }: History): Promise<void> {
   for (const one of steps) await world.take(one);
   isSlow = false;
   await world.finish();
-  const published = contentsOf(cluster);
+  const published = contentsOnChain(cluster);
   for (const connections of world.clients) {
     for (const [index, { will, order, acceptedAt, end }] of connections.entries()) {
       const count = published.filter((text) => text === will).length;

@@ -6,6 +6,7 @@ import { endOfBlock, type Position, positionZero } from "../../../domain/positio
 import { topicAddress } from "../../../ledger/memory/memory-chain.ts";
 import { eventsOf } from "../../batch-events.ts";
 import type { Attachment, TailStart } from "../../broker.ts";
+import { befall, nodeTroubles } from "../../testing/node-troubles.ts";
 import { TestCluster, type TestNode } from "../../testing/test-cluster.ts";
 import type { Delivery, EndReason, Peer, TailSession } from "../peer.ts";
 import { placeIdOf } from "./tail-start.ts";
@@ -42,7 +43,7 @@ const step = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      kind: fc.constantFrom("kill" as const, "launch", "launch", "halt", "resume", "refuse", "silence", "heal", "heal"),
+      kind: fc.constantFrom(...nodeTroubles),
       node,
     }),
   },
@@ -227,7 +228,7 @@ class World {
     else if ("who" in one && one.kind === "leave") reader?.leave();
     else if ("who" in one) reader?.forget();
     else if (one.kind === "reorganise") this.#reorganise(one.depth, one.refill);
-    else this.#befall(one.kind, one.node);
+    else befall(this.cluster, one.kind, one.node);
     await this.advance(20);
   }
 
@@ -249,21 +250,6 @@ class World {
     chain.cutBack(to);
     for (const reader of this.readers) reader.cutBack(endOfBlock(to));
     for (let times = 0; times < refill; times += 1) this.#publish(times % 2 === 0 ? "a" : "b", 1);
-  }
-
-  #befall(kind: "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal", at: number): void {
-    const { cluster } = this;
-    const found = cluster.find(at);
-    if (found === undefined) {
-      if (kind === "launch") cluster.launch(at);
-      return;
-    }
-    if (kind === "kill" && cluster.nodes.length > 1) cluster.kill(at);
-    else if (kind === "halt") found.gate.halt();
-    else if (kind === "resume") found.gate.resume();
-    else if (kind === "refuse") found.gate.cut("refused");
-    else if (kind === "silence") found.gate.cut("silent");
-    else if (kind === "heal") found.gate.heal();
   }
 
   /** Makes everything work again, and lets the readers read to the end. */

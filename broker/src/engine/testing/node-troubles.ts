@@ -1,0 +1,43 @@
+import { decodeEvents } from "@stele/wire";
+import type { TestCluster, TestNode } from "./test-cluster.ts";
+
+export type NodeTrouble = "kill" | "launch" | "halt" | "resume" | "refuse" | "silence" | "heal";
+
+/** What may happen to a node in a random history. Launches and heals come more often, so that most histories end with several nodes. */
+export const nodeTroubles: readonly NodeTrouble[] = [
+  "kill",
+  "launch",
+  "launch",
+  "halt",
+  "resume",
+  "refuse",
+  "silence",
+  "heal",
+  "heal",
+];
+
+/** Lets something happen to a node. Never kills the last one. Returns the node; undefined if there was none, or if the last one stays. */
+export function befall(cluster: TestCluster, kind: NodeTrouble, at: number): TestNode | undefined {
+  const found = cluster.find(at);
+  if (found === undefined) {
+    if (kind === "launch") cluster.launch(at);
+    return undefined;
+  }
+  const { gate } = found;
+  if (kind === "kill") {
+    if (cluster.nodes.length === 1) return undefined;
+    cluster.kill(at);
+  } else if (kind === "halt") gate.halt();
+  else if (kind === "resume") gate.resume();
+  else if (kind === "refuse") gate.cut("refused");
+  else if (kind === "silence") gate.cut("silent");
+  else if (kind === "heal") gate.heal();
+  return found;
+}
+
+/** Contents on the chain, in order. */
+export function contentsOnChain({ chain }: TestCluster): readonly string[] {
+  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
+  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
+  return batches.map(({ content }) => new TextDecoder().decode(content));
+}
