@@ -16,7 +16,8 @@ interface BrokerAddress {
   readonly url: string;
   readonly adminUrl: string | undefined;
   readonly groupId: string | undefined;
-  readonly key: string | undefined;
+  /** Called for each request. */
+  readonly key: (() => string) | undefined;
 }
 
 export const urlDefault = "http://127.0.0.1:8080";
@@ -43,7 +44,24 @@ function toOptions(flags: BrokerFlags, context: Context | undefined, env: CliIo[
     url: flags.url ?? context?.url ?? (env["STELE_URL"] || urlDefault),
     adminUrl: flags.adminUrl ?? context?.adminUrl,
     groupId: flags.group ?? context?.groupId,
-    key: flags.keyFile === undefined ? (context?.key ?? (env["STELE_KEY"] || undefined)) : readKey(flags.keyFile),
+    key: flags.keyFile === undefined ? always(context?.key ?? (env["STELE_KEY"] || undefined)) : keyIn(flags.keyFile),
+  };
+}
+
+function always(key: string | undefined): (() => string) | undefined {
+  return key === undefined ? undefined : () => key;
+}
+
+/** Reads the file again for each request, since another program may renew a token while a command runs. Keeps the last key while it cannot be read. */
+function keyIn(file: string): () => string {
+  let key = readKey(file);
+  return () => {
+    try {
+      key = readKey(file);
+    } catch {
+      return key;
+    }
+    return key;
   };
 }
 

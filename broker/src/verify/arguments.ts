@@ -14,7 +14,7 @@ export interface CommonArguments {
   /** Base URL of the broker's pages for operators, which include its own view of the chain. */
   readonly operators: string;
   /** Key or token that the broker asks for. */
-  readonly key: string | undefined;
+  readonly key: (() => string) | undefined;
   /** The trusted node; undefined for the broker's own view of the chain. */
   readonly rpc: string | undefined;
   readonly group: string | undefined;

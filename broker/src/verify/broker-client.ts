@@ -42,7 +42,7 @@ const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
 export interface BrokerOptions {
   readonly broker: string;
   /** Key or token that the broker asks for. */
-  readonly key: string | undefined;
+  readonly key: (() => string) | undefined;
   readonly group: string | undefined;
 }
 

@@ -19,7 +19,7 @@ export interface ChainIdentity {
 export interface ChainOptions {
   readonly rpc: string | undefined;
   readonly operators: string;
-  readonly key: string | undefined;
+  readonly key: (() => string) | undefined;
 }
 
 const noChainAdvice =

@@ -13,7 +13,7 @@ export interface HttpRequest {
   /** Name of the server, as the user knows it. */
   readonly name: string;
   /** Key or token for the server. */
-  readonly key?: string | undefined;
+  readonly key?: (() => string) | undefined;
   /** Further headers. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -22,7 +22,7 @@ export interface HttpRequest {
 export async function askJson({ url, body, name, key, headers: more }: HttpRequest): Promise<unknown> {
   const headers = {
     ...(body === undefined ? {} : { "content-type": "application/json" }),
-    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(key === undefined ? {} : { authorization: `Bearer ${key()}` }),
     ...more,
   };
   const post = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };

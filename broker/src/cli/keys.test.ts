@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,4 +43,24 @@ it("a command refuses an empty key file", async () => {
   writeFileSync(file, "\n");
   const outcome = await run(["topics", "list", "--url", "http://127.0.0.1:1", "--key-file", file], "");
   expect(outcome).toEqual({ code: 2, stderr: `stele: --key-file: ${file} is empty\n` });
+});
+
+it("a command that tries again reads its key file again, and keeps the last key while the file is empty", async () => {
+  const file = join(folder, "key.txt");
+  writeFileSync(file, "first\n");
+  const contents = ["second\n", ""];
+  const keys: unknown[] = [];
+  const server = createServer((request, response) => {
+    keys.push(request.headers.authorization);
+    const next = contents.shift();
+    if (next !== undefined) writeFileSync(file, next);
+    const isLast = next === undefined;
+    response.writeHead(isLast ? 200 : 503, { "content-type": "application/json", "retry-after": "0" });
+    response.end(isLast ? '{"topics":[],"total":0}' : "{}");
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await run(["topics", "list", "--url", url, "--key-file", file], "");
+  server.close();
+  expect(keys).toEqual(["Bearer first", "Bearer second", "Bearer second"]);
 });
