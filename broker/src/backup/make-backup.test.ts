@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Hold, makeBackup } from "./make-backup.ts";
+import { restoreBackup } from "./restore-backup.ts";
 
 let root: string;
 let folder: string;
@@ -53,6 +54,13 @@ describe("two backups to one folder at once", () => {
       "store.sqlite",
     ]);
   });
+});
+
+it("a backup is not restored into itself", async () => {
+  await backUp(hold);
+  const restored = restoreBackup(target, join(target, "data"), () => 0);
+  await expect(restored).rejects.toThrow("is in the backup: restore to a folder elsewhere");
+  expect(readdirSync(target)).not.toContain("data");
 });
 
 it.runIf(process.platform === "linux")("fails at once if the target's parent refuses new folders", async () => {

@@ -1,5 +1,6 @@
 import { open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { isWithin } from "../lib/system/is-within.ts";
 import { makeFolder } from "../lib/system/make-folder.ts";
 import { copyFile } from "./copy-file.ts";
 import { type BackupFile, formatManifest, type Manifest, manifestFile, toManifest } from "./manifest.ts";
@@ -72,7 +73,7 @@ async function removeAll(path: string, isNew: boolean): Promise<void> {
 
 /** @throws Error if the target is not an empty or new folder, or is the data folder or inside it. */
 async function checkTarget(path: string, folder: string): Promise<void> {
-  if (path === folder || path.startsWith(folder + sep)) {
+  if (await isWithin(path, folder)) {
     throw new Error(`${path} is in the data folder: name a folder elsewhere, best on another disk.`);
   }
   const stats = await stat(path).catch(onlyIfThere);

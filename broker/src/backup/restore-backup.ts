@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { isWithin } from "../lib/system/is-within.ts";
 import { type DataFolder, openDataFolder } from "../lib/system/data-folder.ts";
 import { syncFolder } from "../lib/system/sync-folder.ts";
 import { copyFile } from "./copy-file.ts";
@@ -14,6 +15,11 @@ import { markRestored, markUnfinished } from "./restored.ts";
 export async function restoreBackup(from: string, to: string, now: () => number): Promise<Manifest> {
   const source = resolve(from);
   const manifest = readManifest(source);
+  if (await isWithin(to, source)) {
+    throw new Error(
+      `${resolve(to)} is in the backup: restore to a folder elsewhere, so that you can delete the backup later.`,
+    );
+  }
   if (existsSync(to) && readdirSync(to).length > 0) {
     throw new Error(
       `${resolve(to)} is not empty: restore to a new folder, and keep this one until you no longer need it.`,
