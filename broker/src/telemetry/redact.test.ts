@@ -16,6 +16,8 @@ const key = `stele_0123456789abcdef_${"aB-_".repeat(10)}xyz`;
 test.each<readonly [string, string]>([
   [`nothing at GET "/${key}/x"`, 'nothing at GET "/stele_0123456789abcdef_(redacted)/x"'],
   [`${key}, ${key.slice(0, 40)}…`, "stele_0123456789abcdef_(redacted), stele_0123456789abcdef_(redacted)…"],
+  [`no claims eyJhbGciOiJIUzI1NiJ9-${key}`, "no claims eyJhbGciOiJIUzI1NiJ9-stele_0123456789abcdef_(redacted)"],
+  [`eyJhbGciOiJIUzI1NiJ9-${key}.eyJzdWIi`, "eyJhbGciOiJIUzI1NiJ9-stele_0123456789abcdef_(redacted).(redacted)"],
   ["topic eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl", "topic eyJhbGciOiJIUzI1NiJ9.(redacted)"],
   ["cut eyJhbGciOiJIUzI1NiJ9.eyJzdWIi…", "cut eyJhbGciOiJIUzI1NiJ9.(redacted)…"],
   [JSON.stringify({ topic: `a\n${key}` }), '{"topic":"a\\nstele_0123456789abcdef_(redacted)"}'],
@@ -86,4 +88,9 @@ test("cuts off an object that contains itself", () => {
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
   expect(JSON.stringify(redactFields({ cycle }))).toContain("…");
+});
+
+test("a megabyte that begins a token again and again is searched once", () => {
+  const line = "-eyJ".repeat(262_144);
+  expect(redactCredentials(line)).toBe(line);
 });

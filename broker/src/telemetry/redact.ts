@@ -7,17 +7,22 @@ const secretKey = /secret|password|privatekey|authorization/i;
 const urlKey = /url$/i;
 const defects: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "RangeError", "AssertionError"]);
 
+const secretOfKey = /(stele_[0-9a-f]{16}_)[\w-]+/g;
+
 /**
  * Finds the secret of a key, and the claims and signature of a token, even if their end is cut off. Before them, the line may have letters or digits of a
- * JSON escape or a percent-encoding. A token begins with `{"` in Base64, or with `{`, white space and `"`, as some issuers write it.
+ * JSON escape or a percent-encoding. A token begins with `{"` in Base64, or with `{`, white space and `"`, as some issuers write it. It also matches a
+ * header without claims, whole: else each `-ey` in it would begin another search up to its end.
  */
 const credentials =
-  /(stele_[0-9a-f]{16}_)[\w-]+|(e(?:yJ|yA[gi]|w[ko][giJ]|w0K)(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})e(?:yJ|[yw]\w\w))(?:(?<=eyJ)|(?=[\w-]{16}))[\w-]+\.)[\w-]+(?:\.[\w-]*)?/g;
+  /(stele_[0-9a-f]{16}_)[\w-]+|(e(?:yJ|yA[gi]|w[ko][giJ]|w0K)(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})e(?:yJ|[yw]\w\w))(?:(?<=eyJ)|(?=[\w-]{16}))[\w-]+)(\.[\w-]+(?:\.[\w-]*)?)?/g;
 
 /** A log line without keys and tokens: a client may give one in a wrong place, such as a path or a topic, which a refusal then quotes. */
 export function redactCredentials(line: string): string {
-  return line.replaceAll(credentials, (_, key: string | undefined, token: string | undefined) => {
-    return `${key ?? token ?? ""}${redacted}`;
+  return line.replaceAll(credentials, (_, ...found: readonly (string | undefined)[]) => {
+    const [key, header = "", rest] = found;
+    if (key !== undefined) return `${key}${redacted}`;
+    return `${header.replaceAll(secretOfKey, `$1${redacted}`)}${rest === undefined ? "" : `.${redacted}`}`;
   });
 }
 
