@@ -266,6 +266,17 @@ test("does not send a transaction before the journal has it", async () => {
   await ledger.stop();
 }, 20_000);
 
+test("a transaction that was not sent because the journal cannot be written fails with that reason", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter({ deadlineMs: 300 });
+  world.journal.recordTransactions = async () => Promise.reject(new Error("the disk is full"));
+  await expect(append("a")).rejects.toMatchObject({
+    code: 200205,
+    message: expect.stringContaining("the journal of transactions cannot be written: the disk is full"),
+  });
+  await ledger.stop();
+});
+
 test("a timeout error of the endpoint leaves the transaction open, since the endpoint may have accepted it", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter({ deadlineMs: 3000 });

@@ -153,7 +153,7 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadComponen
     onSent: () => (heads.isPolling ? heads.poke() : undefined),
     onOverdue: () => heads.poke(),
     estimateGas: (request) => estimateGas(base, request),
-    unreachable: () => unreachable(options.provider, reading),
+    unreachable: () => unreachable(options.provider, reading, settled.journal),
     isKept: (nonce) => nonce === ownNonce,
   });
   const transactions = new RegistryTransactions({ registry: address, sender, room });
@@ -236,8 +236,10 @@ export function outageOf(
 export function unreachable(
   provider: EvmProvider,
   components: Pick<LedgerComponents, "heads" | "height" | "guard" | "feed">,
+  journal?: JournalWriter,
 ): BrokerError {
-  return new BrokerError("chainUnreachable", { details: outageOf(provider, components)?.reason ?? "nothing was sent" });
+  const reason = outageOf(provider, components)?.reason ?? journal?.failure ?? "nothing was sent";
+  return new BrokerError("chainUnreachable", { details: reason });
 }
 
 /** The error for what a restored copy of a broker does not sign. */

@@ -41,6 +41,12 @@ export class JournalWriter {
     this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
   }
 
+  /** Why the journal cannot be written; undefined once a transaction is recorded. */
+  get failure(): string | undefined {
+    const { reason } = this.#trouble;
+    return reason === undefined ? undefined : `the journal of transactions cannot be written: ${reason}`;
+  }
+
   /** The intact entries. Mends the journal if it has damaged ones. */
   async list(): Promise<readonly JournalEntry[]> {
     const { journal, groupId, sender } = this.#options;
@@ -109,7 +115,7 @@ export class JournalWriter {
       try {
         if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);
         if (batch.removals.size > 0) await journal.removeTransactions(groupId, sender, [...batch.removals]);
-        this.#trouble.done();
+        if (batch.entries.size > 0) this.#trouble.done(); // A removal may succeed on a full disk, if it has nothing to remove.
         batch.written.resolve();
       } catch (error) {
         this.#trouble.failed(error);
