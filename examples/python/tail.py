@@ -50,7 +50,7 @@ def main(topic, after="OFFSET_FIRST"):
                     show(f"{line['eventId']} {line['topic']} {content}")
                     place = line["eventId"]
                 elif "resync" in line:  # A reorg removed events: go on with those after this place.
-                    place = line["resync"]["after"]
+                    place = line["resync"]["id"]
         except urllib.error.HTTPError as error:
             said = f"{error.code} {error.read().decode(errors='replace')}"
             # Another try may help after these. The status may be that of a proxy before the broker.

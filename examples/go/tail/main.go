@@ -21,7 +21,7 @@ type line struct {
 	Topic   string
 	Content []byte // encoding/json decodes the Base64.
 	// Set if a reorg removed events: the tail goes on with the events that the chain now has after this place.
-	Resync *struct{ After string }
+	Resync *struct{ ID string }
 }
 
 // watched restarts the timer that ends a silent connection, with each read.
@@ -82,7 +82,7 @@ func tail(topic, after string, place *string) error {
 			return err
 		}
 		if next.Resync != nil {
-			*place = next.Resync.After
+			*place = next.Resync.ID
 		} else if next.EventID != "" {
 			fmt.Println(next.EventID, next.Topic, string(next.Content))
 			*place = next.EventID

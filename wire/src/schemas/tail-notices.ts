@@ -2,7 +2,13 @@ import * as z from "zod";
 
 /** Data of the notice `resync`: a reorganisation of the chain removed what came after this place. */
 export const tailResyncSchema = z
-  .strictObject({ after: z.string().meta({ pattern: "^@[0-9]+$" }).describe("`@` and the number of a block.") })
+  .strictObject({
+    after: z
+      .string()
+      .meta({ pattern: "^(@[0-9]+|OFFSET_FIRST)$" })
+      .describe("`@` and the number of a block, or before the first event."),
+    id: z.string().describe("The `Last-Event-ID` with which a client reconnects that gets no event after the notice."),
+  })
   .meta({ title: "TailResync" });
 
 /** Data of the notice `end`: the broker ends the tail. */

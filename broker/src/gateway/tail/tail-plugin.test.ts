@@ -132,7 +132,7 @@ test("writes JSON lines if the client accepts them, and passes Last-Event-ID to 
   await client.has("resync");
   const [line, ...rest] = client.body.split("\n");
   expect(JSON.parse(line ?? "")).toMatchObject({ eventId, content: "eA==" });
-  expect(rest).toEqual(['{"resync":{"after":"@2"}}', ""]);
+  expect(rest).toEqual(['{"resync":{"after":"@2","id":"@2"}}', ""]);
   expect(tailed.orders[0]?.lastEventId).toBe(eventId);
 });
 
@@ -148,8 +148,8 @@ test("sends resync only if the client received the events that the chain removed
   await client.has("@3");
   const frames = client.body.split("\n\n").filter((frame) => frame.includes("resync"));
   expect(frames).toEqual([
-    'id: @2\nevent: resync\ndata: {"after":"@2"}',
-    'id: @3.3\nevent: resync\ndata: {"after":"@3"}',
+    'id: @2\nevent: resync\ndata: {"after":"@2","id":"@2"}',
+    'id: @3.3\nevent: resync\ndata: {"after":"@3","id":"@3.3"}',
   ]);
 });
 

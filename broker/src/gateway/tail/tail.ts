@@ -152,7 +152,7 @@ export class Tail implements Peer {
     this.#given = to;
     this.#leftOut = undefined;
     this.#awaited = undefined;
-    this.#write(this.#frames.notice("resync", JSON.stringify({ after: placeIdOf(to) }), id));
+    this.#write(this.#frames.notice("resync", JSON.stringify({ after: placeIdOf(to), id }), id));
   }
 
   #drained(): void {
