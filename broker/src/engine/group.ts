@@ -100,6 +100,7 @@ export class Group {
     const isIndexed = !options.ledger.isFinal ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
     this.topics = new OpenTopics({
       read: (name) => this.findTopic(name),
+      progress: this.progress,
       waitingMax: options.limits.publishesWaitingMax,
       waitingBytesMax: options.limits.publishBytesWaitingMax,
       logger: options.logger,

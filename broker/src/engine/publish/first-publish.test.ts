@@ -92,6 +92,14 @@ it("asks for the right to open only if the topic does not exist", async () => {
   expect(refused).toMatchObject({ heard: ["REFUSED"], outcome: { error: { code: 100702 } } });
 });
 
+it("opens a known topic again after a reorg has removed it", async () => {
+  engine = await TestEngine.start({ confirmations: 0 });
+  for (const text of ["1", "2"]) await settled(submit(call("a", text)));
+  engine.chain.cutBack(0);
+  await engine.clock.advance(1_000);
+  expect((await settled(submit(call("a")))).heard).toEqual(["opening", "placed", "SUCCESS"]);
+});
+
 it("does not reopen a topic that is closed", async () => {
   engine = await TestEngine.start();
   await settled(submit(call("a")));

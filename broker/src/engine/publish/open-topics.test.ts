@@ -3,12 +3,14 @@ import { expect, it } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
+import { IndexProgress } from "../index-progress.ts";
 import { OpenTopics } from "./open-topics.ts";
 
 it("bounds the number and the bytes of publishes that wait for the index", async () => {
   const reads: (() => void)[] = [];
   const topics = new OpenTopics({
     read: () => new Promise((resolve) => reads.push(() => resolve(undefined))),
+    progress: new IndexProgress(),
     waitingMax: 3,
     waitingBytesMax: 100,
     logger: silentLogger,
@@ -31,6 +33,7 @@ it("bounds the number and the bytes of publishes that wait for the index", async
 it("lets a publish that comes in the answer to another open its topic once, and no other publish with it", async () => {
   const topics = new OpenTopics({
     read: async () => undefined,
+    progress: new IndexProgress(),
     waitingMax: 9,
     waitingBytesMax: 9,
     logger: silentLogger,

@@ -3,6 +3,7 @@ import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import { answerAll } from "./answer-all.ts";
 
 /** Maximum number of open topics of one group in memory, about 300 bytes each. At the limit, the oldest entry is removed. */
@@ -36,6 +37,7 @@ interface WaitingCaller {
 export interface OpenTopicsOptions {
   /** Reads a topic from the index. */
   readonly read: (name: TopicName) => Promise<Topic | undefined>;
+  readonly progress: Pick<IndexProgress, "version">;
   /** Maximum number of callers that wait for reads, and of bytes that they publish. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
@@ -45,11 +47,13 @@ export interface OpenTopicsOptions {
 /**
  * The topics of one group that were open when the index was last asked, so that a publish finds its topic at once. Only open topics are
  * kept, and the chain has the last word: it refuses a batch of a topic that was closed since, and then the topic is forgotten. So a stale
- * entry costs a refused batch, and never a wrong answer.
+ * entry costs a refused batch, and never a wrong answer. After a rollback of the index, all are forgotten: a publish may open a topic that it removed.
  */
 export class OpenTopics {
   readonly #options: OpenTopicsOptions;
   readonly #known = new Map<string, OpenTopic>();
+  /** The version of the index that has the known topics. */
+  #version = 0;
   /** Callers whose topic is being read, in the order in which they came. */
   readonly #waiting = new Map<TopicName, WaitingCaller[]>();
   #waitingCount = 0;
@@ -61,6 +65,7 @@ export class OpenTopics {
 
   /** The topic; undefined if it is not in memory, also while earlier callers wait for it: then the caller must call {@link read} too. */
   find(name: string): OpenTopic | undefined {
+    this.#forgetOld();
     return this.#known.get(name);
   }
 
@@ -92,10 +97,11 @@ export class OpenTopics {
     // The list stays while its callers are answered: a caller that comes in an answer is served here, and not by a second loop too.
     for (const callers = this.#waiting.get(name) ?? []; callers.length > 0; ) {
       const { length } = callers;
+      const { version } = this.#options.progress;
       const found = await this.#read(name);
       if (!(found instanceof BrokerError)) {
         // In the same turn as the callbacks: no later caller may find the topic before the earlier callers have their answers.
-        this.#keep(found);
+        this.#keep(found, version);
         this.#answer(name, { count: callers.length, found });
         continue;
       }
@@ -139,7 +145,17 @@ export class OpenTopics {
     }
   }
 
-  #keep(topic: OpenTopic): void {
+  #forgetOld(): void {
+    const { version } = this.#options.progress;
+    if (version === this.#version) return;
+    this.#known.clear();
+    this.#version = version;
+  }
+
+  /** `version` is that of the index before the topic was read. */
+  #keep(topic: OpenTopic, version: number): void {
+    this.#forgetOld();
+    if (version !== this.#version) return;
     this.#known.set(topic.name, topic);
     const [oldest] = this.#known.keys();
     if (this.#known.size > openTopicsMax && oldest !== undefined) this.#known.delete(oldest);
