@@ -163,11 +163,12 @@ export class Chain implements ReadableChain {
 
   /** One step of {@link checkIndexEntries}; `isFirst` starts over. */
   checkIndexEntries(isFirst: boolean): CheckedIndexEntries {
-    if (isFirst || this.#indexCheck === undefined) this.#indexCheck = checkIndexEntries(this.#database);
-    const step = this.#indexCheck.next();
-    if (step.done !== true) return { isMore: true, entries: step.value, isDamaged: false };
-    this.#indexCheck = undefined;
-    return { isMore: false, entries: 0, ...step.value };
+    const check = (isFirst ? undefined : this.#indexCheck) ?? checkIndexEntries(this.#database);
+    this.#indexCheck = undefined; // A check that failed cannot continue: the next step starts over.
+    const step = check.next();
+    if (step.done === true) return { isMore: false, entries: 0, ...step.value };
+    this.#indexCheck = check;
+    return { isMore: true, entries: step.value, isDamaged: false };
   }
 
   /** See {@link checkState}. Rewrites damaged nodes and code that are still in memory. */

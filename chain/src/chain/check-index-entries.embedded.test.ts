@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { getContractAddress, type Hex, hexToBytes } from "viem";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
+import { type EmbeddedChain, type EmbeddedChainOptions, startEmbeddedChain } from "../embedded-chain.ts";
 import { CHECKED_BYTES_MAX } from "../limits.ts";
 import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
 
@@ -18,8 +18,9 @@ let file: string;
 const hashes: unknown[] = [];
 
 /** Saves the index entries of each block into their table before the next block. */
-function start(path: string): Promise<EmbeddedChain> {
-  return startEmbeddedChain({ file: path, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 1 });
+function start(path: string, options: Partial<EmbeddedChainOptions> = {}): Promise<EmbeddedChain> {
+  const fixed = { chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 1 };
+  return startEmbeddedChain({ file: path, ...fixed, ...options });
 }
 
 beforeAll(async () => {
@@ -50,8 +51,8 @@ async function countFound(chain: EmbeddedChain): Promise<{ readonly logs: number
 
 const everything = { logs: logsTotal, transactions: logsTotal + 1 };
 
-async function check(chain: EmbeddedChain): Promise<boolean> {
-  let step = await chain.checkIndexEntries(true);
+async function check(chain: EmbeddedChain, isFirst = true): Promise<boolean> {
+  let step = await chain.checkIndexEntries(isFirst);
   while (step.isMore) step = await chain.checkIndexEntries(false);
   return step.isDamaged;
 }
@@ -101,6 +102,13 @@ it.each([
   expect(await check(chain)).toBe(true);
   expect(await countFound(chain)).toEqual(everything);
   expect(await check(chain)).toBe(false);
+});
+
+it("starts over after a failure, for example on a full disk", async () => {
+  const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
+  await using chain = await start(copy, { filePagesMax: 1 });
+  await expect(check(chain)).rejects.toThrow(/full/);
+  await expect(check(chain, false)).rejects.toThrow(/full/);
 });
 
 it.each([
