@@ -246,6 +246,7 @@ class Engine implements RunningBroker {
     for (const ring of this.#rings) cleanup.add(() => ring.stop());
     for (const group of this.#groups.all) cleanup.add(() => group.ledger.stop(signal));
     cleanup.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
+    for (const { claimRecorder } of this.#groups.all) cleanup.add(() => claimRecorder.stop());
     cleanup.add(() => this.#cluster?.stop(signal));
     cleanup.add(() => this.#progressWriter.flush());
     cleanup.add(() => this.#workers.stop(leftMs()));

@@ -70,6 +70,7 @@ export class Group {
   readonly transactions: Transactions;
   readonly keyJanitor: KeyJanitor;
   readonly keyReleases: KeyReleases;
+  readonly claimRecorder: ClaimRecorder;
   /** The engine's limits, with this group's publish timeout. */
   readonly limits: EngineLimits;
   /** Calls that create, continue or remove a subscription hold it for reading, a rollback holds it for writing. */
@@ -110,6 +111,7 @@ export class Group {
     const readTime = (): Promise<number> => this.keyJanitor.readTime();
     const waitMsMax = limits.transactionTimeoutMs;
     const recorder = new ClaimRecorder({ keys: options.store, progress, clock: options.clock, waitMsMax, readTime });
+    this.claimRecorder = recorder;
     this.batcher = new Batcher({ ...options, limits, progress, topics, isIndexed, recorder });
     this.transactions = new Transactions({ topics, batcher: this.batcher, logger: options.logger });
     this.keyReleases = new KeyReleases({ keys: options.store, janitor: this.keyJanitor });

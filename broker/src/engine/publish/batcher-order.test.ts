@@ -84,7 +84,7 @@ it.each([
       progress,
       topics: { forget: () => {} },
       recorder: new ClaimRecorder({
-        keys: { recordPublishKeys },
+        keys: { recordPublishKeys, releasePublishKeys: async () => [] },
         progress,
         clock,
         waitMsMax: 1_000,
@@ -179,7 +179,7 @@ it("keeps the order of a topic behind a size that the chain took earlier, but re
     progress,
     topics: { forget: () => {} },
     recorder: new ClaimRecorder({
-      keys: { recordPublishKeys: async () => [] },
+      keys: { recordPublishKeys: async () => [], releasePublishKeys: async () => [] },
       progress,
       clock,
       waitMsMax: 1_000,

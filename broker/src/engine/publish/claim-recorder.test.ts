@@ -3,7 +3,14 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
-import { type TakenKey, toFencedKey } from "../../ports/publish-keys.ts";
+import {
+  type FencedKey,
+  type HeldKey,
+  type PublishKeyRow,
+  type PublishKeys,
+  type TakenKey,
+  toFencedKey,
+} from "../../ports/publish-keys.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimRecorder } from "./claim-recorder.ts";
 import { Draft } from "./draft.ts";
@@ -25,6 +32,12 @@ function toClaim(failed: string[] = [], change: Partial<Claim> = {}): Claim {
   };
 }
 
+function toRecorder(recordPublishKeys: PublishKeys["recordPublishKeys"], clock: VirtualClock): ClaimRecorder {
+  const keys = { recordPublishKeys, releasePublishKeys: async () => [] };
+  const own = { keys, progress: { blockNumber: 0 }, clock };
+  return new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
+}
+
 function toDraft(claim?: Claim): Draft {
   const draft = new Draft();
   const payload = { content: new Uint8Array(1), extensions: [] };
@@ -35,13 +48,7 @@ function toDraft(claim?: Claim): Draft {
 /** Sends a publish with a key, and `ticks` microtasks after its key was written, another without a key. Returns them in the order of their sending. */
 async function sendBoth(ticks: number): Promise<readonly string[]> {
   const written = createDeferred<readonly []>();
-  const recorder = new ClaimRecorder({
-    keys: { recordPublishKeys: () => written.promise },
-    progress: { blockNumber: 0 },
-    clock: new VirtualClock(),
-    waitMsMax: 1_000,
-    readTime: async () => 0,
-  });
+  const recorder = toRecorder(() => written.promise, new VirtualClock());
   const sent: string[] = [];
   const send = async (draft: Draft, named: string): Promise<void> => {
     const recorded = recorder.record(draft);
@@ -63,13 +70,7 @@ it("lets no later transaction pass one whose key was just written", async () => 
 
 it("refuses the keys of every waiting transaction after the same time if the store does not answer", async () => {
   const clock = new VirtualClock();
-  const recorder = new ClaimRecorder({
-    keys: { recordPublishKeys: () => new Promise(() => {}) },
-    progress: { blockNumber: 0 },
-    clock,
-    waitMsMax: 1_000,
-    readTime: async () => 0,
-  });
+  const recorder = toRecorder(() => new Promise(() => {}), clock);
   const failed: string[] = [];
   const all = [1, 2, 3].map(() => recorder.record(toDraft(toClaim(failed))));
   await clock.advance(10_001);
@@ -86,14 +87,7 @@ it("fails the later publishes of a session that came before the failure of an ea
     return answers[writes++]?.promise ?? Promise.resolve([]);
   };
   const recorded: number[] = [];
-  const progress = { blockNumber: 0 };
-  const recorder = new ClaimRecorder({
-    keys: { recordPublishKeys },
-    progress,
-    clock,
-    waitMsMax: 1_000,
-    readTime: async () => 0,
-  });
+  const recorder = toRecorder(recordPublishKeys, clock);
   const failed: string[] = [];
   const send = async (session: string | undefined): Promise<number> => {
     const order = session === undefined ? undefined : { session, since: clock.monotonic() };
@@ -113,17 +107,47 @@ it("fails the later publishes of a session that came before the failure of an ea
 it("refuses the later publishes of a session after one whose session had moved, although the session is back under a new epoch", async () => {
   const clock = new VirtualClock();
   const answers: (readonly TakenKey[])[] = [[toFencedKey(row)], []];
-  const recorder = new ClaimRecorder({
-    keys: { recordPublishKeys: async () => answers.shift() ?? [] },
-    progress: { blockNumber: 0 },
-    clock,
-    waitMsMax: 1_000,
-    readTime: async () => 0,
-  });
+  const recorder = toRecorder(async () => answers.shift() ?? [], clock);
   const taken: TakenKey[] = [];
   const order = { session: "mine", since: clock.monotonic() };
   const claim = toClaim([], { order, onTaken: (one) => void taken.push(one) });
   const sent = [claim, claim].map(async (one) => recorder.record(toDraft(one)));
   expect(await Promise.all(sent)).toEqual([[], []]);
   expect(taken).toEqual([toFencedKey(row), toFencedKey(row)]);
+});
+
+it("frees a key whose record failed, but none that it records after it, and tries again until the store answers", async () => {
+  const clock = new VirtualClock();
+  const stored = new Map<string, string>();
+  let isAway = true;
+  const keys = {
+    recordPublishKeys: async (rows: readonly PublishKeyRow[]): Promise<readonly TakenKey[]> => {
+      const taken = rows.flatMap(({ key, token }) =>
+        stored.has(key) ? { ...row, key, token: stored.get(key) ?? "" } : (stored.set(key, token), []),
+      );
+      if (isAway) throw new Error("the connection was reset");
+      return taken;
+    },
+    releasePublishKeys: async (rows: readonly HeldKey[]): Promise<readonly FencedKey[]> => {
+      if (isAway) throw new Error("the connection was reset");
+      for (const { key, token } of rows) if (stored.get(key) === token) stored.delete(key);
+      return [];
+    },
+  };
+  const own = { keys, progress: { blockNumber: 0 }, clock };
+  const recorder = new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
+  const send = async (key: string, token: string): Promise<number> =>
+    (await recorder.record(toDraft(toClaim([], { unrecorded: { ...row, key, token } })))).length;
+  expect([await send("j", "1"), await send("k", "2")]).toEqual([0, 0]);
+  isAway = false;
+  expect(await send("k", "3")).toBe(1);
+  expect(stored).toEqual(
+    new Map([
+      ["j", "1"],
+      ["k", "3"],
+    ]),
+  );
+  await clock.advance(1_000);
+  expect(stored).toEqual(new Map([["k", "3"]]));
+  expect(clock.timers).toBe(0);
 });

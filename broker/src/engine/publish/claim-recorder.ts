@@ -6,6 +6,7 @@ import type { IndexProgress } from "../index-progress.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { Claim } from "./claim.ts";
 import type { Draft, DraftBatch } from "./draft.ts";
+import { UnsureKeys } from "./unsure-keys.ts";
 
 /** How long a transaction waits for the store to record the keys of its publishes and of earlier transactions, in milliseconds. */
 const recordTimeoutMs = 10_000;
@@ -18,7 +19,7 @@ interface Failure {
 }
 
 export interface ClaimRecorderOptions {
-  readonly keys: Pick<PublishKeys, "recordPublishKeys">;
+  readonly keys: Pick<PublishKeys, "recordPublishKeys" | "releasePublishKeys">;
   readonly progress: Pick<IndexProgress, "blockNumber">;
   readonly clock: Clock;
   /** Longest wait of a publish for its transaction, in milliseconds. */
@@ -36,11 +37,18 @@ export class ClaimRecorder {
   readonly #options: ClaimRecorderOptions;
   /** The last failure to record a key, by session; the oldest first. A connection that takes the session over is one too. */
   readonly #failures = new Map<string, Failure>();
+  readonly #unsure: UnsureKeys;
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: ClaimRecorderOptions) {
     this.#options = options;
+    this.#unsure = new UnsureKeys(options);
+  }
+
+  /** Frees no more keys of failed publishes. */
+  stop(): void {
+    this.#unsure.stop();
   }
 
   /** Returns the batches to send; a promise only if a key of this draft or of an earlier one must be recorded. */
@@ -76,8 +84,9 @@ export class ClaimRecorder {
     const { clock } = this.#options;
     const leftMs = until - clock.monotonic();
     using deadline = new Deadline(clock, leftMs);
+    const writing = leftMs > 0 ? this.#write(claims) : undefined;
     try {
-      const taken = leftMs > 0 ? await untilAborted(this.#write(claims), deadline.signal) : undefined;
+      const taken = writing && (await untilAborted(writing, deadline.signal));
       if (taken === undefined)
         throw new BrokerError("busy", { details: "the store did not record the publish key in time" });
       const byKey = new Map(taken.map((row) => [idOf(row), row]));
@@ -90,6 +99,7 @@ export class ClaimRecorder {
     } catch (error) {
       const fail = (claim: Claim): void => claim.onFailed(error);
       this.#note(claims, fail);
+      if (writing !== undefined) this.#unsure.add(claims, writing);
       for (const claim of claims) fail(claim);
       return claims;
     }
@@ -115,7 +125,18 @@ export class ClaimRecorder {
     }
   }
 
+  /** Records the keys. Those that a failed claim of this node may have recorded are freed first. Returns the rows that hold the others. */
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
+    const taken = await this.#writeOnce(claims);
+    const unused = taken.flatMap((row) => ("token" in row && this.#unsure.has(row.token) ? row : []));
+    if (unused.length === 0) return taken;
+    await this.#options.keys.releasePublishKeys(unused);
+    const freed = new Set(unused.map(idOf));
+    const again = claims.filter(({ unrecorded }) => unrecorded !== undefined && freed.has(idOf(unrecorded)));
+    return [...taken.filter((row) => !freed.has(idOf(row))), ...(await this.#writeOnce(again))];
+  }
+
+  async #writeOnce(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
     const { progress, keys, readTime } = this.#options;
     const place = { after: endOfBlock(Math.max(0, progress.blockNumber)), recordedAt: await readTime() };
     const rows = claims.flatMap(({ unrecorded }) => (unrecorded === undefined ? [] : { ...unrecorded, ...place }));

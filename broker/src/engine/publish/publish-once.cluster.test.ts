@@ -113,6 +113,37 @@ it("a node that froze between recording a key and publishing does not publish af
   expect(await send(1, "k")).toEqual(repeat);
 });
 
+it("publishes at another node what was refused because the store's answer about the key was lost", async () => {
+  await startWarm();
+  const refused = submit(0, "k");
+  await cluster.clock.advance(150);
+  cluster.node(0).gate.cut("refused");
+  await cluster.clock.advance(1_000);
+  cluster.node(0).gate.heal();
+  await cluster.clock.advance(2_000);
+  expect(refused.outcome).toMatchObject({ status: "REFUSED" });
+  expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
+  expect(published()).toEqual(["w0", "w1", "k"]);
+});
+
+it("publishes once what a node repeats while it frees the key of a lost answer", async () => {
+  await startWarm();
+  submit(0, "k");
+  await cluster.clock.advance(150);
+  cluster.node(0).gate.cut("refused");
+  await cluster.clock.advance(100);
+  cluster.node(0).gate.heal();
+  for (let elapsedMs = 0; elapsedMs < 2_000; elapsedMs += 50) {
+    submit(0, "k");
+    await cluster.clock.advance(50);
+  }
+  const first = await send(0, "k");
+  expect(first).toMatchObject({ status: "SUCCESS" });
+  await cluster.clock.advance(5_000);
+  expect(await send(1, "k")).toEqual(first);
+  expect(published()).toEqual(["w0", "w1", "k"]);
+});
+
 type Step =
   | { readonly kind: "publish"; readonly node: number; readonly key: string }
   | { readonly kind: "kill" | "launch" | "halt" | "resume" | "cut" | "heal"; readonly node: number }

@@ -62,3 +62,22 @@ describe.each(calls)("if %s of the sweep", (name) => {
     expect(await rows()).toHaveLength(0);
   });
 });
+
+it("publishes a will soon, although the node that lost the answer of the store about its key lives on", async () => {
+  const attachment = await attach(1, { will });
+  const { store } = cluster.shared;
+  const record = store.recordPublishKeys.bind(store);
+  let records = 0;
+  store.recordPublishKeys = async (claims) => {
+    const taken = await record(claims);
+    records += 1;
+    if (records === 1) throw new BrokerError("storeUnreachable");
+    return taken;
+  };
+  attachment.detach({ expiryMs: 30_000, isRegular: false });
+  await cluster.clock.advance(10_000);
+  expect(records).toBeGreaterThan(1);
+  expect(await countWills()).toBe(1);
+  await cluster.clock.advance(60_000);
+  expect(await countWills()).toBe(1);
+});
