@@ -248,7 +248,10 @@ export class Chain implements ReadableChain {
       gasLimit: this.options.blockGasLimit,
     });
     for (const transaction of sealed.dropped) this.pool.remove(transaction);
-    if (sealed.block === undefined) return false;
+    if (sealed.block === undefined) {
+      this.#setFault(undefined); // No transaction waits for the next try: only a new one shows whether blocks can be written.
+      return false;
+    }
     try {
       if (this.#database.unsavedBytes >= this.options.unsavedBytesMax) this.#database.save();
       this.#database.commitBlock(sealed);
@@ -264,14 +267,15 @@ export class Chain implements ReadableChain {
   #accept(block: Block, receipts: readonly Uint8Array[]): void {
     this.#head = block;
     for (const { transaction } of block.executed) this.pool.remove(transaction);
-    if (this.#fault !== undefined) this.#setFault(undefined);
+    this.#setFault(undefined);
     this.#listener.blockSealed(block, receipts);
     this.#checkpointWhenLarge();
   }
 
-  /** Nothing of the block was written or announced: its transactions wait in the pool for the next try. */
+  /** If a block was not written, nothing of it was announced: its transactions wait in the pool for the next try. */
   #retryLater(error: Error): void {
     this.#setFault(error);
+    clearTimeout(this.#retry);
     if (this.#isStopping) return;
     this.#retry = setTimeout(() => {
       this.#sealing ??= this.#sealLater();
@@ -279,6 +283,7 @@ export class Chain implements ReadableChain {
   }
 
   #setFault(fault: Error | undefined): void {
+    if (fault === this.#fault) return;
     this.#fault = fault;
     this.#listener.faultChanged(fault);
   }
@@ -287,7 +292,11 @@ export class Chain implements ReadableChain {
   #checkpointWhenLarge(): void {
     const bytes = this.#database.logBytes;
     if (this.#isFileHeld || bytes < this.#checkpointAt) return;
-    this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
+    try {
+      this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
+    } catch (error) {
+      this.#retryLater(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 }
 

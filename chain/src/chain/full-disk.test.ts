@@ -1,0 +1,86 @@
+import { DatabaseSync } from "@photostructure/sqlite";
+import { hexToBytes } from "viem";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { BLOCK_GAS_LIMIT_DEFAULT, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
+import { ChainDatabase } from "../storage/chain-database.ts";
+import { SCHEMA } from "../storage/schema.ts";
+import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
+import { Chain, type ChainOptions } from "./chain.ts";
+
+const options: ChainOptions = {
+  chainId: CHAIN_ID,
+  genesisAccounts: [SIGNER.address],
+  blockGasLimit: BLOCK_GAS_LIMIT_DEFAULT,
+  callGasMax: 0n,
+  transactionBytesMax: 10_000,
+  callTimeMsMax: 0,
+  checkInterval: 1,
+  registryCode: undefined,
+  unsavedBytesMax: LOG_BYTES_MAX,
+};
+
+/** A disk with room for the write-ahead log and none for the file: the log cannot be copied into the file. */
+class SmallDisk extends DatabaseSync {
+  isFull = false;
+
+  override prepare(...args: Parameters<DatabaseSync["prepare"]>) {
+    if (this.isFull && args[0].includes("wal_checkpoint")) throw new Error("database or disk is full");
+    return super.prepare(...args);
+  }
+}
+
+/** Opens a chain whose log always has the length at which it is copied into the file. Also returns what it tells its owner. */
+async function open(disk: SmallDisk) {
+  disk.exec(SCHEMA);
+  const owned = { database: disk, logBytes: () => LOG_BYTES_MAX, close: () => disk.close() };
+  const told: string[] = [];
+  const chain = await Chain.open(new ChainDatabase(disk, owned), options, {
+    blockSealed: ({ header }) => told.push(`block ${header.number}`),
+    sealingEnded: () => {},
+    transactionPooled: () => {},
+    faultChanged: (fault) => told.push(fault?.message ?? "no fault"),
+    mismatchFound: () => {},
+    damageFound: () => {},
+  });
+  return { chain, told };
+}
+
+/** Waits until the chain has told this last. */
+async function last(told: readonly string[], what: string): Promise<void> {
+  while (told.at(-1) !== what) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function submit(chain: Chain, nonce: number): Promise<void> {
+  const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 100_000n, to: SIGNER.address } as const;
+  chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, nonce })));
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+it("accepts transactions again after the log could not be copied into the file, even if none waited", async () => {
+  const disk = new SmallDisk(":memory:");
+  const { chain, told } = await open(disk);
+  disk.isFull = true;
+  await submit(chain, 0);
+  await last(told, "database or disk is full");
+  await expect(submit(chain, 1)).rejects.toThrow("no block can be written: database or disk is full");
+  disk.isFull = false;
+  await vi.advanceTimersByTimeAsync(COMMIT_RETRY_MS);
+  await last(told, "no fault");
+  await submit(chain, 1);
+  await last(told, "block 2");
+  await chain.stop();
+});
+
+it("tells its owner of a full disk, and goes on, if the log cannot be copied once nobody holds the file", async () => {
+  const disk = new SmallDisk(":memory:");
+  const { chain, told } = await open(disk);
+  expect(chain.holdFile()).toBe(true);
+  disk.isFull = true;
+  chain.releaseFile();
+  expect(told).toEqual(["database or disk is full"]);
+  await vi.advanceTimersByTimeAsync(COMMIT_RETRY_MS);
+  await last(told, "no fault");
+  await chain.stop();
+});
