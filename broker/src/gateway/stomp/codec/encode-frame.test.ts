@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { encodeFrame } from "./encode-frame.ts";
+import { versions } from "./frame.ts";
 
 const headers = [["server", "a:b\\c/1"]] as const;
 
@@ -10,4 +11,10 @@ it.each([
   for (const version of ["1.1", "1.2"] as const) {
     expect(encodeFrame({ command, headers }, version).toString()).toBe(`${command}\nserver:${value}\n\n\0`);
   }
+});
+
+it.each(versions)("lets no header of a publisher end a MESSAGE early, in STOMP %s", (version) => {
+  const forged = "x\n\n\0ERROR\nmessage:forged\n\n\0";
+  const given = [["receipt-id", forged]] as const;
+  expect(encodeFrame({ command: "MESSAGE", headers: given }, version).toString()).toBe("MESSAGE\n\n\0");
 });

@@ -12,10 +12,11 @@ export interface FrameOrder {
   readonly body?: Buffer | undefined;
 }
 
-/** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except `receipt-id` and `subscription`. */
+/** The bytes of a frame. Leaves out headers without a name, and those that the version cannot encode, except the one that gives the client its own text. */
 export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, version: Version): Buffer {
   // CONNECTED does not escape ("Value Encoding").
-  const head = `${command}\n${encodeHeaders(headers, command === "CONNECTED" ? "1.0" : version)}\n`;
+  const used = command === "CONNECTED" ? "1.0" : version;
+  const head = `${command}\n${encodeHeaders(headers, { version: used, echoed: echoedBy[command] })}\n`;
   const headLength = Buffer.byteLength(head);
   const bytes = Buffer.allocUnsafe(headLength + body.length + 1);
   bytes.write(head, 0);
@@ -24,15 +25,25 @@ export function encodeFrame({ command, headers, body = NO_BODY }: FrameOrder, ve
   return bytes;
 }
 
-/** Headers that give the client its own text. They are never left out: characters without an escape in a version are sent back unchanged. */
-const echoed: ReadonlySet<string> = new Set(["receipt-id", "subscription"]);
+/**
+ * The header that gives the client its own text. It is never left out: characters without an escape in a version are sent back unchanged. Every other
+ * header of a MESSAGE may be a publisher's text, which must not end the frame.
+ */
+const echoedBy: Readonly<Partial<Record<ServerCommand, string>>> = {
+  MESSAGE: "subscription",
+  RECEIPT: "receipt-id",
+  ERROR: "receipt-id",
+};
 
-function encodeHeaders(headers: Headers, version: Version): string {
+function encodeHeaders(
+  headers: Headers,
+  { version, echoed }: { readonly version: Version; readonly echoed: string | undefined },
+): string {
   let text = "";
   for (const [name, value] of headers) {
     const escapedName = escapeHeader(name, { version, isName: true });
     const escapedValue =
-      escapeHeader(value, { version, isName: false }) ?? (echoed.has(name) ? escapeText(value, version) : undefined);
+      escapeHeader(value, { version, isName: false }) ?? (name === echoed ? escapeText(value, version) : undefined);
     if (escapedName !== undefined && escapedName !== "" && escapedValue !== undefined)
       text += `${escapedName}:${escapedValue}\n`;
   }
