@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -37,6 +37,17 @@ describe("a backup of a running broker", () => {
     expect(manifest.files.map(({ name }) => name).toSorted()).toEqual(names);
     expect(readdirSync(target).toSorted()).toEqual(["backup.json", ...names]);
   });
+});
+
+it.each([
+  ["of a group that the broker named after its groupId", `signer-${encodeURIComponent("eu/orders:1~(a)'!*")}.key`],
+  ["of an operator", ".spare key.key"],
+])("has a key %s, and can be restored", async (_, name) => {
+  write(name);
+  await backUp(hold);
+  const restored = join(root, "restored");
+  await restoreBackup(target, restored, () => 0);
+  expect(readFileSync(join(restored, name), "utf8")).toBe(name);
 });
 
 describe("two backups to one folder at once", () => {

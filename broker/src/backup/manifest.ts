@@ -5,8 +5,8 @@ import * as z from "zod";
 /** Name of the file that makes a folder a backup. It is written last, so a backup that was cut short has none. */
 export const manifestFile = "backup.json";
 
-/** Plain file names only: restoring somebody's backup must not write outside the target folder. */
-const name = z.string().regex(/^[0-9A-Za-z_][0-9A-Za-z._-]{0,254}$/);
+/** Any plain file name, since an operator or a groupId names key files. Restoring somebody's backup must not write outside the target folder. */
+const name = z.string().regex(/^(?!\.{1,2}$)[^/\\\0]{1,255}$/);
 
 const manifestSchema = z.strictObject({
   format: z.literal("stele-backup"),
