@@ -207,6 +207,19 @@ test("in mode `require`, a receiver that refuses the signature or form of anothe
   expect(receiver.requests).toHaveLength(asked + 1);
 });
 
+test("in mode `require`, two subscribers that ask one receiver at once get an answer each", async () => {
+  await using receiver = await startReceiver((response, { method, headers, body }) => {
+    const [id, timestampSeconds] = [String(headers["webhook-id"]), Number(headers["webhook-timestamp"])];
+    const isOwn =
+      headers["webhook-signature"] === signMessage(secret, { id, timestampSeconds, body: Buffer.from(body) });
+    response.writeHead(method === "OPTIONS" ? 405 : isOwn ? 200 : 401).end();
+  });
+  const { sink } = makeAsking("require");
+  const subscribers = [{}, { secret }];
+  const outcomes = await Promise.all(subscribers.map((changes) => attempt(sink, receiver.url, changes)));
+  expect(outcomes.map(({ status }) => status)).toEqual(["failed", "accepted"]);
+});
+
 test("in mode `require`, a receiver that answered OPTIONS with 503 is asked again after 1 s, and gets no event before it agrees", async () => {
   const answers = [answering(503), answering(503), agreeing, agreeing];
   await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));
