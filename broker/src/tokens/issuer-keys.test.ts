@@ -23,6 +23,18 @@ describe("parseIssuerKeys leaves out", () => {
   });
 });
 
+const ed25519 = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" }) as JWK;
+
+describe("parseIssuerKeys takes", () => {
+  it.each<[string, JWK]>([
+    ["an RSA key of 2,048 bits", { kty: "RSA", e: "AQAB", n: Buffer.alloc(256, 1).toString("base64url") }],
+    ["an Ed25519 key", ed25519],
+    ["a key that may verify", { ...jwk, key_ops: ["sign", "verify"] }],
+  ])("%s", (_, key) => {
+    expect(parseIssuerKeys(toSet(key))).toHaveLength(1);
+  });
+});
+
 it.each([
   ["that is not JSON", "<html>", "JSON"],
   ["without a list of keys", "{}", "not a JWK set"],
