@@ -4,7 +4,7 @@ import type { Event } from "../../../domain/event.ts";
 import { eventFilterOf } from "../../../domain/shared-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../../domain/topic-filter.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
-import type { CancelSignal } from "../../../lib/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import { pause } from "../../../lib/pause.ts";
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { ShareId } from "../../../ports/session-store.ts";
@@ -41,7 +41,7 @@ export class Share implements Interest {
   #unknown: ShareTake[] = [];
   #mayHaveReturned = true;
   #id: ShareId | undefined;
-  #reading: { readonly ending: AbortController; readonly ended: Promise<void> } | undefined;
+  #reading: { readonly ending: Cancellation; readonly ended: Promise<void> } | undefined;
 
   constructor(groupId: GroupId, text: TopicFilter, parts: ShareParts) {
     this.#groupId = groupId;
@@ -89,9 +89,9 @@ export class Share implements Interest {
 
   /** Starts, or restarts after {@link stop}. The index must contain nothing after the group's progress. */
   start(): void {
-    const ending = new AbortController();
+    const ending = new Cancellation();
     this.#mayHaveReturned = true;
-    this.#reading = { ending, ended: this.#run(ending.signal) };
+    this.#reading = { ending, ended: this.#run(ending) };
   }
 
   /** Ends deliveries for good: no member is left. Returns the events of failed takes, unless `signal` aborts first. Never rejects. */
@@ -113,12 +113,12 @@ export class Share implements Interest {
   }
 
   /** Never rejects. */
-  async #run(signal: AbortSignal): Promise<void> {
+  async #run(signal: CancelSignal): Promise<void> {
     while (!signal.aborted) await this.#waiting.untilDone({ what: stuck.live, signal }, () => this.#serve(signal));
   }
 
   /** Delivers events from the share's cursor on, until another node has changed the share. */
-  async #serve(stopped: AbortSignal): Promise<void> {
+  async #serve(stopped: CancelSignal): Promise<void> {
     const { store, createFeed } = this.#parts;
     await this.#returnUnknown();
     const share = await store.sessions.findShare(this.#groupId, this.#text);
@@ -130,8 +130,10 @@ export class Share implements Interest {
       await this.#waiting.woken(); // Its last member has left.
       return;
     }
-    const ending = new AbortController();
-    const signal = AbortSignal.any([stopped, ending.signal]);
+    // No AbortSignal.any: up to Node 22, the older signal keeps what remains of each combined one, and other nodes end this loop many times a second.
+    const signal = new Cancellation();
+    const end = (): void => signal.abort();
+    stopped.addEventListener("abort", end);
     const feed = createFeed({
       filters: [this.#filter],
       interest: this,
@@ -144,7 +146,8 @@ export class Share implements Interest {
       while (!signal.aborted && (await this.#giveNext(plan, signal))) await this.#parts.slices.pause();
     } finally {
       plan.cancel();
-      ending.abort();
+      stopped.removeEventListener("abort", end);
+      signal.abort();
       feed.close();
       this.wake();
       await read;
@@ -161,7 +164,7 @@ export class Share implements Interest {
   }
 
   /** Keeps events in the feed. Never rejects. */
-  async #read(feed: Feed, signal: AbortSignal): Promise<void> {
+  async #read(feed: Feed, signal: CancelSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));
       this.wake();
@@ -170,7 +173,7 @@ export class Share implements Interest {
   }
 
   /** Delivers the next events. Returns whether the plan still holds. */
-  async #giveNext(plan: SharePlan, signal: AbortSignal): Promise<boolean> {
+  async #giveNext(plan: SharePlan, signal: CancelSignal): Promise<boolean> {
     if (this.#mayHaveReturned && plan.wantsReturned) await this.#readReturned(plan, signal);
     if (signal.aborted) return false;
     const take = plan.fill();
@@ -208,7 +211,7 @@ export class Share implements Interest {
     }
   }
 
-  async #readReturned(plan: SharePlan, signal: AbortSignal): Promise<void> {
+  async #readReturned(plan: SharePlan, signal: CancelSignal): Promise<void> {
     this.#mayHaveReturned = false;
     const places = await this.#parts.store.sessions.listReturned(plan.id, returnedReadMax);
     if (places.length === returnedReadMax) this.#mayHaveReturned = true;

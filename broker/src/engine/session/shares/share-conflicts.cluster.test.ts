@@ -1,0 +1,42 @@
+import { expect, it, onTestFinished, vi } from "vitest";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import type { ShareTake } from "../../../ports/share-store.ts";
+import { publish } from "../../testing/publish.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestCluster } from "../../testing/test-cluster.ts";
+
+/** Attaches a client to a node, as a member of the share `$share/s/a`. */
+async function attachMember(cluster: TestCluster, node: number): Promise<RecordingPeer> {
+  const peer = new RecordingPeer();
+  const order = { groupId: undefined, protocol: "MQTT", isClean: false, will: undefined, windowMax: 100 } as const;
+  const rest = { key: `client ${node}`, expiryMs: 600_000, onConnected: () => {} };
+  const attachment = await cluster.run(cluster.node(node).broker.attach({ ...order, ...rest }, peer));
+  const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  await cluster.run(attachment.subscribe([{ ...options, filter: parseTopicFilter("$share/s/a") }]));
+  return peer;
+}
+
+it("combines no signals each time another node takes an event first: up to Node 22, the older signal keeps a part of each", async () => {
+  const cluster = await TestCluster.start(2);
+  onTestFinished(() => cluster.stopAll());
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const peers = [await attachMember(cluster, 0), await attachMember(cluster, 1)];
+  const { sessions } = cluster.shared.store;
+  const takeShared = sessions.takeShared.bind(sessions);
+  let refused = 0;
+  sessions.takeShared = async (take: ShareTake) => {
+    const outcome = await takeShared(take);
+    if (outcome !== "taken") refused += 1;
+    return outcome;
+  };
+  const combined = vi.spyOn(AbortSignal, "any");
+  onTestFinished(() => combined.mockRestore());
+  for (let index = 0; index < 20; index += 1) {
+    const call = { topic: "a", groupId: undefined, content: new Uint8Array([index]), extensions: [] } as const;
+    await cluster.run(publish(cluster.node(0).broker, call));
+    await cluster.clock.advance(1_000);
+  }
+  expect(peers.flatMap(({ sequences }) => sequences).toSorted((one, other) => one - other)).toHaveLength(20);
+  expect(refused).toBeGreaterThan(10);
+  expect(combined).not.toHaveBeenCalled();
+});
