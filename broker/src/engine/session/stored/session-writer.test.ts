@@ -104,6 +104,32 @@ it("writes no older state of a session after its last state", async () => {
   expect(saves).toEqual([["1 of epoch 2"], ["2 of epoch 1"]]);
 });
 
+it("writes a session no more that was forgotten while its write failed, or while the sessions before it were written", async () => {
+  const clock = new VirtualClock();
+  const saves: (readonly string[])[] = [];
+  const sessions = Array.from({ length: 502 }, (_, number) => ({ state: stateOf(1, number), written }));
+  const [failing, last] = [sessions[0], sessions[501]];
+  const saveSessions = async (rows: readonly SessionState[]) => {
+    saves.push(rows.map(({ id }) => id));
+    if (saves.length === 2 && last !== undefined) writer.forget(last);
+    if (saves.length > 1 || failing === undefined) return [];
+    writer.forget(failing);
+    throw new Error("away");
+  };
+  const writer = new SessionWriter({
+    store: { sessions: { saveSessions } },
+    clock,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    slices: new TimeSlices(clock),
+    onRefused: () => {},
+  });
+  for (const session of sessions) writer.note(session);
+  await clock.advance(1_000);
+  const ids = sessions.map(({ state }) => state.id);
+  expect(saves).toEqual([ids.slice(0, 500), ids.slice(1, 501)]);
+});
+
 function stateOf(epoch: number, number = 1): SessionState {
   const id = `00000000-0000-4000-8000-${String(number).padStart(12, "0")}` as SessionId; // Any UUID is a session's identifier.
   return { id, epoch, cursor: positionZero, taken: positionZero, outside: positionZero, inFlight: new Uint8Array() };

@@ -60,6 +60,8 @@ export class SessionWriter {
   readonly #trouble: ReportedTrouble;
   readonly #lasting: LastingTrouble;
   #dirty = new Map<WritableSession, Deferred<void> | undefined>();
+  /** The sessions of the write in progress that are not written yet. */
+  #left = new Map<WritableSession, Deferred<void> | undefined>();
   /** Promises for sessions that the store refused. Each resolves with the next write of its session, after the session was read again. */
   readonly #refused = new WeakMap<WritableSession, Deferred<void>>();
   #failures = 0;
@@ -107,6 +109,7 @@ export class SessionWriter {
   /** Stops writing the session. A save in progress still completes. */
   forget(session: WritableSession): void {
     this.#dirty.delete(session);
+    this.#left.delete(session);
     this.#refused.delete(session);
     this.#encoded.delete(session);
   }
@@ -165,12 +168,13 @@ export class SessionWriter {
     this.#cancelTimer?.();
     this.#dueAt = Number.POSITIVE_INFINITY;
     const left = this.#dirty;
+    this.#left = left;
     this.#dirty = new Map();
     // Sessions that somebody waits for come first.
     const ordered = [...left].toSorted((one, other) => Number(other[1] !== undefined) - Number(one[1] !== undefined));
     try {
       for (const page of pagesOf(ordered)) {
-        await this.#writePage(page);
+        await this.#writePage(page.filter(([session]) => left.has(session)));
         for (const [session] of page) left.delete(session);
       }
       this.#failures = 0;
@@ -187,6 +191,7 @@ export class SessionWriter {
   async #writePage(page: readonly DirtySession[]): Promise<void> {
     const { store, slices, onRefused } = this.#parts;
     const states = new Map<WritableSession, SessionState>();
+    if (page.length === 0) return; // All were forgotten.
     this.#encoded = new Set(page.map(([session]) => session));
     for (const [session] of page) {
       states.set(session, session.state);

@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parseTopicFilter } from "../../../domain/topic-filter.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
@@ -104,4 +105,26 @@ it("asks once for the release of an event, however often its client says that it
   attachment.session.receive(peer.ticketOf(1));
   await engine.clock.advance(1_000);
   expect(peer.released).toHaveLength(2);
+});
+
+it("asks for the release of an event although its client came back while a write of the session failed", async () => {
+  const earlier = await attach("c", new RecordingPeer(), { qos: 2 });
+  const { sessions } = engine.store;
+  const save = sessions.saveSessions.bind(sessions);
+  let isFirst = true;
+  sessions.saveSessions = async (...call) => {
+    if (!isFirst) return save(...call);
+    isFirst = false;
+    earlier.detach({ expiryMs: 60_000, isRegular: true });
+    await engine.clock.settle();
+    throw new BrokerError("storeUnreachable");
+  };
+  await publish(2);
+  await engine.clock.advance(10);
+  const peer = new RecordingPeer();
+  const attachment = await attach("c", peer, { qos: 2 });
+  expect(peer.sequences).toEqual([1]);
+  attachment.session.receive(peer.ticketOf(1));
+  await engine.clock.advance(10_000);
+  expect(peer.released).toEqual([peer.ticketOf(1)]);
 });
