@@ -280,4 +280,17 @@ describe("two groups", () => {
       code: errorCatalogue.groupUnknown.code,
     });
   });
+
+  it("never share a transaction: its events would all go to one group", async () => {
+    build();
+    await start();
+    for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });
+    const calls = ["1", "2"].map((groupId) => ({ topic: "a", groupId, content, extensions: [] }));
+    expect(() => broker.submitAll(calls, () => {})).toThrow(
+      expect.objectContaining({ code: errorCatalogue.parameterInvalid.code }),
+    );
+    await clock.settle();
+    for (const groupId of ["1", "2"])
+      expect(await broker.state({ topic: "a", groupId })).toMatchObject({ sequence: 0 });
+  });
 });
