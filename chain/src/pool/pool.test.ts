@@ -1,6 +1,6 @@
 import { toHex } from "@stele/eth/node";
 import { describe, expect, it } from "vitest";
-import { POOL_GAP_TRANSACTIONS_MAX, POOL_TRANSACTIONS_MAX } from "../limits.ts";
+import { POOL_BYTES_MAX, POOL_GAP_TRANSACTIONS_MAX, POOL_TRANSACTIONS_MAX } from "../limits.ts";
 import type { AdmittedTransaction } from "./admit.ts";
 import { Pool } from "./pool.ts";
 
@@ -80,5 +80,18 @@ describe("Pool", () => {
     const pool = new Pool(() => 0n);
     for (let nonce = 0; nonce < POOL_TRANSACTIONS_MAX; nonce += 1) pool.add(transaction(1, nonce));
     expect(() => pool.add(transaction(2, 0))).toThrow("txpool is full");
+  });
+
+  it("has room for a number of bytes, also of replacements, and has it again when a transaction leaves", () => {
+    const pool = new Pool(() => 0n);
+    const large = { ...transaction(1, 0), raw: new Uint8Array(POOL_BYTES_MAX - 10) };
+    pool.add(large);
+    pool.add(transaction(2, 0));
+    expect(() => pool.add(transaction(3, 0))).toThrow("txpool is full");
+    expect(() => pool.add({ ...transaction(2, 0, 200n), raw: new Uint8Array(11) })).toThrow("txpool is full");
+    pool.add(transaction(2, 0, 200n));
+    pool.remove(large);
+    pool.add(large);
+    expect(pool.size).toBe(2);
   });
 });

@@ -53,7 +53,9 @@ export class Pool {
     }
     const replaced = this.#bySender.get(sender)?.get(transaction.nonce);
     if (replaced !== undefined) this.#checkReplacement(replaced, transaction);
-    else this.#checkRoom(sender, transaction);
+    else this.#checkPlace(sender, transaction);
+    const freedBytes = replaced?.raw.length ?? 0;
+    if (this.#bytes - freedBytes + transaction.raw.length > POOL_BYTES_MAX) throw serverError("txpool is full");
     if (replaced !== undefined) this.remove(replaced);
     this.#insert(hash, sender, transaction);
   }
@@ -99,10 +101,8 @@ export class Pool {
     if (!isBetter) throw serverError("replacement transaction underpriced");
   }
 
-  #checkRoom(sender: string, transaction: AdmittedTransaction): void {
-    if (this.#byHash.size >= POOL_TRANSACTIONS_MAX || this.#bytes + transaction.raw.length > POOL_BYTES_MAX) {
-      throw serverError("txpool is full");
-    }
+  #checkPlace(sender: string, transaction: AdmittedTransaction): void {
+    if (this.#byHash.size >= POOL_TRANSACTIONS_MAX) throw serverError("txpool is full");
     const behindGap = transaction.nonce - this.nextNonce(sender);
     if (behindGap > BigInt(POOL_GAP_TRANSACTIONS_MAX)) {
       throw serverError(`nonce too high: at most ${POOL_GAP_TRANSACTIONS_MAX} past the next one may wait`);
