@@ -39,3 +39,15 @@ it("limits the topics that one connection opens in a minute, not the topics that
   expect(headers).toMatchObject({ code: "200300", "receipt-id": "refused" });
   expect(headers["message"]).toContain(`${opensPerMinuteMax} topics within a minute`);
 });
+
+it("removes a subscription without an identifier when its connection breaks, and keeps a durable one", async () => {
+  const client = await connect({});
+  const id = "0a0a0a0a-1111-4222-8333-444444444444";
+  client.send("SUBSCRIBE", { id: "1", destination: "t", receipt: "1" });
+  client.send("SUBSCRIBE", { id: "2", destination: "t", receipt: "2", "svc-subscriptionId": id });
+  for (const receipt of ["1", "2"]) expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(receipt);
+  const listed = async () => (await world?.broker.listSubscriptions())?.flatMap(({ subscriptions }) => subscriptions);
+  expect(await listed()).toHaveLength(2);
+  client.reset();
+  await expect.poll(async () => (await listed())?.map((subscription) => subscription.id)).toEqual([id]);
+});
