@@ -52,15 +52,20 @@ it("verifies a token of an issuer whose clock is a minute ahead", async () => {
 it.each([
   { kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" },
   { kty: "EC", crv: "P-256" },
-])("verifies a token even if the issuer's key set begins with the unusable key %j", async (broken) => {
-  documents[place] = JSON.stringify({ keys: [broken, issuer.jwk] });
-  await clock.advance(60_000);
-  expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
-});
+  { kty: "RSA", e: "AQAB", n: Buffer.alloc(256, 1).toString("base64url") },
+])(
+  "verifies a token even if the issuer's key set begins with a key that is malformed or of another algorithm (%#)",
+  async (broken) => {
+    documents[place] = JSON.stringify({ keys: [broken, issuer.jwk] });
+    await clock.advance(60_000);
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+  },
+);
 
 describe("refuses a token", () => {
   it.each([
     ["that is expired", () => ({ exp: seconds() }), "expired"],
+    ["that expired an hour ago", () => ({ exp: seconds() - 3_600 }), "expired"],
     ["that never expires", () => ({}), "does not say when it expires"],
     ["that is not valid yet", () => ({ ...valid(), nbf: seconds() + 61 }), "not valid yet"],
     ["for another audience", () => ({ ...valid(), aud: "other" }), "another audience"],
