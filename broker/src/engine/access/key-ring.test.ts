@@ -181,6 +181,23 @@ describe("the keys of one owner", () => {
   const allows = (action: "publish" | "subscribe") =>
     ring.rulesOf(owner)?.allows(action, { groupId: "1", topic: "acme/x" });
 
+  it.each(["valid", "revoked"])(
+    "have the rules of each role once if they are %s, however many they are",
+    async (kind) => {
+      const revokedAt = kind === "valid" ? undefined : clock.now();
+      for (let number = 0; number < 100; number += 1)
+        await table.insertApiKey(
+          keyOf(number.toString(16).padStart(16, "0"), { roles: ["producer", "consumer"], revokedAt }),
+          200,
+        );
+      if (kind === "revoked") await table.revokeApiKey(ids[0], clock.now());
+      await clock.advance(keysReadEveryMs + 1);
+      expect([allows("publish"), allows("subscribe")]).toEqual([true, true]);
+      expect(ring.rulesOf(owner)?.rules).toHaveLength(2);
+      expect(ring.rulesOf(owner), "made once").toBe(ring.rulesOf(owner));
+    },
+  );
+
   it("give the owner the union of their rights, without those of a revoked key", async () => {
     await table.insertApiKey(keyOf(ids[1], { roles: ["consumer"] }), 10);
     await clock.advance(keysReadEveryMs + 1);

@@ -49,8 +49,8 @@ interface Entry {
 }
 
 interface Union {
-  readonly rules: RuleSet;
-  /** When the first of the united keys expires, in milliseconds since the epoch. */
+  readonly rules: RuleSet | undefined;
+  /** When the first of the united keys expires, in milliseconds since the epoch; infinite if none is valid. */
   readonly validUntil: number;
 }
 
@@ -187,11 +187,20 @@ export class KeyRing {
     const known = this.#unions.get(owner);
     if (known !== undefined && this.#parts.time.now() < known.validUntil) return known.rules;
     const all = this.#entriesOf(owner);
+    if (all.length === 0) return undefined;
     const valid = all.filter(({ key }) => this.#isValid(key));
-    if (valid.length === 0) return all.length === 0 ? undefined : unite(all);
-    const union = { rules: unite(valid), validUntil: Math.min(...valid.map(({ key }) => key.expiresAt ?? Infinity)) };
+    const validUntil = Math.min(...valid.map(({ key }) => key.expiresAt ?? Infinity));
+    const union = { rules: this.#unite(valid.length === 0 ? all : valid), validUntil };
     this.#unions.set(owner, union);
     return union.rules;
+  }
+
+  /** The rules of some keys of one owner. Thousands of keys may have the same roles, and each decision compares every rule. */
+  #unite(entries: readonly Entry[]): RuleSet | undefined {
+    const [first] = entries;
+    if (first === undefined || entries.length === 1) return first?.principal.rules;
+    const roles = [...new Set(entries.flatMap(({ key }) => key.roles))];
+    return new RuleSet(this.#rulesOfKey({ ...first.key, roles }));
   }
 
   #entriesOf(owner: Owner): readonly Entry[] {
@@ -319,12 +328,6 @@ export class KeyRing {
 /** The id of a certificate's entry. No key has such an id. */
 function certificateId(name: string): string {
   return `certificate ${name}`;
-}
-
-function unite(entries: readonly Entry[]): RuleSet {
-  const [first] = entries;
-  if (first !== undefined && entries.length === 1) return first.principal.rules;
-  return new RuleSet(entries.flatMap(({ principal }) => principal.rules.rules));
 }
 
 function describeMissing(missing: readonly string[], damaged: readonly string[]): string {
