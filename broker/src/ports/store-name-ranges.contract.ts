@@ -26,6 +26,17 @@ export function testNameRanges(store: () => Store): void {
     expect(await store().listTopics(otherGroup, { offset: 0, limit: 9, ranges })).toEqual({ total: 0, topics: [] });
   });
 
+  it("lists the few topics in a range of names among many others, in the order of opening", async () => {
+    const names = Array.from({ length: 100 }, (_, index) => parseTopicName(`b/${100 - index}`));
+    await store().applyBlocks(group, [blockOf(1, { opened: names.map((name, index) => topicOf(name, index + 1)) })]);
+    const ranges = [{ from: "b/1", before: "b/11" }];
+    const page = async (offset: number): Promise<unknown> => {
+      const { total, topics } = await store().listTopics(group, { offset, limit: 2, ranges });
+      return [total, ...topics.map((topic) => topic.name)];
+    };
+    expect([await page(0), await page(2), await page(9)]).toEqual([[3, "b/100", "b/10"], [3, "b/1"], [3]]);
+  });
+
   it("lists as many topics as it counts, up to the limit, while topics are opened", async () => {
     const names = Array.from({ length: 60 }, (_, index) => parseTopicName(`a/${index + 1}`));
     const ranges = [{ from: "a/", before: "a0" }];

@@ -129,7 +129,7 @@ export const skippedEntriesMax = 10_000;
 export interface TopicQuery {
   readonly offset: number;
   readonly limit: number;
-  /** Ranges of names: lists and counts only topics whose name is in one of them; undefined for every topic. */
+  /** Ranges of names that do not overlap: lists and counts only topics whose name is in one of them; undefined for every topic. */
   readonly ranges?: readonly NameRange[] | undefined;
 }
 

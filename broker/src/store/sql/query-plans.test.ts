@@ -1,12 +1,14 @@
-import { CompiledQuery } from "kysely";
+import { type Compilable, CompiledQuery } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
+import { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { batchesOfRange, nextBatchOfEach } from "./index/count-events.ts";
 import { indexChecks } from "./index/find-contradiction.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "./index/index-queries.ts";
+import { countTopicsIn, findTopicsIn, passTopics } from "./index/topics-in-ranges.ts";
 import { migrate } from "./migrations/migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { countDetached, findDetached } from "./sessions/session-detaching.ts";
@@ -117,6 +119,19 @@ describe("query plans of SQLite", () => {
     }
   });
 
+  it("a tenant's few topics are counted and found by their names, and many are passed in their order, without a sort", async () => {
+    const { groupId, ranges } = { groupId: "1", ranges: new TenantNames("a").ranges };
+    const byName = /^SEARCH topics USING (COVERING )?INDEX .*\(group_id=\? AND name>\? AND name<\?\)$/;
+    expect(ranges).toHaveLength(3);
+    for (const range of ranges)
+      expect(await stepsOf(countTopicsIn(database, groupId, range))).toEqual([expect.stringMatching(byName)]);
+    const found = await stepsOf(findTopicsIn(database, { groupId, ranges }, { offset: 9, limit: 9 }));
+    expect(found.filter((step) => byName.test(step))).toHaveLength(ranges.length);
+    expect(found.filter((step) => !byName.test(step) && !step.startsWith("USE TEMP"))).toEqual([]);
+    const passed = await stepsOf(passTopics(database, { groupId, ranges }, { offset: 9, limit: 9 }));
+    expect(passed).toEqual([expect.stringMatching(/^SEARCH topics USING INDEX \S+_1 \(group_id=\?\)$/)]);
+  });
+
   it("nextBatchOfEach scans the places and looks each up by index", async () => {
     const query = nextBatchOfEach(database, defaultGroupId, []).compile(database.relaxed);
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
@@ -215,6 +230,10 @@ describe("query plans of SQLite", () => {
       expect(plan.filter((step) => /^SCAN (batches|blocks)/.test(step))).toEqual([]);
     },
   );
+
+  async function stepsOf(query: Compilable): Promise<readonly string[]> {
+    return (await planOf(query.compile())).filter((step) => /^(SCAN|SEARCH|USE TEMP)/.test(step));
+  }
 
   async function planOf(query: CompiledQuery): Promise<readonly string[]> {
     const explained = CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]);

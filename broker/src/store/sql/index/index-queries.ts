@@ -1,5 +1,4 @@
 import type { Kysely } from "kysely";
-import type { NameRange } from "../../../domain/name-range.ts";
 import { prepare } from "../prepared.ts";
 import type { BatchTable, GroupTable, Schema, SqlDatabase, TopicChange, TopicRow } from "../schema.ts";
 
@@ -74,15 +73,6 @@ export function findTopicsByAddress({ relaxed, column }: SqlDatabase, groupId: s
     .selectAll()
     .where("group_id", "=", groupId)
     .where("address", "in", column(addresses));
-}
-
-/** Topics by ranges of their names. */
-export function topicsIn({ relaxed, byBytes }: SqlDatabase, groupId: string, ranges: readonly NameRange[]) {
-  const name = byBytes("name");
-  return relaxed
-    .selectFrom("topics")
-    .where("group_id", "=", groupId)
-    .where((eb) => eb.or(ranges.map(({ from, before }) => eb.and([eb(name, ">=", from), eb(name, "<", before)]))));
 }
 
 function createGroupQueries(database: Kysely<Schema>) {

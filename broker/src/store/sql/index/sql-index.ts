@@ -29,7 +29,7 @@ import {
 } from "../../../ports/store.ts";
 import { type IndexPlan, lastPositionOf, planBlocks, topicsNamedIn, topicsRetainedIn } from "../../index-plan.ts";
 import { countEventsAfterEach, countRange, measureTopic } from "./count-events.ts";
-import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries, topicsIn } from "./index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "../mutex.ts";
 import { findRetained, listRetained, saveRetained } from "./retained-rows.ts";
 import { checkRow, withChecksum } from "../row-checksums.ts";
@@ -39,6 +39,7 @@ import { SqlBatches } from "./sql-batches.ts";
 import { SqlMending } from "./sql-mending.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, SqlRollBack } from "./sql-rollback.ts";
+import { readTopicsIn } from "./topics-in-ranges.ts";
 import { TopicCache } from "./topic-cache.ts";
 import { toIndexError } from "./unfit-block.ts";
 
@@ -340,10 +341,9 @@ export class SqlIndex {
   }
 
   async #listTopicsIn(groupId: GroupId, { offset, limit, ranges = [] }: TopicQuery): Promise<TopicPage> {
-    const some = topicsIn(this.#shared, groupId, ranges);
-    const rows = await some.selectAll().orderBy("ordinal").limit(limit).offset(offset).execute();
-    const counted = await some.select(({ fn }) => fn.countAll<number | string>().as("total")).executeTakeFirstOrThrow();
-    return this.#toPage(rows, { offset, limit }, Number(counted.total));
+    const groupCount = await this.#countTopics(this.#database, groupId);
+    const { rows, counted } = await readTopicsIn(this.#shared, { groupId, ranges }, { offset, limit, groupCount });
+    return this.#toPage(rows, { offset, limit }, counted);
   }
 
   /** A page that is not full ends the list: the total leaves out topics that were opened between the page's query and the count. */
