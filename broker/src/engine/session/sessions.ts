@@ -87,7 +87,7 @@ export class Sessions implements Readers {
       signal,
       find: (session) => this.#findConnected(session),
       isStopped: ({ group }) => this.#stopped.has(group.id),
-      end: (known) => this.#end(known, "removed"),
+      end: (known) => this.#turns.run(known.name, () => this.#end(known, "removed")),
       yield: (known) => this.#yield(known),
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
@@ -296,7 +296,7 @@ export class Sessions implements Readers {
     try {
       if (known.session.isStored || this.#parts.isShared) await this.#left.remove(known);
     } catch (error) {
-      void this.#turns.run(known.name, () => this.#left.detach(known, { will: undefined, expiryMs: 0 }));
+      this.#left.add(known, { will: undefined, expiryMs: 0 });
       throw error;
     }
   }

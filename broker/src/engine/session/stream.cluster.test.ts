@@ -1,7 +1,9 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
+import type { Attachment } from "../broker.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
+import type { EndReason } from "./peer.ts";
 
 const key = "5e1e0000-0000-4000-8000-00000000000a";
 /** Delay of a message to or from the store, in milliseconds. */
@@ -42,3 +44,40 @@ it("refuses one of two streams that two nodes begin under one identifier with di
   }
   expect([...outcomes]).toContain("0,100108");
 });
+
+/** A connection that detaches at once when the broker ends it, as those of gateways do. */
+class LeavingPeer extends RecordingPeer {
+  attachment: Attachment | undefined;
+
+  override ended(why: EndReason): void {
+    super.ended(why);
+    this.attachment?.detach({ expiryMs: 600_000, isRegular: true });
+  }
+}
+
+it.each(["fails", "comes late"])(
+  "ends a stream that was removed at another node, although the removal of its row %s",
+  async (how) => {
+    const world = await TestCluster.start(2);
+    cluster = world;
+    const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
+    const stream = { filters: ["a"], acknowledges: true, offset: undefined };
+    const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
+    const peer = new LeavingPeer();
+    peer.attachment = await world.run(world.node(0).broker.attach({ ...order, ...rest }, peer));
+    const { sessions } = world.shared.store;
+    const remove = sessions.removeSession.bind(sessions);
+    let isFirst = true;
+    sessions.removeSession = async (row) => {
+      const isRefused = isFirst;
+      isFirst = false;
+      if (isRefused && how === "fails") throw new BrokerError("storeUnreachable");
+      if (isRefused) await new Promise<void>((resolve) => void world.clock.after(1_000, resolve));
+      return remove(row);
+    };
+    await world.run(world.node(1).broker.unSubscribe({ subscriptionId: key }));
+    await world.clock.advance(10_000);
+    expect(peer.endedBecause).toBe("removed");
+    expect(await sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  },
+);

@@ -91,8 +91,12 @@ export class LeftConnections {
     await Promise.allSettled(this.#turnsAsked);
   }
 
-  /** Removes the session of a connection that has left. Call it in a turn of the name. @throws what the store throws. */
+  /**
+   * Removes the session of a connection that has left; its end, if it is pending, would keep the session. Call it in a turn of the name. @throws what the
+   * store throws.
+   */
   async remove(left: Connected): Promise<void> {
+    this.drop(left.name);
     await changeOwnRow(this.#parts, left, (key) => this.#parts.store.sessions.removeSession(key));
     this.#parts.checkReturned(left.group.id);
   }
