@@ -1,7 +1,7 @@
 import { eventFilterOf } from "../../domain/shared-filter.ts";
 import type { SessionProtocol, SubscriptionId } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
-import type { SessionName, SessionStore, StoredFilter } from "../../ports/session-store.ts";
+import type { SessionName, SessionStore, StoredFilter, StoredSession } from "../../ports/session-store.ts";
 import type { Removable } from "../access/access.ts";
 import type { Connected } from "./connected.ts";
 import type { Session } from "./session.ts";
@@ -9,7 +9,7 @@ import type { SessionRoom } from "./stored/session-room.ts";
 
 export interface FilterRemovalParts {
   readonly store: {
-    readonly sessions: Pick<SessionStore, "findFilterOwner" | "removeSession" | "removeSessionFilter">;
+    readonly sessions: Pick<SessionStore, "findFilterOwner" | "findSession" | "removeSession" | "removeSessionFilter">;
   };
   /** Sessions that are connected to this node, by name. */
   readonly connected: ReadonlyMap<string, Connected>;
@@ -88,13 +88,17 @@ export class FilterRemoval {
     const { sessions } = this.#parts.store;
     const { session, filters } = (await sessions.findFilterOwner(id)) ?? {};
     if (session?.protocol !== "STOMP") return sessions.removeSessionFilter(id);
-    if (session.detachedAt !== undefined) {
-      const isRemoved = await sessions.removeSession(session);
-      if (isRemoved) this.#parts.room.added(session.groupId, -1);
-      return isRemoved;
-    }
+    if (session.detachedAt !== undefined) return this.#removeDetached(session);
     for (const filter of filters ?? []) await sessions.removeSessionFilter(filter.id);
+    const left = (await sessions.findSession(session.id))?.session;
+    if (left?.detachedAt !== undefined) await this.#removeDetached(left); // Its connection ended before the last filter was gone.
     return true;
+  }
+
+  async #removeDetached(session: StoredSession): Promise<boolean> {
+    const isRemoved = await this.#parts.store.sessions.removeSession(session);
+    if (isRemoved) this.#parts.room.added(session.groupId, -1);
+    return isRemoved;
   }
 }
 

@@ -55,6 +55,15 @@ class LeavingPeer extends RecordingPeer {
   }
 }
 
+async function attachLeaving(world: TestCluster): Promise<LeavingPeer> {
+  const order = { groupId: undefined, protocol: "STOMP", key, isClean: false, windowMax: 10 } as const;
+  const stream = { filters: ["a", "b"], acknowledges: true, offset: undefined };
+  const rest = { will: undefined, expiryMs: 600_000, onConnected: () => {}, stream };
+  const peer = new LeavingPeer();
+  peer.attachment = await world.run(world.node(0).broker.attach({ ...order, ...rest }, peer));
+  return peer;
+}
+
 it.each(["fails", "comes late"])(
   "ends a stream that was removed at another node, although the removal of its row %s",
   async (how) => {
@@ -78,6 +87,28 @@ it.each(["fails", "comes late"])(
     await world.run(world.node(1).broker.unSubscribe({ subscriptionId: key }));
     await world.clock.advance(10_000);
     expect(peer.endedBecause).toBe("removed");
+    expect(await sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  },
+);
+
+it.each([1, 2])(
+  "ends a stream that is removed at another node when its client leaves before its filter %d is gone",
+  async (number) => {
+    const world = await TestCluster.start(2);
+    cluster = world;
+    const peer = await attachLeaving(world);
+    const { sessions } = world.shared.store;
+    const remove = sessions.removeSessionFilter.bind(sessions);
+    let removals = 0;
+    sessions.removeSessionFilter = async (id) => {
+      removals += 1;
+      if (removals === 1) peer.attachment?.detach({ expiryMs: 600_000, isRegular: true });
+      if (removals === number) await world.clock.settle();
+      return remove(id);
+    };
+    await world.run(world.node(1).broker.unSubscribe({ subscriptionId: key }));
+    await world.clock.advance(10_000);
+    expect(removals).toBe(2);
     expect(await sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
   },
 );

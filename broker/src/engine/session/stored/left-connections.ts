@@ -126,8 +126,13 @@ export class LeftConnections {
     const write = async (): Promise<void> => {
       await times.advance(group.id);
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
-      former = await changeOwnRow(this.#parts, left, (key) => store.sessions.detachSession(key, end));
-      if (former !== undefined) room.added(group.id, 1);
+      let isRemoved = false;
+      former = await changeOwnRow(this.#parts, left, (key, row) => {
+        // A stream without filters was removed at another node, which leaves its end to this one.
+        isRemoved = left.protocol === "STOMP" && row?.filters.length === 0;
+        return isRemoved ? store.sessions.removeSession(key) : store.sessions.detachSession(key, end);
+      });
+      if (former !== undefined && !isRemoved) room.added(group.id, 1);
     };
     await lingering.ended();
     while (!signal.aborted) {
