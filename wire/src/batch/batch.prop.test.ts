@@ -67,6 +67,18 @@ test("BatchWriter writes the same bytes as encodeEvents, also for a part of the 
   );
 });
 
+test("batches that are written at the same time keep their own bytes", () => {
+  const batches = Array.from({ length: 300 }, (_, index) => [
+    { content: new Uint8Array(index % 90).fill(index), extensions: [] },
+  ]);
+  const writers = batches.map((events) => {
+    const writer = new BatchWriter();
+    for (const event of events) writer.add(event);
+    return writer;
+  });
+  for (const [index, writer] of writers.entries()) expect(writes(writer, batches[index] ?? [])).toBe(true);
+});
+
 test("encodedBytes is the size that an event adds", () => {
   fc.assert(
     fc.property(batchEvent, (event) => {
