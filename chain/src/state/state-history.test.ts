@@ -1,5 +1,6 @@
 import { toLatin1 } from "@stele/eth/node";
 import { describe, expect, it } from "vitest";
+import { STATE_HISTORY_BLOCKS_MAX, STATE_HISTORY_BYTES_MAX } from "../limits.ts";
 import type { NodeChanges } from "./node-changes.ts";
 import { decodeNodes, shareNodes } from "./nodes-codec.ts";
 import { StateHistory } from "./state-history.ts";
@@ -53,5 +54,30 @@ describe("a history that follows another", () => {
     follower.follow(createHistory(6, 2).share(3n));
     expect(follower.findSince(2n)).toBeUndefined();
     expect(marks(follower.findSince(5n))).toEqual([6, 7]);
+  });
+
+  it("reads no state if it lacks the newest of the blocks", () => {
+    const follower = new StateHistory();
+    follower.follow(createHistory(1, 3).share(undefined));
+    expect(marks(follower.findSince(1n, 3n))).toEqual([2, 3]);
+    expect(follower.findSince(1n, 4n)).toBeUndefined();
+  });
+});
+
+describe("a history that is full", () => {
+  it("drops the oldest block beyond a number of blocks", () => {
+    const history = createHistory(1, STATE_HISTORY_BLOCKS_MAX);
+    expect(history.findSince(0n)).toHaveLength(STATE_HISTORY_BLOCKS_MAX);
+    history.add(BigInt(STATE_HISTORY_BLOCKS_MAX + 1), new Map([["A", node(0)]]));
+    expect(history.findSince(0n)).toBeUndefined();
+    expect(history.findSince(1n)).toHaveLength(STATE_HISTORY_BLOCKS_MAX);
+  });
+
+  it("drops the oldest blocks beyond a number of bytes, and counts only those that it has", () => {
+    const history = new StateHistory();
+    const large = new Map([["A", "x".repeat(STATE_HISTORY_BYTES_MAX / 2 - 100)]]);
+    for (let block = 1n; block <= 4n; block += 1n) history.add(block, large);
+    expect(history.findSince(1n)).toBeUndefined();
+    expect(history.findSince(2n)).toHaveLength(2);
   });
 });

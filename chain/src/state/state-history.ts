@@ -41,13 +41,12 @@ export class StateHistory {
     return this.#layers.filter(({ blockNumber }) => after === undefined || blockNumber > after);
   }
 
-  /** The nodes that blocks after `blockNumber` overwrote, up to `to`, oldest first; undefined if the history lacks the first of them. */
+  /** The nodes that blocks after `blockNumber` overwrote, up to `to`, oldest first; undefined if the history lacks one of these blocks. */
   findSince(blockNumber: bigint, to = this.newest ?? 0n): readonly NodeChanges[] | undefined {
     const from = this.#layers.findIndex((layer) => layer.blockNumber === blockNumber + 1n);
-    if (from === -1) return undefined;
-    return this.#layers
-      .slice(from, from + Number(to - blockNumber))
-      .map(({ nodes }) => decodeNodes(Buffer.from(nodes)));
+    const count = Number(to - blockNumber);
+    if (from === -1 || from + count > this.#layers.length) return undefined;
+    return this.#layers.slice(from, from + count).map(({ nodes }) => decodeNodes(Buffer.from(nodes)));
   }
 
   #push(layer: SharedLayer): void {
