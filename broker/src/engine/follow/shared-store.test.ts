@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -34,6 +35,22 @@ describe("a committed call whose read of the index fails", () => {
       return found;
     };
     await expect(cluster.run(cluster.node(0).broker.close(topic))).rejects.toMatchObject({ code: 200201 });
+  });
+});
+
+describe("a committed publish whose batch the index has elsewhere or not at all, after a reorg or in a block that strangers filled", () => {
+  it.each<[string, (found: EventBatch) => EventBatch | undefined]>([
+    ["not at all", () => undefined],
+    ["in another block", (found) => ({ ...found, blockNumber: found.blockNumber + 1 })],
+    ["with other sequences", (found) => ({ ...found, firstSequence: found.firstSequence + 1 })],
+  ])("answers TIMEOUT: %s", async (_where, change) => {
+    const { store } = cluster.shared;
+    const findBatch = store.findBatch.bind(store);
+    store.findBatch = async (...place) => {
+      const found = await findBatch(...place);
+      return found && change(found);
+    };
+    expect(await cluster.run(cluster.publish(0, "a", "1"))).toBe("TIMEOUT");
   });
 });
 

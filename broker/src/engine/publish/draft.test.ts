@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { type Claim, mayAllStart } from "./claim.ts";
 import { Draft } from "./draft.ts";
 
 const limits = { eventsPerTransactionMax: 1000, bytesPerTransactionMax: 120_000, bytesPerTopic: 224 };
@@ -30,5 +31,29 @@ describe("the room of a draft", () => {
 
   it("suffices for 1,000 small events of one topic", () => {
     expect(fill(new Draft(), () => "one")).toBe(1000);
+  });
+});
+
+const callbacks = { onRecorded: () => {}, onTaken: () => {}, onFailed: () => {} };
+
+/** A claim whose node may send its publish, or may not any more. */
+function claimOf(mayStart: boolean): Claim {
+  return { unrecorded: undefined, mayStart: () => mayStart, order: undefined, ...callbacks };
+}
+
+describe("a batch of publishes with keys", () => {
+  it("keeps their claims in both parts when it is split, and in what is left without some of them", () => {
+    const draft = new Draft();
+    const claims = [claimOf(true), claimOf(true), claimOf(false)] as const;
+    for (const claim of claims) draft.add({ ...submissionTo("one"), claim });
+    const [batch] = draft.batches;
+    expect(batch?.split(1).map((part) => part.claims)).toEqual([[claims[0]], [claims[1], claims[2]]]);
+    expect(batch?.without(new Set([claims[1]]))?.claims).toEqual([claims[0], claims[2]]);
+  });
+
+  it("may be sent only if each of them may", () => {
+    expect(mayAllStart([claimOf(true), claimOf(true)])?.()).toBe(true);
+    expect(mayAllStart([claimOf(true), claimOf(false)])?.()).toBe(false);
+    expect(mayAllStart([])).toBeUndefined();
   });
 });
