@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { expect, test } from "vitest";
 import { RpcFailure, type RpcFailureKind } from "../endpoint/rpc-failure.ts";
 import { newTransaction, noOp, type TransactionState, type Variant } from "./transaction-state.ts";
@@ -142,6 +143,13 @@ test("asks for the gas of a no-op once, also if the one that it replaces was est
   const asked = refuse("gas-too-low", { ...given, variants: [newest, old, oldest] });
   expect(asked.effects).toMatchObject([{ kind: "estimate" }]);
   expect(asked.state.isBusy).toBe(true);
+});
+
+test("an estimate for a no-op: keeps the versions of which an endpoint may have one", () => {
+  const asking = { nonce: 7, variants: [newest, oldest], reach: "unknown", isBusy: true, isNoOp: true } as const;
+  const estimated = { kind: "estimated", gas: 60_000, nonce: 7, error: new BrokerError("transactionFailed") } as const;
+  const { state, effects } = transition({ ...newTransaction(account, noOp(account)), ...asking }, estimated);
+  expect([order(state), effects]).toEqual([[newest.hash, oldest.hash], [{ kind: "sign" }]]);
 });
 
 test.each(["too-large", "gas-too-low"] as const)(

@@ -284,8 +284,8 @@ const fates: readonly Row[] = [
     effects: [{ kind: "look-up" }],
   },
   {
-    name: "rolled back above its block: stays",
-    state: { ...taken, seenIn: 5 },
+    name: "rolled back to its block: stays",
+    state: { ...taken, seenIn: 8, logs: [logOf(8)] },
     event: { kind: "rolled-back", blockNumber: 8 },
     effects: [],
   },
