@@ -1,9 +1,9 @@
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { formatKeyCredential } from "../../engine/access/credential.ts";
 import type { ApiKey } from "../../ports/api-keys.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { RawClient } from "./testing/raw-client.ts";
-import { StompWorld } from "./testing/stomp-world.ts";
+import { StompWorld, type StompWorldOptions } from "./testing/stomp-world.ts";
 
 const secret = "s".repeat(43);
 const id = "1".repeat(16);
@@ -20,12 +20,12 @@ afterEach(async () => {
 
 let apiKeys: MemoryApiKeys;
 
-async function start(fields: Partial<ApiKey> = {}): Promise<number> {
+async function start(fields: Partial<ApiKey> = {}, options: StompWorldOptions = {}): Promise<number> {
   apiKeys = new MemoryApiKeys();
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined };
   const own = { id, digest: secret, principal: "shop", tenant: undefined, roles: ["all"] };
   await apiKeys.insertApiKey({ ...own, ...times, ...fields }, 10);
-  world = await StompWorld.start({ keys: { apiKeys, roles, sha256: (text) => text } });
+  world = await StompWorld.start({ keys: { apiKeys, roles, sha256: (text) => text }, ...options });
   return world.port;
 }
 
@@ -53,4 +53,16 @@ it("ends a connection without subscriptions after its key is revoked", async () 
   await apiKeys.revokeApiKey(id, Date.now());
   expect((await client.next("ERROR")).headers["code"]).toBe("100701");
   await client.closed;
+});
+
+it("leaves no timer behind when a connection with a key and heart-beats breaks", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const port = await start({}, { profile: { heartBeat: { sendsMs: 60_000, wantsMs: 60_000 } } });
+  const count = vi.getTimerCount();
+  const fields = { login: "x", passcode, "heart-beat": "60000,60000" };
+  const client = await RawClient.connect(port, "1.2", fields);
+  expect(vi.getTimerCount()).toBe(count + 2);
+  client.reset();
+  await expect.poll(() => vi.getTimerCount()).toBe(count);
 });
