@@ -34,6 +34,7 @@ it("counts unfinished packets against the shared memory; over its limit, ends th
   }
   // The topic names contain U+0000, so a DISCONNECT shows that the broker has read the whole packet.
   for (const client of [second, newest]) expect((await client?.nextAny())?.cmd).toBe("disconnect");
+  expect(world.heldBytes()).toBe(0);
 });
 
 it("counts the filters of a session beyond the first 16 against the shared memory", async () => {
