@@ -1,9 +1,10 @@
+import { setImmediate } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import { beforeEach, expect, it } from "vitest";
 import type { ConnectedSession, OnSettled, PublishCall } from "../../engine/broker.ts";
 import { LazyMap } from "../../lib/lazy-collections.ts";
 import type { PublishPacket } from "./codec/packet.ts";
-import { type Answer, Inbound } from "./inbound.ts";
+import { type Answer, Inbound, type InboundParts } from "./inbound.ts";
 
 /** Publishes that the broker has not answered yet, by content, in the order of their submission. */
 const submitted = new Map<string, OnSettled>();
@@ -17,18 +18,21 @@ beforeEach(() => {
   answers = [];
 });
 
-/** Gives the publish its place at once, as the broker does for a known topic. The broker finds out only later that an earlier connection used the key. */
+/**
+ * Gives the publish its place at once, as the broker does for a known topic; `slow` gets none. The broker finds out only later that an earlier connection
+ * used the key.
+ */
 function submit(_: unknown, call: PublishCall, onSettled: OnSettled): void {
   const text = new TextDecoder().decode(call.content);
   submitted.set(text, onSettled);
   calls.set(text, call);
-  call.placement?.onPlaced();
+  if (text !== "slow") call.placement?.onPlaced();
 }
 
 /** A connection of the stored session at this node. */
-function connect(session: ConnectedSession): Inbound {
+function connect(session: ConnectedSession, release: InboundParts["broker"]["release"] = unused): Inbound {
   return new Inbound({
-    broker: { submit, whenRoom: () => true, submitAll: unused, release: unused, pass: unused },
+    broker: { submit, whenRoom: () => true, submitAll: unused, release, pass: unused },
     caller: undefined as never, // Only the broker reads it.
     opener: { isAutomatic: false } as never, // Not used for topics that are open.
     session,
@@ -115,4 +119,24 @@ it("submits no publish while the client does not know that an earlier one failed
   inbound.close();
   await five;
   expect([...submitted.keys()]).not.toContain("five");
+});
+
+it("takes nothing after a publish that waited for the answer to a failed one before that publish has its place", async () => {
+  const inbound = connect(createSession());
+  for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
+  submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
+  let isTaken = false;
+  const slow = inbound.take({ ...packet(3, "slow"), isDuplicate: false })?.then(() => (isTaken = true));
+  submitted.get("one")?.({ topic: "a", eventId: "", status: "SUCCESS" });
+  await setImmediate();
+  expect([submitted.has("slow"), isTaken]).toEqual([true, false]);
+  submitted.get("slow")?.({ topic: "a", eventId: "", status: "SUCCESS" });
+  await slow;
+});
+
+it("ends the connection if the store cannot free the key of a released publish: its client waits for the PUBCOMP", async () => {
+  const inbound = connect(createSession(), () => Promise.reject(new BrokerError("storeUnreachable")));
+  void inbound.release(1);
+  await setImmediate();
+  expect(answers).toEqual(["unknown"]);
 });

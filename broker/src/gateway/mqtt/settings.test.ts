@@ -58,6 +58,13 @@ it("counts a QoS 2 publish against Receive Maximum until it is released, [MQTT-3
   expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.receiveMaximumExceeded });
 });
 
+it("counts no publish of QoS 0 against Receive Maximum", async () => {
+  const client = await RawClient.connect(await start({ receiveMax: 1 }), 5);
+  for (let count = 0; count < 3; count += 1) client.send({ cmd: "publish", topic: "a", payload: "x", qos: 0 });
+  client.send(publication(1, 1));
+  expect(await client.next("puback")).toMatchObject({ messageId: 1 });
+});
+
 it("refuses a packet above Maximum Packet Size from its header", async () => {
   const client = await RawClient.connect(await start({ packetBytesMax: 1_024 }), 5);
   client.sendBytes(Buffer.of(0x30, 0xff, 0x07)); // 1,023 bytes follow a header of 3
