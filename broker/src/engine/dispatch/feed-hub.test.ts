@@ -96,6 +96,31 @@ it("makes readers fall behind even after one batch when thousands of long patter
   expect(reader).toMatchObject({ offered: [batch], hasFallenBehind: true });
 });
 
+it("makes readers read the remaining batches from the store when thousands of readers get each batch", () => {
+  const hub = new FeedHub({ slices: new TimeSlices(new VirtualClock()) });
+  const readers = Array.from({ length: 10_000 }, () => new RecordingReader());
+  for (const reader of readers) {
+    hub.attach(defaultGroupId, reader);
+    hub.addFilter(defaultGroupId, parseTopicFilter("#"), reader);
+  }
+  hub.offer(defaultGroupId, batches);
+  const offered = readers.map((reader) => reader.offered.length);
+  expect([Math.min(...offered), Math.max(...offered)]).toEqual([10, 10]);
+  expect(readers.every(({ hasFallenBehind }) => hasFallenBehind)).toBe(true);
+});
+
+it("offers one batch to every reader, however many they are", () => {
+  const reader = new RecordingReader();
+  const hub = hubOf(reader, []);
+  for (let count = 0; count < 20_000; count += 1) {
+    const other = new RecordingReader();
+    hub.attach(defaultGroupId, other);
+    hub.addFilter(defaultGroupId, parseTopicFilter("#"), other);
+  }
+  hub.offer(defaultGroupId, batches.slice(0, 1));
+  expect(reader).toMatchObject({ offered: batches.slice(0, 1), hasFallenBehind: false });
+});
+
 it("passes an event once to a reader, with all its matching filters", () => {
   const reader = new RecordingReader();
   const hub = hubOf(reader, ["a/+", "b"]);

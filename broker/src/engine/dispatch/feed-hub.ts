@@ -13,6 +13,12 @@ const levelsMax = 100_000;
 const levelsPerBatchMax = 200;
 
 /**
+ * How often one offer gives a batch to a reader, which takes about 50 ms and 6 MB. Beyond it, every reader reads the remaining batches from the store: a block
+ * may have batches of thousands of topics, and thousands of readers may want all of them.
+ */
+const givenMax = 100_000;
+
+/**
  * Pattern levels that are compared for one passed event, which takes about 1 ms. Beyond it, the event is refused. A topic of up to ten levels never reaches
  * this limit, whatever filters exist.
  */
@@ -72,8 +78,13 @@ export class FeedHub {
     const { byFilter } = this.#readersOf(groupId);
     if (byFilter.size === 0) return;
     let left = levelsMax + batches.length * levelsPerBatchMax;
+    let given = 0;
     for (const batch of batches) {
-      const onMatch = (audience: Audience): void => this.#give(batch, audience);
+      if (given >= givenMax) return this.fallBehind(groupId);
+      const onMatch = (audience: Audience): void => {
+        this.#give(batch, audience);
+        given += audience.size;
+      };
       left -= byFilter.match(batch.topic, { onMatch, levelsMax: left });
       // Stop here: this loop does not yield, so many patterns that nearly match would block the event loop. A reader that was not offered this batch
       // reads it from the store too.
