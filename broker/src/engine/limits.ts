@@ -39,6 +39,10 @@ export interface EngineLimits {
   readonly feedEventsMax: number;
   /** Encoded bytes of batches that a reader may queue before it leaves the live feed. */
   readonly feedBytesMax: number;
+  /** Batches that all readers together may queue, about 60 bytes each. A reader that queues more than its share of them leaves the live feed. */
+  readonly liveBatchesMax: number;
+  /** The same for encoded bytes. Each reader may queue one batch in any case. */
+  readonly liveBytesMax: number;
   /** Maximum number of batches in one read by a reader that catches up. */
   readonly readBatchesMax: number;
   /** Bytes of encoded events after which a read of the index stops. */
@@ -117,6 +121,8 @@ export const defaultEngineLimits: EngineLimits = {
   willBytesMax: 64 * 1024 * 1024,
   feedEventsMax: 2_048,
   feedBytesMax: 1024 * 1024,
+  liveBatchesMax: 2 ** 21,
+  liveBytesMax: 256 * 1024 * 1024,
   readBatchesMax: 64,
   readBytesMax: 1024 * 1024,
   feedReadsMax: 4,

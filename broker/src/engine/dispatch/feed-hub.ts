@@ -36,6 +36,7 @@ interface GroupReaders {
 export class FeedHub {
   readonly #slices: TimeSlices;
   readonly #groups = new Map<GroupId, GroupReaders>();
+  #readerCount = 0;
   /** Readers to wake. */
   readonly #ready = new Set<Reader>();
   #isWaking = false;
@@ -44,14 +45,15 @@ export class FeedHub {
     this.#slices = slices;
   }
 
-  /** Adds a reader, which is offered nothing before {@link addFilter}. */
+  /** Adds a new reader, which is offered nothing before {@link addFilter}. */
   attach(groupId: GroupId, reader: Reader): void {
     this.#readersOf(groupId).all.add(reader);
+    this.#readerCount += 1;
   }
 
   /** Removes a reader. Its filters must have been removed. */
   detach(groupId: GroupId, reader: Reader): void {
-    this.#readersOf(groupId).all.delete(reader);
+    if (this.#readersOf(groupId).all.delete(reader)) this.#readerCount -= 1;
     this.#ready.delete(reader);
   }
 
@@ -67,6 +69,11 @@ export class FeedHub {
     const audience = byFilter.get(filter);
     audience?.delete(reader);
     if (audience?.size === 0) byFilter.delete(filter);
+  }
+
+  /** What each of the node's readers may have of something that all of them share. */
+  shareOf(max: number): number {
+    return max / this.#readerCount;
   }
 
   hasReaders(groupId: GroupId): boolean {

@@ -278,6 +278,30 @@ function recentOf(store: Store, limits: Partial<EngineLimits> = {}): RecentBatch
   return new RecentBatches({ store, slices, limits: { ...defaultEngineLimits, ...limits } });
 }
 
+/** Offers 50 batches of one event to ten readers that take nothing, and returns how many each of them has queued. */
+async function queuedOf(limits: Partial<EngineLimits>): Promise<readonly number[]> {
+  const hub = new FeedHub({ slices });
+  const [recent, progress] = [recentOf(createMemoryStore()), new IndexProgress()];
+  const own = { ...partsOf("a"), hub, recent, progress, limits: { ...defaultEngineLimits, ...limits } };
+  const feeds = Array.from({ length: 10 }, () => new Feed({ ...own, after: endOfBlock(0) }));
+  await Promise.all(feeds.map((feed) => feed.catchUp(signal)));
+  for (let block = 1; block <= 50; block += 1) hub.offer(defaultGroupId, [batchOf(block)]);
+  return feeds.map((feed) => {
+    let count = 0;
+    for (; feed.peek() !== undefined; count += 1) feed.advance();
+    return count;
+  });
+}
+
+it.each<[number, string, Partial<EngineLimits>]>([
+  [50, "all batches, if all readers together may queue as many", { liveBatchesMax: 500 }],
+  [20, "their share of the batches that all readers may queue", { liveBatchesMax: 200 }],
+  [30, "their share of the bytes that all readers may queue", { liveBytesMax: 300 * batchOf(1).events.byteLength }],
+  [1, "one batch, however many readers there are", { liveBatchesMax: 1, liveBytesMax: 1 }],
+])("ten readers that take nothing queue %i of 50 batches: %s", async (count, _, limits) => {
+  expect(await queuedOf(limits)).toEqual(Array.from({ length: 10 }, () => count));
+});
+
 function batchOf(blockNumber: number): EventBatch {
   return {
     topic: parseTopicName("a"),

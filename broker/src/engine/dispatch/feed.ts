@@ -54,7 +54,8 @@ interface Slice {
  * The events of one subscription or session, in order, each once. {@link peek} and {@link advance} are synchronous; {@link more} waits for events.
  *
  * A feed queues references to batches. While it keeps up, the hub offers it each indexed batch (`live`). When more than `feedEventsMax` events or
- * `feedBytesMax` bytes would wait, it leaves the live feed and reads one batch after another from the store until it has caught up (`behind`).
+ * `feedBytesMax` bytes would wait, or more than its share of what all feeds may queue, it leaves the live feed and reads one batch after another from the
+ * store until it has caught up (`behind`).
  *
  * The change between the two modes loses and repeats no event: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the
  * turn in which `#queuedUpTo` is the end of the newest indexed block, and an offer always begins after that block.
@@ -171,10 +172,7 @@ export class Feed implements Reader, Holder {
 
   offer(batch: EventBatch): void {
     if (this.#mode !== "live" || lastOf(batch) <= this.#queuedUpTo || !this.#mayReceive(batch.topic)) return;
-    const { feedEventsMax, feedBytesMax } = this.#options.limits;
-    const isTooMuch =
-      this.#queuedEvents + batch.count > feedEventsMax || this.#queuedBytes + batch.events.byteLength > feedBytesMax;
-    if (isTooMuch) {
+    if (this.#isTooMuch(batch)) {
       this.#queuedUpTo = maxOf(this.#queuedUpTo, before(batch.firstPosition));
       this.#mode = "behind";
       this.#hold();
@@ -202,6 +200,16 @@ export class Feed implements Reader, Holder {
   wake(): void {
     this.#wake?.();
     this.#wake = undefined;
+  }
+
+  #isTooMuch({ count, events }: EventBatch): boolean {
+    const { limits, hub } = this.#options;
+    const bytes = this.#queuedBytes + events.byteLength;
+    if (this.#queuedEvents + count > limits.feedEventsMax || bytes > limits.feedBytesMax) return true;
+    // While their receivers are down, tens of thousands of readers take nothing.
+    const isOverShare =
+      this.#queue.length >= hub.shareOf(limits.liveBatchesMax) || bytes > hub.shareOf(limits.liveBytesMax);
+    return isOverShare && this.#queue.length > 0;
   }
 
   /** Removes events from the front of the queue. */
