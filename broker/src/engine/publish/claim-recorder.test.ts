@@ -122,9 +122,12 @@ it("frees a key whose record failed, but none that it records after it, and trie
   let isAway = true;
   const keys = {
     recordPublishKeys: async (rows: readonly PublishKeyRow[]): Promise<readonly TakenKey[]> => {
-      const taken = rows.flatMap(({ key, token }) =>
-        stored.has(key) ? { ...row, key, token: stored.get(key) ?? "" } : (stored.set(key, token), []),
-      );
+      const taken = rows.flatMap((one) => {
+        const token = stored.get(one.key);
+        if (token !== undefined) return { ...one, token };
+        stored.set(one.key, one.token);
+        return [];
+      });
       if (isAway) throw new Error("the connection was reset");
       return taken;
     },
