@@ -128,3 +128,25 @@ it("retries of a callback end when the right to its topic ends, and the next eve
   const [row] = await engine.listSubscriptions();
   expect(row).toMatchObject({ notifiedCount: 1 });
 });
+
+it("a batch that is retried loses the events to whose topic the right has ended, and no others", async () => {
+  let isDown = true;
+  engine.sink.receive("http://receiver/", () =>
+    isDown ? { status: "failed", reason: "down" } : { status: "accepted" },
+  );
+  await engine.subscribe("#", { options: { batchEvents: 3, batchMs: 10 } });
+  for (const topic of ["a", "b", "a"]) await engine.publish(topic, topic);
+  const topicsOfLast = () => engine.sink.attempts.at(-1)?.batch?.map(({ event }) => event.topic);
+  await engine.clock.advance(1_000);
+  expect(topicsOfLast()).toEqual(["a", "b", "a"]);
+  denied = "a";
+  await engine.clock.advance(600_000);
+  expect(topicsOfLast()).toEqual(["b"]);
+  isDown = false;
+  await engine.clock.advance(600_000);
+  expect(engine.sink.attempts.slice(-2).map(({ batch }) => batch?.length)).toEqual([1, 1]);
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1 });
+  await engine.publish("b", "b");
+  await engine.clock.advance(1_000);
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2 });
+});
