@@ -135,6 +135,12 @@ describe("refuses claims", () => {
     ["with a rule that cannot be read", { sub: "a", acl: [...ownRules, { actions: ["fly"] }] }, { aclClaim: "acl" }],
     ["with a rule that has more fields", { sub: "a", acl: [{ actions: ["read"], not: 1 }] }, { aclClaim: "acl" }],
     ["with a malformed filter", { sub: "a", acl: [{ actions: ["read"], filter: "a/#/b" }] }, { aclClaim: "acl" }],
+    ["with an empty filter", { sub: "a", acl: [{ actions: ["read"], filter: "" }] }, { aclClaim: "acl" }],
+    ["with a group that is no text", { sub: "a", acl: [{ actions: ["read"], groupId: 1 }] }, { aclClaim: "acl" }],
+    ["with an unknown effect", { sub: "a", acl: [{ effect: "denied", actions: ["read"] }] }, { aclClaim: "acl" }],
+    ["with a rule without actions", { sub: "a", acl: [{ actions: [] }] }, { aclClaim: "acl" }],
+    ["with one unknown action", { sub: "a", acl: [{ actions: ["read", "fly"] }] }, { aclClaim: "acl" }],
+    ["with a rule that is null", { sub: "a", acl: [null] }, { aclClaim: "acl" }],
   ])("%s", async (_, own, mapping) => {
     answer = () => good(own);
     expect(await ringOf(mapping).authenticate("a.b.c")).toMatchObject({ kind: "rejected" });
