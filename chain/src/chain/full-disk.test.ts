@@ -1,4 +1,4 @@
-import { DatabaseSync } from "@photostructure/sqlite";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { hexToBytes } from "viem";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { BLOCK_GAS_LIMIT_DEFAULT, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
@@ -23,7 +23,7 @@ const options: ChainOptions = {
 class SmallDisk extends DatabaseSync {
   isFull = false;
 
-  override prepare(...args: Parameters<DatabaseSync["prepare"]>) {
+  override prepare(...args: Parameters<DatabaseSyncInstance["prepare"]>) {
     if (this.isFull && args[0].includes("wal_checkpoint")) throw new Error("database or disk is full");
     return super.prepare(...args);
   }
