@@ -194,7 +194,7 @@ it("writes a failed log-in with its address, without the credential", () => {
 
 const refuse = (caller: Caller): void => expect(() => calls.submit(caller, { ...call, ...other }, () => {})).toThrow();
 
-it("writes 20 refusals of one principal at once, and then how many it left out", async () => {
+it("writes 20 refusals of one principal at once, and then how many it left out, each time", async () => {
   const [noisy, quiet] = [by("client"), by("admin")];
   for (let index = 0; index < 1_000; index += 1) refuse(noisy);
   refuse(quiet);
@@ -204,6 +204,9 @@ it("writes 20 refusals of one principal at once, and then how many it left out",
   expect(log.lines.slice(21)).toMatchObject([{ outcome: "left out", count: 980 }]);
   await engine.clock.advance(10 * leftOutAfterMs);
   expect(log.lines).toHaveLength(22);
+  for (let index = 0; index < 100; index += 1) refuse(noisy);
+  await engine.clock.advance(leftOutAfterMs);
+  expect(log.lines.slice(42)).toMatchObject([{ outcome: "left out", count: 80 }]);
 });
 
 it("limits the lines of calls that change nothing and of filters, but writes every change", async () => {
