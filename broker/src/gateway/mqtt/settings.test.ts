@@ -58,6 +58,14 @@ it("counts a QoS 2 publish against Receive Maximum until it is released, [MQTT-3
   expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.receiveMaximumExceeded });
 });
 
+it("answers a repeat of a QoS 2 publish although Receive Maximum is used up", async () => {
+  const client = await RawClient.connect(await start({ receiveMax: 1 }), 5);
+  for (const dup of [false, true]) {
+    client.send({ ...publication(1, 2), dup });
+    expect(await client.next("pubrec")).toMatchObject({ messageId: 1 });
+  }
+});
+
 it("counts no publish of QoS 0 against Receive Maximum", async () => {
   const client = await RawClient.connect(await start({ receiveMax: 1 }), 5);
   for (let count = 0; count < 3; count += 1) client.send({ cmd: "publish", topic: "a", payload: "x", qos: 0 });

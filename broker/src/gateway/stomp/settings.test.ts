@@ -14,6 +14,12 @@ async function connect(settings: NonNullable<StompWorldOptions["settings"]>): Pr
   return RawClient.connect(world.port);
 }
 
+/** The identifiers of the subscriptions in the listing. */
+async function listed(): Promise<readonly string[]> {
+  const nodes = (await world?.broker.listSubscriptions()) ?? [];
+  return nodes.flatMap(({ subscriptions }) => subscriptions.map((subscription) => subscription.id));
+}
+
 it.each(["SEND", "COMMIT"])("opens no topic by %s if opensTopics is off", async (command) => {
   const client = await connect({ opensTopics: false });
   await world?.broker.open({ topic: "open", groupId: undefined });
@@ -46,8 +52,7 @@ it("removes a subscription without an identifier when its connection breaks, and
   client.send("SUBSCRIBE", { id: "1", destination: "t", receipt: "1" });
   client.send("SUBSCRIBE", { id: "2", destination: "t", receipt: "2", "svc-subscriptionId": id });
   for (const receipt of ["1", "2"]) expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe(receipt);
-  const listed = async () => (await world?.broker.listSubscriptions())?.flatMap(({ subscriptions }) => subscriptions);
   expect(await listed()).toHaveLength(2);
   client.reset();
-  await expect.poll(async () => (await listed())?.map((subscription) => subscription.id)).toEqual([id]);
+  await expect.poll(listed).toEqual([id]);
 });

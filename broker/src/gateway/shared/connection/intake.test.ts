@@ -5,7 +5,7 @@ import { MemoryBudget } from "../../in-flight/memory-budget.ts";
 import { StalledSocket } from "../../testing/stalled-socket.ts";
 import { type Cutter, Intake } from "./intake.ts";
 import { outboxBytesMax } from "./limits.ts";
-import { ConnectionMemory } from "./memory.ts";
+import { ConnectionMemory, UnreadBytes } from "./memory.ts";
 
 /** Each byte is a unit. */
 class ByteCutter implements Cutter<number> {
@@ -39,12 +39,15 @@ class Talk {
   readonly taken: number[] = [];
   ends = 0;
   readonly cutter = new ByteCutter();
+  /** Has no room as soon as bytes wait for the client. */
+  readonly unread = new UnreadBytes(1);
   readonly #intake: Intake<number>;
 
   constructor({ staysBusy }: { readonly staysBusy: boolean }) {
     const metrics = { connectionEnded: () => {}, watchBytesInFlight: () => {} };
+    const memory = new ConnectionMemory(new MemoryBudget({ bytesMax: 2 ** 26, metrics }));
     this.#intake = new Intake<number>(this.socket, {
-      memory: new ConnectionMemory(new MemoryBudget({ bytesMax: 2 ** 26, metrics })),
+      memory: Object.assign(memory, { unread: this.unread }),
       slices: new TimeSlices({ monotonic: () => 0, soon: () => {} }),
       cutter: this.cutter,
       onBytes: () => {},
@@ -96,5 +99,15 @@ it("frees the received bytes when it is closed, and reads on, even if the client
   talk.close();
   expect([talk.cutter.heldBytes, talk.socket.isPaused()]).toEqual([0, false]);
   talk.socket.startReading();
+  talk.socket.destroy();
+});
+
+it("leaves other connections their room once its client has read the last answer", async () => {
+  const talk = new Talk({ staysBusy: false });
+  talk.socket.push(Buffer.of(0));
+  while (talk.unread.hasRoom) await setImmediate();
+  talk.socket.startReading();
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+  expect(talk.unread.hasRoom).toBe(true);
   talk.socket.destroy();
 });
