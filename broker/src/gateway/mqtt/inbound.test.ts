@@ -140,3 +140,20 @@ it("ends the connection if the store cannot free the key of a released publish: 
   await setImmediate();
   expect(answers).toEqual(["unknown"]);
 });
+
+it("publishes a packet identifier of QoS 2 again once its earlier publish was refused", () => {
+  const inbound = connect(createSession());
+  void inbound.take({ ...packet(1, "one"), isDuplicate: false });
+  submitted.get("one")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });
+  void inbound.take({ ...packet(1, "two"), isDuplicate: false });
+  expect([...submitted.keys()]).toEqual(["one", "two"]);
+});
+
+it("counts publishes of QoS 1 against Receive Maximum until they are answered", () => {
+  const inbound = connect(createSession());
+  const take = (id: number): unknown => inbound.take({ ...packet(id, `${id}`), qos: 1, isDuplicate: false });
+  for (let id = 1; id <= 10; id += 1) take(id);
+  submitted.get("1")?.({ topic: "a", eventId: "", status: "SUCCESS" });
+  take(11);
+  expect(() => take(12)).toThrow("more than 10 publishes are under way");
+});

@@ -9,6 +9,8 @@ import { ConnectionMemory, UnreadBytes } from "./memory.ts";
 
 /** Each byte is a unit. */
 class ByteCutter implements Cutter<number> {
+  /** While true, the bytes belong to a unit that does not end. */
+  isUnfinished = false;
   #left: number[] = [];
 
   get heldBytes(): number {
@@ -20,6 +22,7 @@ class ByteCutter implements Cutter<number> {
   }
 
   push(chunk: Buffer, take: (unit: number) => boolean): void {
+    if (this.isUnfinished) return;
     this.#left.push(...chunk);
     this.resume(take);
   }
@@ -72,6 +75,11 @@ class Talk {
   close(): void {
     this.#intake.close();
   }
+
+  /** Sends bytes that answer no unit. */
+  deliver(bytes: Buffer): void {
+    this.#intake.outbox.write(bytes);
+  }
 }
 
 it.each([false, true])(
@@ -109,5 +117,19 @@ it("leaves other connections their room once its client has read the last answer
   talk.socket.startReading();
   for (let turn = 0; turn < 10; turn += 1) await setImmediate();
   expect(talk.unread.hasRoom).toBe(true);
+  talk.socket.destroy();
+});
+
+it("reads on once its client has read events that filled its outbox, even if only a part of a unit came meanwhile", async () => {
+  const talk = new Talk({ staysBusy: false });
+  talk.deliver(Buffer.alloc(outboxBytesMax));
+  talk.cutter.isUnfinished = true;
+  talk.socket.push(Buffer.of(0));
+  while (!talk.socket.isPaused()) await setImmediate();
+  talk.cutter.isUnfinished = false;
+  talk.socket.startReading();
+  talk.socket.push(Buffer.of(1));
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+  expect(talk.taken).toEqual([1]);
   talk.socket.destroy();
 });
