@@ -39,7 +39,7 @@ export interface EngineLimits {
   readonly feedEventsMax: number;
   /** Encoded bytes of batches that a reader may queue before it leaves the live feed. */
   readonly feedBytesMax: number;
-  /** Batches that all readers together may queue, about 60 bytes each. A reader that queues more than its share of them leaves the live feed. */
+  /** Batches that all readers together may queue, about 60 bytes each. A reader that would queue more than its share of them leaves the live feed. */
   readonly liveBatchesMax: number;
   /** The same for encoded bytes. Each reader may queue one batch in any case. */
   readonly liveBytesMax: number;
@@ -121,7 +121,7 @@ export const defaultEngineLimits: EngineLimits = {
   willBytesMax: 64 * 1024 * 1024,
   feedEventsMax: 2_048,
   feedBytesMax: 1024 * 1024,
-  liveBatchesMax: 2 ** 21,
+  liveBatchesMax: 2 ** 20,
   liveBytesMax: 256 * 1024 * 1024,
   readBatchesMax: 64,
   readBytesMax: 1024 * 1024,
