@@ -38,7 +38,7 @@ it("ends a subscription whose connection breaks while the broker creates it", as
   const taken = dialogue.take({ command: "SUBSCRIBE", headers, body: Buffer.alloc(0) });
   dialogue.close();
   const detached: unknown[] = [];
-  attaching.resolve({ detach: (how) => detached.push(how) } as Attachment); // The end of a subscription uses nothing else.
+  attaching.resolve({ detach: (how: unknown) => detached.push(how) } as never); // The end of a subscription uses nothing else.
   await taken;
   expect([detached, replies]).toEqual([[{ expiryMs: 0, isRegular: true }], []]);
 });
