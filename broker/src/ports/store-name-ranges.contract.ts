@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseTopicName } from "../domain/topic-name.ts";
 import type { Store } from "./store.ts";
-import { blockOf, group, otherGroup, topicOf } from "./store-examples.contract.ts";
+import { blockOf, group, hashOf, otherGroup, topicOf } from "./store-examples.contract.ts";
 
 /** The part of the store's contract about lists of topics: those of a tenant, and those that grow meanwhile. */
 export function testNameRanges(store: () => Store): void {
@@ -49,5 +49,34 @@ export function testNameRanges(store: () => Store): void {
       ]);
       for (const { total, topics } of [all, some]) expect(topics).toHaveLength(Math.min(total, 40));
     }
+  });
+
+  it("counts the topics with a prefix again after blocks that open topics, and after a rollback", async () => {
+    const names = ["a/1", "b/1", "a/2", "a/3", "b/2", "a/4"].map((name) => parseTopicName(name));
+    const counts = async (): Promise<unknown> =>
+      Promise.all([store().countTopics(group, "a/", []), store().countTopics(group, "a/", ["a/1", "a/4", "b/1"])]);
+    const seen: unknown[] = [await counts()];
+    for (const [index, name] of names.entries()) {
+      await store().applyBlocks(group, [blockOf(index + 1, { opened: [topicOf(name, index + 1)] })]);
+      seen.push(await counts(), await counts());
+    }
+    const each = [
+      [1, 0],
+      [1, 0],
+      [2, 1],
+      [3, 2],
+      [3, 2],
+      [4, 2],
+    ];
+    expect(seen).toEqual([[0, 0], ...each.flatMap((count) => [count, count])]);
+    await store().rollBack(group, { number: 3, hash: hashOf(3) });
+    expect(await counts()).toEqual([2, 1]);
+    const opened = [topicOf(parseTopicName("b/3"), 4), topicOf(parseTopicName("a/4"), 5)];
+    await store().applyBlocks(group, [blockOf(4, { opened })]);
+    expect(await counts()).toEqual([3, 1]);
+    await store().rollBack(group, { number: 3, hash: hashOf(3) });
+    const others = ["b/4", "b/5", "b/6"].map((name, index) => topicOf(parseTopicName(name), index + 4));
+    await store().applyBlocks(group, [blockOf(4, { opened: others })]);
+    expect(await counts()).toEqual([2, 1]);
   });
 }

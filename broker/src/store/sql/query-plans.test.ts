@@ -8,6 +8,7 @@ import { temporaryFile } from "../temporary-file.contract.ts";
 import { batchesOfRange, nextBatchOfEach } from "./index/count-events.ts";
 import { indexChecks } from "./index/find-contradiction.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "./index/index-queries.ts";
+import { countTopicsAfter } from "./index/topic-counts.ts";
 import { countTopicsIn, findTopicsIn, passTopics } from "./index/topics-in-ranges.ts";
 import { migrate } from "./migrations/migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -132,6 +133,21 @@ describe("query plans of SQLite", () => {
     expect(passed).toEqual([expect.stringMatching(/^SEARCH topics USING INDEX \S+_1 \(group_id=\?\)$/)]);
   });
 
+  it("counts only the topics after the last count of a prefix, and looks excepted ones up by name", async () => {
+    const order = { groupId: defaultGroupId, prefix: "a/", except: ["a/b"] };
+    const topicsOf = async (after: number): Promise<readonly string[]> => {
+      const steps = await stepsOf({
+        compile: () => countTopicsAfter(database, order, after).compile(database.relaxed),
+      });
+      return steps.filter((step) => step.includes(" topics "));
+    };
+    const newest = /^SEARCH topics USING COVERING INDEX \S+_1 \(group_id=\?\)$/;
+    const byName = /^SEARCH topics USING COVERING INDEX .*\(group_id=\? AND name(>\? AND name<\?|=\?)\)$/;
+    const later = /^SEARCH topics USING INDEX \S+_1 \(group_id=\? AND ordinal>\?\)$/;
+    expect(await topicsOf(7)).toEqual(matching(newest, later, byName));
+    expect(await topicsOf(0)).toEqual(matching(newest, byName, byName));
+  });
+
   it("nextBatchOfEach scans the places and looks each up by index", async () => {
     const query = nextBatchOfEach(database, defaultGroupId, []).compile(database.relaxed);
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
@@ -241,3 +257,7 @@ describe("query plans of SQLite", () => {
     return rows.map((row) => String((row as { detail: unknown }).detail)); // SQLite's name for the text of each step.
   }
 });
+
+function matching(...steps: readonly RegExp[]): readonly unknown[] {
+  return steps.map((step) => expect.stringMatching(step) as unknown);
+}

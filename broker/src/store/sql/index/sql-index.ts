@@ -1,4 +1,4 @@
-import { type Compilable, type CompiledQuery, type Kysely, sql, type Transaction } from "kysely";
+import type { Compilable, CompiledQuery, Kysely, Transaction } from "kysely";
 import type { Event, EventBatch } from "../../../domain/event.ts";
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { PendingEvents } from "../../../domain/pending-events.ts";
@@ -41,6 +41,7 @@ import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, SqlRollBack } from "./sql-rollback.ts";
 import { readTopicsIn } from "./topics-in-ranges.ts";
 import { TopicCache } from "./topic-cache.ts";
+import { TopicCounts } from "./topic-counts.ts";
 import { toIndexError } from "./unfit-block.ts";
 
 /** Maximum number of topics in the cache, which keeps those written last: about 500 bytes each, 25 MB in all. */
@@ -66,12 +67,14 @@ export class SqlIndex {
   readonly #batches: SqlBatches;
   readonly #mending: SqlMending;
   readonly #cache: TopicCache;
+  readonly #topicCounts: TopicCounts;
   readonly #applying = new Mutex(); // A change of the index holds it until the cache has the committed state.
 
   constructor(database: SqlDatabase) {
     this.#shared = database;
     this.#database = database.relaxed;
     this.#cache = new TopicCache(database.isShared ? 0 : topicsCachedMax);
+    this.#topicCounts = new TopicCounts(database);
     this.#queries = createIndexQueries(database.relaxed);
     this.#rollBack = new SqlRollBack(database);
     this.#mending = new SqlMending(database);
@@ -161,16 +164,8 @@ export class SqlIndex {
     return this.#toPage(rows, page, await this.#countTopics(this.#database, groupId));
   }
 
-  /** The prefix ends with a slash, and "0" follows the slash in byte order: so the range contains exactly the names with the prefix. */
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
-    const name = this.#shared.byBytes("name");
-    const counting = this.#database
-      .selectFrom("topics")
-      .select(({ fn }) => fn.countAll<number>().as("count"))
-      .where("group_id", "=", groupId)
-      .where(sql<boolean>`${name} >= ${prefix} and ${name} < ${`${prefix.slice(0, -1)}0`}`);
-    const others = except.length === 0 ? counting : counting.where("name", "not in", this.#shared.column(except));
-    return (await others.executeTakeFirstOrThrow()).count;
+    return this.#topicCounts.count({ groupId, prefix, except });
   }
 
   async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {

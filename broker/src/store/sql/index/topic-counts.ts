@@ -1,0 +1,81 @@
+import { sql } from "kysely";
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { SqlDatabase } from "../schema.ts";
+
+/** Maximum number of counts in memory, about 200 bytes each. One more empties the cache. */
+const countsKeptMax = 10_000;
+
+interface Kept {
+  /** The generation of the index: a rollback, which alone removes topics, changes it. */
+  readonly generation: number;
+  /** The newest topic that was counted. */
+  readonly ordinal: number;
+  readonly count: number;
+}
+
+interface Counted extends Omit<Kept, "count"> {
+  /** Topics with the prefix after the given ordinal. */
+  readonly later: number;
+  readonly excepted: number;
+}
+
+/** Which topics to count. */
+interface CountOrder {
+  readonly groupId: GroupId;
+  /** Ends with a slash. */
+  readonly prefix: string;
+  readonly except: readonly string[];
+}
+
+/**
+ * Counts topics by prefix. It remembers each count, and counts only later topics again: each topic that a tenant with a quota opens, or may not open, needs
+ * the count, and to count 100,000 topics takes 15 ms, in SQLite on the main thread.
+ */
+export class TopicCounts {
+  readonly #database: SqlDatabase;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  /** The topics with the prefix, without the excepted ones. */
+  async count(order: CountOrder): Promise<number> {
+    const key = `${order.groupId} ${order.prefix}`;
+    const kept = this.#kept.get(key);
+    const found = await this.#read(order, kept?.ordinal ?? 0);
+    const isSame = kept === undefined || (kept.generation === found.generation && kept.ordinal <= found.ordinal);
+    const { later, excepted, ...place } = isSame ? found : await this.#read(order, 0);
+    const count = later + (isSame ? (kept?.count ?? 0) : 0);
+    if (this.#kept.size >= countsKeptMax && !this.#kept.has(key)) this.#kept.clear();
+    this.#kept.set(key, { ...place, count });
+    return count - excepted;
+  }
+
+  async #read(order: CountOrder, after: number): Promise<Counted> {
+    const { rows } = await countTopicsAfter(this.#database, order, after).execute(this.#database.relaxed);
+    const { generation = 0, ordinal = 0, later = 0, excepted = 0 } = rows[0] ?? {};
+    return { generation, ordinal, later, excepted };
+  }
+}
+
+/** Counts the topics after an ordinal; 0 for all. One statement, since a topic that is indexed meanwhile must be in both counts or in none. */
+export function countTopicsAfter(
+  { byBytes, column }: SqlDatabase,
+  { groupId, prefix, except }: CountOrder,
+  after: number,
+) {
+  const name = byBytes("name");
+  // "0" follows the slash in byte order, so the range contains exactly the names with the prefix.
+  const before = `${prefix.slice(0, -1)}0`;
+  const found = sql`group_id = ${groupId} and ${name} >= ${prefix} and ${name} < ${before}`;
+  // No index has the expression of a name, so few later topics are found by their ordinals.
+  const passed = sql`group_id = ${groupId} and ordinal > ${after} and (${name} || '') >= ${prefix} and (${name} || '') < ${before}`;
+  const excepted =
+    except.length === 0 ? sql`0` : sql`(select count(*) from topics where ${found} and name in ${column(except)})`;
+  return sql<Counted>`select
+    coalesce((select generation from groups where group_id = ${groupId}), 0) as generation,
+    coalesce((select max(ordinal) from topics where group_id = ${groupId}), 0) as ordinal,
+    (select count(*) from topics where ${after === 0 ? found : passed}) as later,
+    ${excepted} as excepted`;
+}
