@@ -3,10 +3,9 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
-import { type Scrubbable, Scrubber } from "./scrubber.ts";
+import { type Scrubbable, type ScrubProgress, Scrubber } from "./scrubber.ts";
 
 const hourMs = 3_600_000;
-const nothing = { checked: 0, damaged: 0, mended: 0 };
 
 describe("a scrub", () => {
   let clock: VirtualClock;
@@ -14,15 +13,19 @@ describe("a scrub", () => {
   let running: Promise<void>;
   let ended: string[];
   let steps: number;
+  let progress: ScrubProgress;
   /** The steps, counted from 1, that fail. */
   let isFailing: (step: number) => boolean;
   beforeEach(() => {
     clock = new VirtualClock();
     stopping = new AbortController();
     [ended, steps, isFailing] = [[], 0, () => false];
+    progress = { checked: 0, damaged: 0, mended: 0 };
     const part = (name: Scrubbable["part"]): Scrubbable => ({
       part: name,
-      progress: nothing,
+      get progress() {
+        return progress;
+      },
       step: async () => {
         steps += 1;
         if (isFailing(steps)) throw new Error("the database is away");
@@ -51,11 +54,22 @@ describe("a scrub", () => {
     expect(ended).toEqual(["index", "chain"]);
   });
 
-  it("leaves a part that fails for an hour until the next scrub", async () => {
+  it("leaves a part that fails for an hour until the next scrub, which begins an hour later", async () => {
     isFailing = (step) => step > 3 && step < 100;
-    await clock.advance(24 * hourMs);
+    await clock.advance(2.9 * hourMs);
     expect(ended).toEqual(["chain"]);
-    await clock.advance(8 * 24 * hourMs);
+    await clock.advance(1.1 * hourMs);
     expect(ended).toEqual(["chain", "index", "chain"]);
+    await clock.advance(6 * 24 * hourMs);
+    expect(ended).toEqual(["chain", "index", "chain"]);
+  });
+
+  it("is repeated after an hour while damage stays that it could not mend", async () => {
+    progress = { checked: 10, damaged: 3, mended: 2 };
+    await clock.advance(1.9 * hourMs);
+    expect(ended).toEqual(["index", "chain"]);
+    progress = { checked: 10, damaged: 3, mended: 3 };
+    await clock.advance(24 * hourMs);
+    expect(ended).toEqual(["index", "chain", "index", "chain"]);
   });
 });

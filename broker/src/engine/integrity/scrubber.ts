@@ -5,13 +5,16 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Metrics, ScrubPart } from "../../ports/metrics.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. */
-const firstWaitMsMax = 3_600_000;
+/**
+ * Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. Also the longest wait after a scrub that
+ * ended early, or could not mend what it found: what it needed may only have been away.
+ */
+const soonMs = 3_600_000;
 /** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */
 const restMs = 100;
 /** Wait after a failed step, in milliseconds: the database or the chain may be away for minutes. */
 const retryMs = 60_000;
-/** Maximum number of failures of one step. After that, the part waits for the next scrub. */
+/** Maximum number of failures of one step. After that, the part waits for the next scrub, which begins soon. */
 const failuresMax = 60;
 
 /** Progress of a scrub, in batches, blocks, places or nodes of the state. */
@@ -62,10 +65,11 @@ export class Scrubber {
     const { clock, limits, isDue } = this.#options;
     const { scrubPeriodMs } = limits;
     if (scrubPeriodMs === 0) return;
-    await pause(clock, Math.min(scrubPeriodMs, firstWaitMsMax), signal);
+    await pause(clock, Math.min(scrubPeriodMs, soonMs), signal);
     while (!signal.aborted) {
-      if (isDue()) for (const one of this.#options.begin()) await this.#goThrough(one, signal);
-      await pause(clock, scrubPeriodMs, signal);
+      let isSound = true;
+      if (isDue()) for (const one of this.#options.begin()) isSound = (await this.#goThrough(one, signal)) && isSound;
+      await pause(clock, isSound ? scrubPeriodMs : Math.min(scrubPeriodMs, soonMs), signal);
     }
   }
 
@@ -80,14 +84,17 @@ export class Scrubber {
     return reports;
   }
 
-  async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<void> {
+  /** Returns whether all was read, and nothing is damaged any more. */
+  async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<boolean> {
     const { clock, logger, isDue, metrics, groupId } = this.#options;
     const startedAt = clock.monotonic();
     const isRead = await this.#readAll(one, signal);
-    if (!isRead || signal.aborted || !isDue()) return;
+    if (!isRead || signal.aborted || !isDue()) return false;
     metrics.scrubEnded(groupId, { part: one.part, at: clock.now() });
     const durationMs = Math.round(clock.monotonic() - startedAt);
-    logger.info("scrubbed", { part: one.part, ...one.progress, durationMs });
+    const { progress } = one;
+    logger.info("scrubbed", { part: one.part, ...progress, durationMs });
+    return progress.damaged === progress.mended;
   }
 
   /** Repeats a failed step: an outage of a minute must not leave the rest unread for a week. Returns whether all was read. Never rejects. */
