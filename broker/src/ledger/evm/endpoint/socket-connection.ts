@@ -34,6 +34,8 @@ export class SocketConnection implements Connection {
   readonly #options: SocketConnectionOptions;
   readonly #timeoutMs: number;
   readonly #pending = new Map<number, Pending>();
+  /** Requests that wait for the channel to open. */
+  #entering = 0;
   #socket: OpenSocket | undefined;
   #id = 0;
   /** Messages received so far, over all channels. */
@@ -51,8 +53,15 @@ export class SocketConnection implements Connection {
   }
 
   async request({ method, params = [] }: RpcCall): Promise<unknown> {
-    if (this.#pending.size >= requestsMax) throw this.#failure(`${requestsMax} requests are in progress`, "unreached");
-    const channel = await this.#connect();
+    if (this.#pending.size + this.#entering >= requestsMax)
+      throw this.#failure(`${requestsMax} requests are in progress`, "unreached");
+    this.#entering += 1;
+    let channel: Channel;
+    try {
+      channel = await this.#connect();
+    } finally {
+      this.#entering -= 1;
+    }
     this.#id += 1;
     const id = this.#id;
     const answer = createDeferred<unknown>();
