@@ -40,27 +40,35 @@ export class PublishFate {
   }
 
   /**
-   * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. False if `signal` aborts first, if
-   * another live node signs with that account, or if that stays unknown: the ledger cannot say, or the index's newest block is not on the chain.
+   * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. Returns the generation of the index;
+   * undefined if `signal` aborts first, if another live node signs with that account, or if that stays unknown: the ledger cannot say, or the index's newest
+   * block is not on the chain.
    */
-  async isSettled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<boolean> {
+  async settled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<number | undefined> {
     const { ledger, clock, nodes } = this.#options;
     const isOwn = sender === this.sender;
-    if (!isOwn && nodes !== undefined && (await nodes.listSigners(ledger.groupId)).includes(sender)) return false;
+    if (!isOwn && nodes !== undefined && (await nodes.listSigners(ledger.groupId)).includes(sender)) return undefined;
     const account = isOwn ? undefined : ledger.sender && toAddress(sender);
-    if (!(await this.#isIndexed(account, signal))) return false;
-    if (ledger.isFinal) return true;
+    const generation = await this.#indexed(account, signal);
+    if (ledger.isFinal || generation === undefined) return generation;
     await pause(clock, confirmAfterMs, signal);
-    return this.#isIndexed(account, signal);
+    return this.#indexed(account, signal);
   }
 
-  async #isIndexed(account: Ledger["sender"], signal: AbortSignal): Promise<boolean> {
+  /** Whether no rollback of the index has begun a new generation: it may take events away that the next blocks bring back. */
+  async isStill(generation: number): Promise<boolean> {
+    const { ledger, store } = this.#options;
+    return (await store.findHead(ledger.groupId))?.generation === generation;
+  }
+
+  async #indexed(account: Ledger["sender"], signal: AbortSignal): Promise<number | undefined> {
     const { ledger, progress, store } = this.#options;
     const upTo = await ledger.settled(account, signal);
-    if (upTo === undefined || !(await progress.waitFor(upTo, signal))) return false;
-    if (ledger.isFinal) return true;
+    if (upTo === undefined || !(await progress.waitFor(upTo, signal))) return undefined;
     const head = await store.findHead(ledger.groupId);
-    return head !== undefined && (await ledger.findBlockHash(head.blockNumber, signal)) === head.hash;
+    if (head === undefined || head.blockNumber < upTo) return undefined; // A rollback is in progress.
+    if (ledger.isFinal) return head.generation;
+    return (await ledger.findBlockHash(head.blockNumber, signal)) === head.hash ? head.generation : undefined;
   }
 }
 

@@ -68,6 +68,23 @@ const examples: [History][] = [
       delaysMs: [5],
     },
   ],
+  // A reorg between two questions whether the publish has settled: the index was rolled back, and did not have the event's new block yet.
+  [
+    {
+      steps: [
+        { kind: "reorganise", depth: 1, fates: ["kept"], longerBy: 1 },
+        { kind: "wait", ms: 9_000 },
+        { kind: "reorganise", depth: 1, fates: ["kept"], longerBy: 0 },
+        { kind: "publish", node: 1, key: "k3" },
+        { kind: "wait", ms: 9_000 },
+        { kind: "publish", node: 1, key: "k3" },
+        { kind: "wait", ms: 1_000 },
+        { kind: "reorganise", depth: 1, fates: ["kept"], longerBy: 0 },
+        { kind: "wait", ms: 9_000 },
+      ],
+      delaysMs: [50],
+    },
+  ],
 ];
 
 class World {

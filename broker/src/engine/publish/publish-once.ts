@@ -213,15 +213,15 @@ export class PublishOnce {
     for (let looks = 1; !signal.aborted; looks += 1) {
       const found = await search.find(row, looks === 2 ? this.#earliestAfter(row) : row.after, signal);
       if (found !== undefined) return found;
-      if (await fate.isSettled(row, signal)) return this.#findSettled(row, signal);
+      const generation = await fate.settled(row, signal);
+      if (generation !== undefined) {
+        const event = await search.find(row, this.#earliestAfter(row), signal);
+        if (event !== undefined) return event;
+        if (!signal.aborted && (await fate.isStill(generation))) return undefined;
+      }
       await pause(clock, lookAgainMs, signal);
     }
     return "unknown";
-  }
-
-  async #findSettled(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
-    const found = await this.#options.search.find(row, this.#earliestAfter(row), signal);
-    return found ?? (signal.aborted ? "unknown" : undefined);
   }
 
   /** After a reorg, the event may be in a block before the one that was indexed when the key was recorded. */
