@@ -154,3 +154,43 @@ it("frees a key whose record failed, but none that it records after it, and trie
   expect(stored).toEqual(new Map([["k", "3"]]));
   expect(clock.timers).toBe(0);
 });
+
+it("records a key again that was freed while the store answered that a failed record holds it", async () => {
+  const clock = new VirtualClock();
+  const stored = new Map<string, string>();
+  const answered = createDeferred<void>();
+  let writes = 0;
+  let releases = 0;
+  const keys = {
+    recordPublishKeys: async ([one]: readonly PublishKeyRow[]): Promise<readonly TakenKey[]> => {
+      if (one === undefined) return [];
+      writes += 1;
+      const token = stored.get(one.key);
+      if (token === undefined) stored.set(one.key, one.token);
+      if (writes === 1) throw new Error("the connection was reset");
+      if (writes === 2) await answered.promise;
+      return token === undefined ? [] : [{ ...one, token }];
+    },
+    releasePublishKeys: async (rows: readonly HeldKey[]): Promise<readonly FencedKey[]> => {
+      releases += 1;
+      if (releases === 1) throw new Error("the connection was reset");
+      for (const { key, token } of rows) if (stored.get(key) === token) stored.delete(key);
+      return [];
+    },
+  };
+  const own = { keys, progress: { blockNumber: 0 }, clock };
+  const recorder = new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
+  const taken: TakenKey[] = [];
+  const send = async (token: string): Promise<number> => {
+    const claim = toClaim([], { unrecorded: { ...row, token }, onTaken: (one) => void taken.push(one) });
+    return (await recorder.record(toDraft(claim))).length;
+  };
+  expect(await send("1")).toBe(0);
+  const sent = send("2");
+  await clock.advance(1_000);
+  expect(stored).toEqual(new Map());
+  answered.resolve();
+  expect(await sent).toBe(1);
+  expect(taken).toEqual([]);
+  expect(stored).toEqual(new Map([["k", "2"]]));
+});

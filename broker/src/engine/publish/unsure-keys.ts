@@ -35,9 +35,9 @@ export class UnsureKeys {
     this.#options = options;
   }
 
-  /** Whether nothing was published under the token, and nothing will be. */
-  has(token: string): boolean {
-    return this.#byToken.has(token);
+  /** The tokens under which nothing was published, and nothing will be. */
+  tokens(): ReadonlySet<string> {
+    return new Set(this.#byToken.keys());
   }
 
   /** Frees the keys of failed claims once `writing`, which may still record them, has ended. Tries again until the store answers. */
