@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import type { Context, Contexts } from "./contexts.ts";
 import { type CliIo, UsageError } from "./io.ts";
 
@@ -52,9 +52,13 @@ function always(key: string | undefined): (() => string) | undefined {
   return key === undefined ? undefined : () => key;
 }
 
-/** Reads the file again for each request, since another program may renew a token while a command runs. Keeps the last key while it cannot be read. */
+/**
+ * Reads the file again for each request, since another program may renew a token while a command runs. Keeps the last key while it cannot be read. A pipe or a
+ * terminal gives its key once: another read would wait for ever.
+ */
 function keyIn(file: string): () => string {
   let key = readKey(file);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return () => key;
   return () => {
     try {
       key = readKey(file);

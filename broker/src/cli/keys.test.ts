@@ -1,9 +1,12 @@
+import { execFileSync, spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { Contexts } from "./contexts.ts";
+import { findBroker } from "./find-broker.ts";
 import { runCli } from "./run-cli.ts";
 
 let folder: string;
@@ -63,4 +66,16 @@ it("a command that tries again reads its key file again, and keeps the last key 
   await run(["topics", "list", "--url", url, "--key-file", file], "");
   server.close();
   expect(keys).toEqual(["Bearer first", "Bearer second", "Bearer second"]);
+});
+
+it.skipIf(process.platform === "win32")("a key file that is a pipe is read once", () => {
+  const pipe = join(folder, "key");
+  execFileSync("mkfifo", [pipe]);
+  const script = `echo first > "${pipe}"; until [ -e "${folder}/asked" ]; do sleep 0.01; done; echo second > "${pipe}"`;
+  const writer = spawn("sh", ["-c", script]);
+  const contexts = new Contexts({ env: {}, home: folder });
+  const { key } = findBroker({ url: "http://127.0.0.1:1", keyFile: pipe }, contexts, {});
+  writeFileSync(join(folder, "asked"), "");
+  expect(key?.()).toBe("first");
+  writer.kill();
 });
