@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { Delivery } from "../../engine/session/peer.ts";
+import { encodeFrame } from "./codec/encode-frame.ts";
 import { toMessageHeaders, toPublishCall } from "./mapping.ts";
 
 const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -23,4 +24,17 @@ it("a SEND's W3C trace becomes the extension that callbacks carry, and a header 
     ["svc-traceparent", trace],
     ["traceparent", trace],
   ]);
+});
+
+it("no extension becomes a header of the protocol, whatever the prefix of extensions is", () => {
+  const extensions = [
+    ["subscription", "x\n\n\0ERROR\nmessage:forged\n\n\0"],
+    ["s-own", "1"],
+  ] as const;
+  const event = { topic: "a", content: new Uint8Array(), extensions };
+  const delivery = { event, eventId: "a-1-1" } as unknown as Delivery; // What the mapping reads of a delivery.
+  const headers = toMessageHeaders(delivery, { prefix: "s", delivery: [] });
+  expect(encodeFrame({ command: "MESSAGE", headers }, "1.0").toString()).toBe(
+    "MESSAGE\ndestination:a\neventId:a-1-1\ncontent-length:0\ns-own:1\n\n\0",
+  );
 });

@@ -86,11 +86,11 @@ export function toMessageHeaders(
   ];
 }
 
-/** Every extension under its own name; an extension that keeps a header of a SEND also under the header's name. */
+/** Every extension under its own name; an extension that keeps a header of a SEND also under the header's name. None as a header of the protocol. */
 function toUserHeaders(extensions: Extensions, prefix: string): Headers {
   const user = prefix + extension.user;
   const given = extensions
     .filter(([key]) => key.startsWith(user) || key === prefix + traceParentKey)
     .map(([key, value]) => [key.slice((key.startsWith(user) ? user : prefix).length), value] as const);
-  return [...extensions, ...given.filter(([name]) => !ownHeaders.has(name))];
+  return [...extensions, ...given].filter(([name]) => !ownHeaders.has(name));
 }
