@@ -53,3 +53,31 @@ test("mends a damaged entry, and keeps changes made to other entries meanwhile",
     [5, 1],
   ]);
 });
+
+function away(): Promise<never> {
+  return Promise.reject(new Error("the database is away"));
+}
+
+test("names no removal that failed as the reason why a transaction was not sent", async () => {
+  const journal = new TestJournal();
+  const writer = new JournalWriter({
+    journal,
+    groupId: defaultGroupId,
+    sender,
+    clock: new VirtualClock(),
+    logger: silentLogger,
+  });
+  await writer.record({ nonce: 3, variants: [sign(3)] });
+  const { removeTransactions, recordTransactions } = journal;
+  journal.removeTransactions = away;
+  await expect(writer.remove([3])).rejects.toThrow();
+  expect(writer.failure).toBeUndefined();
+  journal.recordTransactions = away;
+  await expect(writer.record({ nonce: 4, variants: [sign(4)] })).rejects.toThrow();
+  journal.removeTransactions = removeTransactions;
+  await writer.remove([3]);
+  expect(writer.failure).toContain("the database is away");
+  journal.recordTransactions = recordTransactions;
+  await writer.record({ nonce: 4, variants: [sign(4)] });
+  expect(writer.failure).toBeUndefined();
+});

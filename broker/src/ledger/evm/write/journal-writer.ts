@@ -34,6 +34,8 @@ export class JournalWriter {
   readonly #trouble: ReportedTrouble;
   #next: Batch | undefined;
   #running: Promise<void> | undefined;
+  /** Whether the latest record of a transaction failed. */
+  #isUnrecorded = false;
 
   constructor(options: JournalWriterOptions) {
     this.#options = options;
@@ -41,10 +43,12 @@ export class JournalWriter {
     this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
   }
 
-  /** Why the journal cannot be written; undefined once a transaction is recorded. */
+  /** Why no transaction can be recorded; undefined once one is. A removal that failed keeps no transaction from being sent. */
   get failure(): string | undefined {
     const { reason } = this.#trouble;
-    return reason === undefined ? undefined : `the journal of transactions cannot be written: ${reason}`;
+    return reason === undefined || !this.#isUnrecorded
+      ? undefined
+      : `the journal of transactions cannot be written: ${reason}`;
   }
 
   /** The intact entries. Mends the journal if it has damaged ones. */
@@ -115,10 +119,15 @@ export class JournalWriter {
       try {
         if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);
         if (batch.removals.size > 0) await journal.removeTransactions(groupId, sender, [...batch.removals]);
-        if (batch.entries.size > 0) this.#trouble.done(); // A removal may succeed on a full disk, if it has nothing to remove.
+        // A removal may succeed on a full disk, if it has nothing to remove.
+        if (batch.entries.size > 0) {
+          this.#trouble.done();
+          this.#isUnrecorded = false;
+        }
         batch.written.resolve();
       } catch (error) {
         this.#trouble.failed(error);
+        this.#isUnrecorded ||= batch.entries.size > 0;
         batch.written.reject(error);
       }
     }
