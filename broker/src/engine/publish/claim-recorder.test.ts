@@ -194,3 +194,41 @@ it("records a key again that was freed while the store answered that a failed re
   expect(taken).toEqual([]);
   expect(stored).toEqual(new Map([["k", "2"]]));
 });
+
+it.each([
+  ["another node has taken over since", { sender: "0x02", isLive: true }],
+  ["another node may have taken over since", { sender: "0x01", isLive: false }],
+])("frees no key of a failed record that %s", async (_, { sender, isLive }) => {
+  const stored: PublishKeyRow[] = [];
+  let isAway = true;
+  const keys = {
+    recordPublishKeys: async (rows: readonly PublishKeyRow[]): Promise<readonly TakenKey[]> => {
+      if (stored.length === 0) stored.push(...rows);
+      if (isAway) throw new Error("the connection was reset");
+      return stored.filter(({ token }) => rows.every((one) => one.token !== token));
+    },
+    releasePublishKeys: async (rows: readonly HeldKey[]): Promise<readonly FencedKey[]> => {
+      if (isAway) throw new Error("the connection was reset");
+      const [held] = stored;
+      if (rows.some(({ token, sender }) => token === held?.token && sender === held.sender)) stored.pop();
+      return [];
+    },
+  };
+  const own = { keys, progress: { blockNumber: 0 }, clock: new VirtualClock() };
+  const recorder = new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
+  const taken: TakenKey[] = [];
+  const send = async (token: string, mayStart: () => boolean): Promise<number> => {
+    const change = { unrecorded: { ...row, token, sender: "0x01" }, mayStart };
+    return (await recorder.record(toDraft(toClaim([], { ...change, onTaken: (one) => void taken.push(one) })))).length;
+  };
+  let isMember = true;
+  expect(await send("1", () => isMember)).toBe(0);
+  await own.clock.settle();
+  isMember = isLive;
+  const moved = stored.map((one) => ({ ...one, sender }));
+  stored.splice(0, 1, ...moved);
+  isAway = false;
+  expect(await send("2", () => true)).toBe(0);
+  expect(taken).toEqual(moved);
+  expect(stored).toEqual(moved);
+});

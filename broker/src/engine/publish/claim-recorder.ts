@@ -127,9 +127,9 @@ export class ClaimRecorder {
 
   /** Records the keys. Those that a failed claim of this node may have recorded are freed first. Returns the rows that hold the others. */
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
-    const unsure = this.#unsure.tokens(); // Before the write: one that is freed during the write may still hold its key in the answer.
+    const unsure = this.#unsure.senders(); // Before the write: one that is freed during the write may still hold its key in the answer.
     const taken = await this.#writeOnce(claims);
-    const unused = taken.flatMap((row) => ("token" in row && unsure.has(row.token) ? row : []));
+    const unused = taken.flatMap((row) => ("token" in row && unsure.get(row.token) === row.sender ? row : []));
     if (unused.length === 0) return taken;
     await this.#options.keys.releasePublishKeys(unused);
     const freed = new Set(unused.map(idOf));

@@ -35,9 +35,10 @@ export class UnsureKeys {
     this.#options = options;
   }
 
-  /** The tokens under which nothing was published, and nothing will be. */
-  tokens(): ReadonlySet<string> {
-    return new Set(this.#byToken.keys());
+  /** The senders of the keys by token: nothing was published under these tokens, unless another node takes a key over meanwhile, with its own sender. */
+  senders(): ReadonlyMap<string, string> {
+    const own = [...this.#byToken.values()].filter(isOwn);
+    return new Map(own.map(({ key }) => [key.token, key.sender]));
   }
 
   /** Frees the keys of failed claims once `writing`, which may still record them, has ended. Tries again until the store answers. */
@@ -67,8 +68,7 @@ export class UnsureKeys {
   async #free(): Promise<void> {
     this.#isFreeing = true;
     const due = [...this.#byToken.values()].filter(({ isWritten }) => isWritten);
-    // After the end of its membership, another node may have taken a key over.
-    const own = due.filter(({ mayStart }) => mayStart?.() !== false);
+    const own = due.filter(isOwn);
     try {
       if (own.length > 0) await this.#options.keys.releasePublishKeys(own.map(({ key }) => key));
       for (const { key } of due) this.#byToken.delete(key.token);
@@ -82,4 +82,9 @@ export class UnsureKeys {
       void this.#free();
     });
   }
+}
+
+/** False once the membership of the claim has ended: another node may have taken the key over. */
+function isOwn({ mayStart }: Unsure): boolean {
+  return mayStart?.() !== false;
 }
