@@ -16,8 +16,8 @@ export interface LaterReadsParts
   readonly find: (session: Session) => Connected | undefined;
   /** Whether the index of the connection's group rolls back. */
   readonly isStopped: (known: Connected) => boolean;
-  /** Ends a session whose filters have all been removed. */
-  readonly end: (known: Connected) => Promise<void>;
+  /** Ends a session whose filters have all been removed. Not waited for: its turn may wait for what the caller of a read holds. */
+  readonly end: (known: Connected) => void;
   /** Ends a connection whose session another node has taken. */
   readonly yield: (known: Connected) => void;
   /** Lets the shares of a group take events of ended sessions back. */
@@ -70,7 +70,7 @@ export class LaterReads {
       this.#parts.yield(known);
       this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && row.filters.length === 0)
-      await this.#parts.end(known); // Another node has carried out unSubscribe.
+      this.#parts.end(known); // Another node has carried out unSubscribe.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) session.restart(row);
   }
