@@ -52,7 +52,7 @@ test("moves its client past an event that the filter leaves out, but not once a 
   removed?.tail.rolledBack(endOfBlock(3), 1);
   for (const one of [kept, removed]) one?.tail.beat();
   expect(await kept?.sent()).toMatch(/\n\nid: 2cf24dba-1-5\n\n$/);
-  expect(await removed?.sent()).toMatch(/event: resync\ndata: {"after":"@3"}\n\n:\n\n$/);
+  expect(await removed?.sent()).toMatch(/event: resync\ndata: {"after":"@3","id":"@3.1"}\n\n:\n\n$/);
 });
 
 test("closes the connection of a client that keeps its side open, some time after the end", async () => {
