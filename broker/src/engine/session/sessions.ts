@@ -87,7 +87,7 @@ export class Sessions implements Readers {
       signal,
       find: (session) => this.#findConnected(session),
       isStopped: ({ group }) => this.#stopped.has(group.id),
-      end: (known) => void this.#turns.run(known.name, () => this.#end(known, "removed")).catch(() => {}), // Retried later.
+      end: (known) => this.#turns.run(known.name, () => this.#end(known, "removed")),
       yield: (known) => this.#yield(known),
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);

@@ -16,8 +16,8 @@ export interface LaterReadsParts
   readonly find: (session: Session) => Connected | undefined;
   /** Whether the index of the connection's group rolls back. */
   readonly isStopped: (known: Connected) => boolean;
-  /** Ends a session whose filters have all been removed. Not waited for: its turn may wait for what the caller of a read holds. */
-  readonly end: (known: Connected) => void;
+  /** Ends a session whose filters have all been removed. */
+  readonly end: (known: Connected) => Promise<void>;
   /** Ends a connection whose session another node has taken. */
   readonly yield: (known: Connected) => void;
   /** Lets the shares of a group take events of ended sessions back. */
@@ -70,8 +70,17 @@ export class LaterReads {
       this.#parts.yield(known);
       this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && row.filters.length === 0)
-      this.#parts.end(known); // Another node has carried out unSubscribe.
+      void this.#end(known); // Another node has carried out unSubscribe. Not awaited: the end may wait for what the caller of a read holds.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) session.restart(row);
+  }
+
+  /** Never rejects: after a failure, the session is removed with the pending end of its connection. */
+  async #end(known: Connected): Promise<void> {
+    try {
+      await this.#parts.end(known);
+    } catch (error) {
+      this.#log.warn("session not ended at once", { sessionId: known.session.id, error });
+    }
   }
 }

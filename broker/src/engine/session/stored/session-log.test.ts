@@ -92,7 +92,7 @@ it("logs few reads of sessions that fail while the store is away", async () => {
     }),
     find: () => ({ name: "" }) as Connected, // Nothing else of it is read before the store answers.
     isStopped: () => false,
-    end: () => {},
+    end: async () => {},
     yield: () => {},
     checkReturned: () => {},
   });

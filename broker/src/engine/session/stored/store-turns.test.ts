@@ -107,7 +107,7 @@ it("makes few calls of the store at once for many sessions that are read again a
     store: withSessions(createMemoryStore(), { findSession }),
     find: () => known,
     isStopped: () => false,
-    end: () => {},
+    end: async () => {},
     yield: () => {},
     checkReturned: () => {},
   });
