@@ -27,15 +27,14 @@ class WatchedJournal extends TestJournal {
   }
 }
 
+function createWriter(journal: TestJournal): JournalWriter {
+  const [groupId, clock] = [defaultGroupId, new VirtualClock()];
+  return new JournalWriter({ journal, groupId, sender, clock, logger: silentLogger });
+}
+
 test("mends a damaged entry, and keeps changes made to other entries meanwhile", async () => {
   const journal = new WatchedJournal();
-  const writer = new JournalWriter({
-    journal,
-    groupId: defaultGroupId,
-    sender,
-    clock: new VirtualClock(),
-    logger: silentLogger,
-  });
+  const writer = createWriter(journal);
   for (const nonce of [3, 4, 5]) await writer.record({ nonce, variants: [sign(nonce)] });
   const [removed, raised, damaged] = await journal.listTransactions(defaultGroupId, sender);
   if (removed === undefined || raised === undefined || damaged === undefined) throw new Error("not recorded");
@@ -60,13 +59,7 @@ function away(): Promise<never> {
 
 test("names no removal that failed as the reason why a transaction was not sent", async () => {
   const journal = new TestJournal();
-  const writer = new JournalWriter({
-    journal,
-    groupId: defaultGroupId,
-    sender,
-    clock: new VirtualClock(),
-    logger: silentLogger,
-  });
+  const writer = createWriter(journal);
   await writer.record({ nonce: 3, variants: [sign(3)] });
   const { removeTransactions, recordTransactions } = journal;
   journal.removeTransactions = away;

@@ -34,8 +34,8 @@ export class JournalWriter {
   readonly #trouble: ReportedTrouble;
   #next: Batch | undefined;
   #running: Promise<void> | undefined;
-  /** Whether the latest record of a transaction failed. */
-  #isUnrecorded = false;
+  /** Why the latest record of transactions failed. */
+  #unrecorded: string | undefined;
 
   constructor(options: JournalWriterOptions) {
     this.#options = options;
@@ -45,10 +45,7 @@ export class JournalWriter {
 
   /** Why no transaction can be recorded; undefined once one is. A removal that failed keeps no transaction from being sent. */
   get failure(): string | undefined {
-    const { reason } = this.#trouble;
-    return reason === undefined || !this.#isUnrecorded
-      ? undefined
-      : `the journal of transactions cannot be written: ${reason}`;
+    return this.#unrecorded && `the journal of transactions cannot be written: ${this.#unrecorded}`;
   }
 
   /** The intact entries. Mends the journal if it has damaged ones. */
@@ -117,21 +114,26 @@ export class JournalWriter {
     await Promise.resolve(); // Changes of the same turn of the event loop go into one write.
     for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
       try {
-        if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);
+        if (batch.entries.size > 0) await this.#recordAll(batch);
         if (batch.removals.size > 0) await journal.removeTransactions(groupId, sender, [...batch.removals]);
-        // A removal may succeed on a full disk, if it has nothing to remove.
-        if (batch.entries.size > 0) {
-          this.#trouble.done();
-          this.#isUnrecorded = false;
-        }
+        if (this.#unrecorded === undefined) this.#trouble.done(); // A removal may succeed on a full disk, if it has nothing to remove.
         batch.written.resolve();
       } catch (error) {
         this.#trouble.failed(error);
-        this.#isUnrecorded ||= batch.entries.size > 0;
         batch.written.reject(error);
       }
     }
     this.#running = undefined;
+  }
+
+  async #recordAll({ entries }: Batch): Promise<void> {
+    try {
+      await this.#options.journal.recordTransactions([...entries.values()]);
+      this.#unrecorded = undefined;
+    } catch (error) {
+      this.#unrecorded = error instanceof Error ? error.message : String(error);
+      throw error;
+    }
   }
 
   #take(): Batch | undefined {
