@@ -63,7 +63,7 @@ function keyIn(file: string): () => string {
     try {
       key = readKey(file);
     } catch {
-      return key;
+      // The last key may still be valid.
     }
     return key;
   };

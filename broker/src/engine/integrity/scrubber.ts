@@ -9,7 +9,7 @@ import type { EngineLimits } from "../limits.ts";
  * Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. Also the longest wait after a scrub that
  * ended early, or could not mend what it found: what it needed may only have been away.
  */
-const soonMs = 3_600_000;
+const soonWaitMsMax = 3_600_000;
 /** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */
 const restMs = 100;
 /** Wait after a failed step, in milliseconds: the database or the chain may be away for minutes. */
@@ -65,11 +65,11 @@ export class Scrubber {
     const { clock, limits, isDue } = this.#options;
     const { scrubPeriodMs } = limits;
     if (scrubPeriodMs === 0) return;
-    await pause(clock, Math.min(scrubPeriodMs, soonMs), signal);
+    await pause(clock, Math.min(scrubPeriodMs, soonWaitMsMax), signal);
     while (!signal.aborted) {
       let isSound = true;
       if (isDue()) for (const one of this.#options.begin()) isSound = (await this.#goThrough(one, signal)) && isSound;
-      await pause(clock, isSound ? scrubPeriodMs : Math.min(scrubPeriodMs, soonMs), signal);
+      await pause(clock, isSound ? scrubPeriodMs : Math.min(scrubPeriodMs, soonWaitMsMax), signal);
     }
   }
 

@@ -44,24 +44,24 @@ export class PublishFate {
    * undefined if `signal` aborts first, if another live node signs with that account, or if that stays unknown: the ledger cannot say, or the index's newest
    * block is not on the chain.
    */
-  async settled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<number | undefined> {
+  async settledGeneration({ sender }: PublishKeyRow, signal: AbortSignal): Promise<number | undefined> {
     const { ledger, clock, nodes } = this.#options;
     const isOwn = sender === this.sender;
     if (!isOwn && nodes !== undefined && (await nodes.listSigners(ledger.groupId)).includes(sender)) return undefined;
     const account = isOwn ? undefined : ledger.sender && toAddress(sender);
-    const generation = await this.#indexed(account, signal);
+    const generation = await this.#indexedGeneration(account, signal);
     if (ledger.isFinal || generation === undefined) return generation;
     await pause(clock, confirmAfterMs, signal);
-    return this.#indexed(account, signal);
+    return this.#indexedGeneration(account, signal);
   }
 
   /** Whether no rollback of the index has begun a new generation: it may take events away that the next blocks bring back. */
-  async isStill(generation: number): Promise<boolean> {
+  async isStillGeneration(generation: number): Promise<boolean> {
     const { ledger, store } = this.#options;
     return (await store.findHead(ledger.groupId))?.generation === generation;
   }
 
-  async #indexed(account: Ledger["sender"], signal: AbortSignal): Promise<number | undefined> {
+  async #indexedGeneration(account: Ledger["sender"], signal: AbortSignal): Promise<number | undefined> {
     const { ledger, progress, store } = this.#options;
     const upTo = await ledger.settled(account, signal);
     if (upTo === undefined || !(await progress.waitFor(upTo, signal))) return undefined;

@@ -113,7 +113,7 @@ it("a node that froze between recording a key and publishing does not publish af
   expect(await send(1, "k")).toEqual(repeat);
 });
 
-it("publishes at another node what was refused because the store's answer about the key was lost", async () => {
+it("a publish that was refused because the store's answer about its key was lost succeeds at another node", async () => {
   await startWarm();
   const refused = submit(0, "k");
   await cluster.clock.advance(150);

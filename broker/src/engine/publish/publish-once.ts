@@ -213,11 +213,11 @@ export class PublishOnce {
     for (let looks = 1; !signal.aborted; looks += 1) {
       const found = await search.find(row, looks === 2 ? this.#earliestAfter(row) : row.after, signal);
       if (found !== undefined) return found;
-      const generation = await fate.settled(row, signal);
+      const generation = await fate.settledGeneration(row, signal);
       if (generation !== undefined) {
         const event = await search.find(row, this.#earliestAfter(row), signal);
         if (event !== undefined) return event;
-        if (!signal.aborted && (await fate.isStill(generation))) return undefined;
+        if (!signal.aborted && (await fate.isStillGeneration(generation))) return undefined;
       }
       await pause(clock, lookAgainMs, signal);
     }

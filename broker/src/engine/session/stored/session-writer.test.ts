@@ -2,22 +2,31 @@ import { expect, it } from "vitest";
 import { positionZero } from "../../../domain/position.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { TimeSlices } from "../../../lib/time-slices.ts";
-import type { SessionId, SessionState } from "../../../ports/session-store.ts";
+import type { SessionId, SessionState, SessionStore } from "../../../ports/session-store.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { defaultEngineLimits } from "../../limits.ts";
 import { SessionWriter } from "./session-writer.ts";
 
-it("resolves the promise for a session that the store refused once the session is written under its new epoch", async () => {
-  const clock = new VirtualClock();
-  const session = { state: stateOf(1), written: () => undefined };
-  const writer = new SessionWriter({
-    store: { sessions: { saveSessions: async (rows) => rows.filter(({ epoch }) => epoch === 1).map(({ id }) => id) } },
+function createWriter(
+  saveSessions: SessionStore["saveSessions"],
+  clock: VirtualClock,
+  slices = new TimeSlices(clock),
+): SessionWriter {
+  const store = { sessions: { saveSessions } };
+  return new SessionWriter({
+    store,
     clock,
     logger: silentLogger,
     limits: defaultEngineLimits,
-    slices: new TimeSlices(clock),
+    slices,
     onRefused: () => {},
   });
+}
+
+it("resolves the promise for a session that the store refused once the session is written under its new epoch", async () => {
+  const clock = new VirtualClock();
+  const session = { state: stateOf(1), written: () => undefined };
+  const writer = createWriter(async (rows) => rows.filter(({ epoch }) => epoch === 1).map(({ id }) => id), clock);
   let isWritten = false;
   void writer.written(session).then(() => (isWritten = true));
   await clock.advance(100);
@@ -49,14 +58,7 @@ it("encodes many sessions in slices, and writes at most 500 of them in one trans
     written.push(rows.length);
     return [];
   };
-  const writer = new SessionWriter({
-    store: { sessions: { saveSessions } },
-    clock,
-    logger: silentLogger,
-    limits: defaultEngineLimits,
-    slices,
-    onRefused: () => {},
-  });
+  const writer = createWriter(saveSessions, clock, slices);
   for (let number = 0; number < 1_200; number += 1) {
     writer.note({
       written: () => undefined,
@@ -81,14 +83,7 @@ it("writes no older state of a session after its last state", async () => {
     await clock.settle();
     return [];
   };
-  const writer = new SessionWriter({
-    store: { sessions: { saveSessions } },
-    clock,
-    logger: silentLogger,
-    limits: defaultEngineLimits,
-    slices: new TimeSlices(clock),
-    onRefused: () => {},
-  });
+  const writer = createWriter(saveSessions, clock);
   const first = { state: stateOf(1, 1), written };
   const second = {
     get state() {
@@ -116,14 +111,7 @@ it("writes a session no more that was forgotten while its write failed, or while
     writer.forget(failing);
     throw new Error("away");
   };
-  const writer = new SessionWriter({
-    store: { sessions: { saveSessions } },
-    clock,
-    logger: silentLogger,
-    limits: defaultEngineLimits,
-    slices: new TimeSlices(clock),
-    onRefused: () => {},
-  });
+  const writer = createWriter(saveSessions, clock);
   for (const session of sessions) writer.note(session);
   await clock.advance(1_000);
   const ids = sessions.map(({ state }) => state.id);
