@@ -48,14 +48,16 @@ export function parseTrace(folder: string, root: string): Call[] {
   return parser.calls;
 }
 
-const callLine = /^(\d+\.\d+) (\w+)\((.*)\)\s+= (-?\d+)[^=]* <([\d.]+)>$/;
+/** A call that a kill cut short has the result "?" and no duration. */
+const callLine = /^(\d+\.\d+) (\w+)\((.*)\)\s+= (?:\?|(-?\d+)[^=]* <([\d.]+)>)$/;
 const quoted = /"((?:\\x[0-9a-f]{2})*)"/g;
 const descriptor = /^(\d+)<((?:\\x[0-9a-f]{2})*)>/;
 
 interface Line {
   readonly name: string;
   readonly args: string;
-  readonly result: number;
+  /** Undefined if a kill cut the call short: it may have had its effect. */
+  readonly result: number | undefined;
   readonly times: { readonly startedAt: number; readonly endedAt: number };
 }
 
@@ -71,22 +73,31 @@ class TraceParser {
 
   read(text: string): void {
     const line = parseLine(text);
-    if (line === undefined || line.result < 0) return;
-    const { name, args, times } = line;
+    if (line === undefined) return;
+    const { name, args, result, times } = line;
+    if (result !== undefined && result < 0) return;
     const [, number = "", hexPath = ""] = descriptor.exec(args) ?? [];
     const path = decode(hexPath).toString();
     if (path.startsWith("socket:") && /^(write|send)/.test(name)) {
+      // Even if it was cut short: the broker had decided to send this.
       this.calls.push({ ...times, kind: "send", data: Buffer.concat(textsOf(args)) });
-    } else if (this.#isOwn(path) || textsOf(args).some((word) => this.#isOwn(word.toString()))) {
-      this.#readFileCall(line, { path, fd: Number(number) });
+    } else if (result !== undefined && this.#concernsOwn(path, args)) {
+      this.#readFileCall({ name, args, result, times }, { path, fd: Number(number) });
     }
+  }
+
+  #concernsOwn(path: string, args: string): boolean {
+    return this.#isOwn(path) || textsOf(args).some((word) => this.#isOwn(word.toString()));
   }
 
   #isOwn(path: string): boolean {
     return path === this.#root || path.startsWith(`${this.#root}/`);
   }
 
-  #readFileCall(line: Line, { path, fd }: { readonly path: string; readonly fd: number }): void {
+  #readFileCall(
+    line: Line & { readonly result: number },
+    { path, fd }: { readonly path: string; readonly fd: number },
+  ): void {
     const { name, args, result, times } = line;
     const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = textsOf(args);
     const numbers = args.split(", ").map(Number);
@@ -138,10 +149,11 @@ class TraceParser {
 }
 
 function parseLine(text: string): Line | undefined {
-  const [, time = "", name = "", args = "", result = "", seconds = ""] = callLine.exec(text) ?? [];
+  const [, time = "", name = "", args = "", result, seconds = "0"] = callLine.exec(text) ?? [];
   if (name === "") return undefined;
   const startedAt = nanoseconds(time);
-  return { name, args, result: Number(result), times: { startedAt, endedAt: startedAt + Number(seconds) * 1e9 } };
+  const times = { startedAt, endedAt: startedAt + Number(seconds) * 1e9 };
+  return { name, args, result: result === undefined ? undefined : Number(result), times };
 }
 
 /** Zero of the trace's clock, in seconds since 1970: a minute before this module was loaded. So times are small enough for exact arithmetic. */
