@@ -48,13 +48,12 @@ export const mqtt = {
 };
 
 async function measureIdles(servers, { mqttIdleConnections: count }) {
-  const figures = [];
-  for (const [server, each] of Object.entries(servers)) {
+  const measures = Object.entries(servers).map(async ([server, each]) => {
     const values = [await measureIdle(each, count)];
     const target = server === "broker" ? { below: 20 } : {};
-    figures.push({ name: `${count} idle connections, ${server}: memory of one`, unit: "KiB", values, ...target });
-  }
-  return figures;
+    return { name: `${count} idle connections, ${server}: memory of one`, unit: "KiB", values, ...target };
+  });
+  return Promise.all(measures);
 }
 
 async function measureLoad({ name, plan, shares }, { servers, contentBytes, context }) {

@@ -7,7 +7,8 @@ import { Child } from "./child.mjs";
 const run = promisify(execFile);
 const loadScript = fileURLToPath(new URL("../load/mqtt-load.mjs", import.meta.url));
 const idleScript = fileURLToPath(new URL("../load/mqtt-idle.mjs", import.meta.url));
-const settleMs = 3000;
+/** V8 collects the garbage of a start, and that of connecting, within about 40 s of idleness. */
+const settleMs = 50_000;
 const kibibytesPerMebibyte = 1024;
 
 /**
@@ -25,11 +26,12 @@ export async function mqttLoad(server, plan) {
 
 /** KiB of resident memory that one of `count` idle connections takes. @param {import("./servers.mjs").Server} server @param {number} count */
 export async function measureIdle(server, count) {
+  await wait(settleMs);
   const before = server.memory.residentMb;
   const child = new Child([idleScript, String(server.port), String(count)]);
   try {
     await child.waitFor(/connections are open/);
-    await wait(settleMs); // time to collect the garbage of connecting
+    await wait(settleMs);
     return ((server.memory.residentMb - before) * kibibytesPerMebibyte) / count;
   } finally {
     await child.stop();
