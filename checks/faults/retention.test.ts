@@ -159,7 +159,7 @@ it("anvil: after copies older than 4,096 blocks are dropped, the broker answers 
   });
 }, 300_000);
 
-it("kill -9 while copies are dropped: nothing is lost, and the next start continues", async () => {
+it("kill -9 while the store drops its copies of old events: no event is lost, and the next start drops the rest", async () => {
   using folder = createTempFolder();
   const dataDir = folder.path;
   const eventIds: string[] = [];

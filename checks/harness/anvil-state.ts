@@ -23,7 +23,10 @@ export function readState(dump: string): ChainState {
   return { text, height: Number(state.best_block_number), isConsistent: isConsistent(state) };
 }
 
-/** True if no account without code has a higher nonce than its transactions explain. A lower one is possible: the list may have transactions of removed blocks. */
+/**
+ * Whether the transactions explain the nonce of every account without code. A nonce may be lower than they explain, because the list may have transactions
+ * of removed blocks.
+ */
 function isConsistent({ accounts, transactions }: DumpedState): boolean {
   const counts = new Map<string, number>();
   for (const { from, nonce } of transactions.map(({ info }) => info)) {

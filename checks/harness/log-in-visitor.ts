@@ -19,7 +19,7 @@ const redirectsMax = 10;
 
 /** Follows a log-in as a browser does, with a cookie jar for each host. A test can inspect and change each step. */
 export class LogInVisitor {
-  /** Cookies by host, as `name=value`. */
+  /** For each host, the values of its cookies by name. */
   readonly jars = new Map<string, Map<string, string>>();
 
   /** Sends one request and follows no redirect. */

@@ -167,7 +167,7 @@ it("the span of a refused publish has the error code, and a trace that is not sa
   expect(collector.of(unsampled.traceId)).toEqual([]);
 });
 
-it("an attempt to deliver a batch has its own trace, with links to the traces of its events", async () => {
+it("the span of an attempt to deliver a batch has a trace of its own, and links to the traces of its events", async () => {
   await fetch(`${broker.url}/rest/open?topic=batched`);
   const id = await subscribe("batched", "&batch=2&batchMs=10000");
   receiver.setBehaviour((attempt, response) => {
@@ -178,6 +178,7 @@ it("an attempt to deliver a batch has its own trace, with links to the traces of
   const two = await publish({ number: 32, topic: "batched" });
   const spans = await collector.until(two.traceId, 3);
   const [delivered] = named(spans, "deliver batched");
+  expect([one.traceId, two.traceId]).not.toContain(delivered?.traceId);
   expect(delivered?.links.map(({ traceId }) => traceId)).toEqual([one.traceId, two.traceId]);
   expect(delivered && attributesOf(delivered)).toMatchObject({
     "messaging.batch.message_count": 2,

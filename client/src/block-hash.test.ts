@@ -41,7 +41,7 @@ it.each([
   await expect(readBlockHash(url, 1)).rejects.toThrow("gives no hash of block 1");
 });
 
-it("throws when the node redirects to another address", async () => {
+it("throws when the chain node redirects to another address", async () => {
   const other = await serve((_request, response) => response.end(JSON.stringify({ result: { hash } })));
   const url = await serve((_request, response) => response.writeHead(307, { location: other }).end());
   await expect(readBlockHash(url, 1)).rejects.toThrow();

@@ -52,7 +52,7 @@ function groupConflicts(config: Config, batchBytesMin: number): readonly string[
     conflicts.push("groups: more than one group is on the embedded chain; there is only one such chain");
   if (!ids.includes(defaultGroup)) {
     conflicts.push(
-      `${environmentName("defaultGroup")}: ${quote(defaultGroup)} is none of the groups ${ids.join(", ")}`,
+      `${environmentName("defaultGroup")}: no group has the id ${quote(defaultGroup)}; the ids are ${ids.join(", ")}`,
     );
   }
   return conflicts;

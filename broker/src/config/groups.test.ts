@@ -71,7 +71,7 @@ describe("groups", () => {
     );
   });
 
-  it("accepts variables with the prefix STELE_ that a group refers to, and refuses other unknown or unset ones", () => {
+  it("accepts a variable with the prefix STELE_ that a group refers to, refuses an unknown one, and reports one that is referred to but not set", () => {
     const signer = { privateKeyEnv: "STELE_ORG_KEY" };
     expect(problemsOf({ signer }, { STELE_ORG_KEY: key })).toEqual([]);
     expect(problemsOf({ signer }, { STELE_ORG_KEYS: key, STELE_ORG_KEY: key })).toEqual([
@@ -114,7 +114,7 @@ describe("groups", () => {
     [{ pollMs: 1 }, "--groups: groups[0].pollMs: 1 is not an integer from 10 to 60000"],
     [{ transactionBytesMax: 2000 }, "groups[0].transactionBytesMax must be at least 70144 to carry the longest event"],
     [{ endpoints: undefined }, "--groups: groups[0].endpoints is missing"],
-    [{ id: "2" }, 'STELE_DEFAULT_GROUP: "1" is none of the groups 2'],
+    [{ id: "2" }, 'STELE_DEFAULT_GROUP: no group has the id "1"; the ids are 2'],
     [
       { endpoints: "embedded", registry: "deploy" },
       "groups[0].registry has no effect on the embedded chain: remove it",

@@ -32,7 +32,7 @@ describe("position", () => {
     expect(beforeBlock(0)).toBe(positionZero);
   });
 
-  it("returns its block, and can be stored and read back", () => {
+  it("contains its block number, and is the same after it is read from its stored form", () => {
     const position = toPosition(blockNumberMax, 17);
     expect(blockOf(position)).toBe(blockNumberMax);
     expect(fromStored(position)).toBe(position);

@@ -82,7 +82,7 @@ export class Group {
   readonly times: BlockTimes;
   readonly origins: EventOrigins;
   readonly #store: Store;
-  /** Whether the index may get another block in place of one that this node waits for: another node may write the index, and the chain can reorg. */
+  /** Whether another node may write the index and the chain can reorg: then the index may get another block in place of the one that this node waits for. */
   readonly #isForeign: boolean;
   readonly #head: SingleFlight<IndexHead | undefined>;
   #closedBecause: string | undefined = chainNotAnswered;
@@ -222,14 +222,14 @@ export class Groups {
     return this.#byId.get(id);
   }
 
-  /** A blank groupId counts as left out. @throws BrokerError 100306 malformed, 200211 unknown, 200205 not up yet. */
+  /** A blank groupId counts as left out. @throws BrokerError 100306 malformed, 200211 unknown, 200205 if it accepts no calls. */
   get(groupId: string | undefined): Group {
     const group = this.getAny(groupId);
     if (group.closedBecause !== undefined) throw new BrokerError("chainUnreachable", { details: notUp(group) });
     return group;
   }
 
-  /** Like `get`, but returns also a group that is not up. @throws BrokerError 100306 malformed, 200211 unknown. */
+  /** Like `get`, but also returns a group that accepts no calls. @throws BrokerError 100306 malformed, 200211 unknown. */
   getAny(groupId: string | undefined): Group {
     const text = orDefaultGroup(groupId, this.#defaultId);
     const group = this.#byId.get(text);

@@ -32,7 +32,7 @@ it("forgets the oldest answer when it has too many", async () => {
   expect(asked).toEqual(["a", "b", "c", "a", "c"]);
 });
 
-it("keeps a failure as long as an answer", async () => {
+it("keeps a failure for the same time as an answer", async () => {
   const { cache, read, time } = start();
   const failing = (): Promise<number> => cache.read("a", () => Promise.reject(new Error("down")));
   await expect(failing()).rejects.toThrow("down");

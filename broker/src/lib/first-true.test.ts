@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { findFirstTrue } from "./first-true.ts";
 
-it("finds the first true index for every count, and a small index with few calls", async () => {
+it("finds the first index for which the test holds, among 0 to 40 indexes, and a small index with few calls", async () => {
   for (let count = 0; count <= 40; count += 1) {
     for (let first = 0; first <= count; first += 1) {
       let questions = 0;

@@ -4,7 +4,8 @@ import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Address } from "../domain/topic.ts";
 import type { SessionId } from "./session-store.ts";
 
-/** The right to write a group's index. It has no expiry of its own: it ends when another node takes it under a higher epoch. */
+/** The right to write a group's index. It has no expiry of its own: it ends when its holder releases it, or when another node takes it under a higher
+ * epoch. */
 export interface GroupLease {
   readonly groupId: GroupId;
   readonly nodeId: NodeId;
@@ -81,23 +82,23 @@ export interface ChainAhead {
   readonly blockNumber: number;
 }
 
-/** Maximum number of subscriptions that one call of `balance` requests, and that one statement reassigns. */
+/** Maximum number of subscriptions that one call of `balance` requests. A call that changes more than these uses several statements. */
 export const movesMax = 1_000;
 
 /** Maximum number of subscriptions without a live owner that one call of `balance` assigns. High, because nobody delivers them. */
 export const giftsMax = 10_000;
 
 /**
- * Shared state of nodes that use one store: members, group leases, owners of subscriptions. Every call is one transaction and reads only the
- * coordinator's own clock. A member that does not renew in time loses its membership and everything that it holds. Epochs mark its late writes, and
+ * Shared state of nodes that use one store: members, group leases, owners of subscriptions. Each call makes its change in one transaction;
+ * some calls first remove expired members in another. All read only the coordinator's own clock. A member that does not renew in time loses its membership and everything that it holds. Epochs mark its late writes, and
  * the store refuses them.
  *
  * Errors: BrokerError 200207 if the coordinator is unreachable, and from `reserveSigner` and `claim` if the node is not a live member.
  */
 export interface Coordinator {
   /**
-   * Adds a node as a member for `lastsMs` from now. `taken`: a live member has this address. Memberships that the node replaces end: others can take
-   * what they held, and late renewals do not revive them.
+   * Adds a node as a member for `lastsMs` from now. `taken`: a live member that `node.replaces` does not name has this address. If it names that
+   * member, its membership ends: others can take what it held, and a late renewal does not revive it.
    */
   join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken">;
   /**
@@ -119,7 +120,7 @@ export interface Coordinator {
   listLeases(): Promise<readonly GroupLease[]>;
   /** Frees a lease; does nothing if it is not the newest. */
   releaseLease(lease: GroupLease): Promise<void>;
-  /** Notifies the holder of a group's lease that its chain may lag. */
+  /** Sends the hint `ahead` to the other nodes. The holder of the group's lease then checks whether its endpoint lags. */
   reportAhead(ahead: ChainAhead): Promise<void>;
   /** Reserves a signer address on a group's chain for one node. Returns the other live member that has reserved it; undefined on success. */
   reserveSigner(
@@ -132,8 +133,8 @@ export interface Coordinator {
   /** The active subscriptions that a node owns, by id. */
   listOwned(nodeId: NodeId): Promise<readonly OwnedSubscription[]>;
   /**
-   * Makes the node the owner of a subscription, in any state, under a new epoch if the owner changes. If a live owner delivers it, requests it from
-   * that owner. Takes a suspended subscription at once, since nobody delivers it. If several nodes request a subscription, the first gets it.
+   * Makes the node the owner of a subscription under a new epoch, if no live member owns it or if it is suspended (then nobody delivers it). Otherwise
+   * requests it from its owner, unless another live member already has. Changes nothing if the node is the owner.
    */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /**

@@ -19,14 +19,18 @@ export interface IssuerKey {
 }
 
 /**
- * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, secret keys, keys of unknown types, RSA
- * keys that are too short, and malformed keys: one without an identifier would be tried for every token.
+ * Reads a JWK set (RFC 7517), or one public key in PEM. Leaves out keys that are not for signatures, symmetric keys, keys of unknown types, RSA
+ * keys that are too short, and malformed keys: a malformed key without an identifier would otherwise be tried for every token. Of a private key in
+ * a set it keeps only the public part.
  * @throws Error with a message for the operator.
  */
 export function parseIssuerKeys(text: string): readonly IssuerKey[] {
   const all = text.includes("-----BEGIN") ? [jwkOfPem(text)] : parseSet(text);
   const usable = all.filter((key) => isUsable(key) && isWellFormed(key));
-  if (usable.length === 0) throw new Error("it contains no public key for signatures");
+  if (usable.length === 0)
+    throw new Error(
+      "it contains no usable public key for signatures: each key is malformed, too short, of an unknown type or for another use",
+    );
   return usable.map(toIssuerKey);
 }
 
@@ -39,12 +43,12 @@ function jwkOfPem(text: string): JWK {
 function parseSet(text: string): readonly JWK[] {
   const value: unknown = JSON.parse(text);
   const keys = typeof value === "object" && value !== null && "keys" in value ? value.keys : undefined;
-  if (!Array.isArray(keys)) throw new Error('it is not a JWK set: an object with a list "keys"');
+  if (!Array.isArray(keys)) throw new Error('it is not a JWK set, which is an object with a list "keys"');
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
   return keys.filter((key): key is JWK => typeof key === "object" && key !== null);
 }
 
-/** False for a secret key (kty oct), too: everybody who can read the set could sign with it. */
+/** Also false for a symmetric key (kty oct): everybody who can read the set could sign with it. */
 function isUsable({ kty, use, key_ops: operations, n }: JWK): boolean {
   if (use !== undefined && use !== "sig") return false;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return false;
@@ -64,7 +68,7 @@ function isWellFormed(key: JWK): boolean {
 function toIssuerKey(jwk: JWK): IssuerKey {
   const { d: _private, kid, ...key } = jwk;
   const find = createLocalJWKSet({ keys: [key] });
-  // `Issuer` has already chosen the key by its identifier, or the key has none, as in PEM.
+  // Ignores the identifier in the token: `Issuer` has already compared it with the key's, or the key has none, as in PEM.
   const lookup: KeyLookup = (header, token) => {
     const { kid: _chosen, ...rest } = header ?? {};
     return find(rest, token);

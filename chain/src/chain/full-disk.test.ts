@@ -58,7 +58,7 @@ async function submit(chain: Chain, nonce: number): Promise<void> {
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-it("accepts transactions again after the log could not be copied into the file, even if none waited", async () => {
+it("accepts transactions again after the log could not be copied into the file, even if no transaction waited for that", async () => {
   const disk = new SmallDisk(":memory:");
   const { chain, told } = await open(disk);
   disk.isFull = true;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Generations } from "./generations.ts";
 
-it("keeps used entries, evicts the others, and stays within its weight", () => {
+it("keeps used entries, evicts the others, and exceeds its weight by one entry at most", () => {
   const cache = new Generations<number>(100);
   for (let key = 0; key < 1_000; key += 1) {
     cache.set(`key ${key}`, key);

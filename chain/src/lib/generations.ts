@@ -9,7 +9,7 @@ export class Generations<Value> {
   #old = new Map<string, Value>();
   #weight = 0;
 
-  /** `weightMax` holds for both generations together. */
+  /** `weightMax` holds for both generations together; the newest entry may exceed it. */
   constructor(weightMax: number, weigh: (value: Value) => number = () => 1) {
     this.#weightMax = weightMax / 2;
     this.#weigh = weigh;

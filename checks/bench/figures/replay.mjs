@@ -19,7 +19,7 @@ const ways = [
   { name: "batches of 100", parameters: { batch: "100" } },
 ];
 
-/** Publishing while a subscription replays 100,000 older events, as a share of the same load without a replay. */
+/** Rate and latencies of publishes while a subscription replays 100,000 events of another topic, each divided by its value without a replay. */
 export const replay = {
   name: "replay",
   async measure(context) {
@@ -86,7 +86,8 @@ class Replays {
       state = await this.#receiver.ask("state");
     }
     if (state.received < events) await this.#order("skip", { to: "OFFSET_LAST" });
-    if (state.repeats + state.disorders > 0) throw new Error(`A replay is out of order: ${JSON.stringify(state)}`);
+    if (state.repeats + state.disorders > 0)
+      throw new Error(`A replay repeats events or is out of order: ${JSON.stringify(state)}`);
     return state.received;
   }
 
@@ -120,10 +121,14 @@ function toFigures(way, rounds) {
   const head = `publish, ${connections} connections, beside a replay (${way})`;
   const share = (key) => rounds.map(({ alone, beside }) => beside[key] / alone[key]);
   return [
-    { name: `${head}: rate, as a share of that alone`, unit: "", values: share("eventsPerSecond"), atLeast: shareMin },
-    { name: `${head}: median, as a share of that alone`, unit: "", values: share("p50Ms") },
-    { name: `${head}: p99, as a share of that alone`, unit: "", values: share("p99Ms") },
-    { name: `${head}: rate alone`, unit: "events/s", values: rounds.map(({ alone }) => alone.eventsPerSecond) },
+    { name: `${head}: rate ÷ rate without it`, unit: "", values: share("eventsPerSecond"), atLeast: shareMin },
+    { name: `${head}: median ÷ median without it`, unit: "", values: share("p50Ms") },
+    { name: `${head}: p99 ÷ p99 without it`, unit: "", values: share("p99Ms") },
+    {
+      name: `publish, ${connections} connections, without a replay (in turn with: ${way}): rate`,
+      unit: "events/s",
+      values: rounds.map(({ alone }) => alone.eventsPerSecond),
+    },
     { name: `${head}: replayed`, unit: "events/s", values: rounds.map(({ beside }) => beside.replayedPerSecond) },
   ].map(toFigure);
 }

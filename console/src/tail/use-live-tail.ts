@@ -4,7 +4,7 @@ import { LiveTail, type TailQuery } from "./live-tail.ts";
 
 const onFrame = (action: () => void): void => void requestAnimationFrame(action);
 
-/** A tail that runs while its component is shown. A change of the query or the key starts a new tail. */
+/** A tail that runs while its component is shown. A change of the query, or a new client (another key or another log-in), starts a new tail. */
 export function useLiveTail({ topic, after, filter, groupId }: TailQuery): LiveTail {
   const session = useSession();
   const stele = useStele();

@@ -87,8 +87,8 @@ export class BatchWriter {
     const { at, bytes: old } = this.#writer;
     const needed = at + bytes;
     if (needed <= old.length) return;
-    // Size the buffer for the first event, since with many topics most batches contain one.
     const factor = old.length < shortBytes ? 4 : 2;
+    // The first buffer has no spare room, since with many topics most batches have one event.
     const grown = takeBytes(this.count === 0 ? needed : Math.max(needed, factor * old.length));
     if (this.count > 0) grown.set(old.subarray(0, at));
     this.#writer = new RlpWriter(grown);

@@ -67,7 +67,7 @@ describe("findCheckedBatch", () => {
     expect(verifyCompactProof({ proof, event: last, batch })).toBe(true);
   });
 
-  test("refuses index 2 in a batch of 1, even if its path leads to the claimed root", () => {
+  test("refuses a log with one event that claims the root of three, so that a proof of the third does not verify", () => {
     const log = publishedLog([first], { eventsRoot: merkleRoot(encoded) });
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(log) })).toBe(false);
   });

@@ -212,7 +212,7 @@ it.each(["b", "$b"])(
   },
 );
 
-it("the broker refuses getProof to a caller who may not read every topic, even if the block has one topic", async () => {
+it("the broker refuses getProof to a caller without the right to read #, even if the caller may read the only topic of the block", async () => {
   isDenied = (_, { topic }) => topic === "#";
   expect(await failureOf(() => engine.broker.getProof({ eventId, groupId }))).toEqual(denied);
 });

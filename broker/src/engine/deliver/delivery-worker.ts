@@ -47,7 +47,7 @@ export interface DeliveryWorkerOptions extends AttemptsOptions {
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
-/** How often the failed time is written before delivery gives up. A kill loses at most the failed time since the last write. */
+/** `failedMs` is saved whenever it has grown by this fraction of `giveUpAfterMs`, one of 64. A kill loses at most its growth since the last save. */
 const failingSaves = 64;
 /** Maximum estimated bytes of one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;
@@ -89,7 +89,8 @@ export class DeliveryWorker {
   #nextAttemptAt: number | undefined;
   /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
   #askedUntil = 0;
-  /** Without lanes, the worker enters it before it takes an event from the feed, and leaves it when the event's first attempt has ended. */
+  /** Without lanes, the worker waits for this turn before it takes an event whose attempt is due. It gives the turn up when the event's first attempt
+   * has ended or has to wait for the store. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
@@ -261,7 +262,10 @@ export class DeliveryWorker {
     return true;
   }
 
-  /** Skips the events if the subscription asks for that. Ends delivery if it does not, or if there is no room for more dead letters. */
+  /**
+   * Skips events whose attempts failed, if the subscription asks for that and there is room for more dead letters. Otherwise ends delivery, for example
+   * if the receiver is gone.
+   */
   async #onFailed(items: readonly Held[], result: DeliveryResult): Promise<boolean> {
     const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
     if (result.status === "failed" && room === "free") {
@@ -356,7 +360,7 @@ export class DeliveryWorker {
     const isFirst = held.failure.failingSince === 0;
     const failingSince = isFirst ? clock.now() : held.failure.failingSince;
     held.failure = { ...held.failure, failedAttempts, failingSince, retryAt: isAsked ? nextAttemptAt : 0 };
-    // Answers to several topics may ask for different waits: the longest counts.
+    // Several requests may be in progress at once, and each answer may ask for another wait: the longest counts.
     if (isAsked && this.#lanes !== undefined) this.#askedUntil = Math.max(this.#askedUntil, clock.monotonic() + waitMs);
     if (this.#window.oldest !== held) return;
     this.#nextAttemptAt = nextAttemptAt;
@@ -364,7 +368,7 @@ export class DeliveryWorker {
   }
 
   #fail(held: Held, { attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
-    // If this worker stops, the next one waits for the rest of the time.
+    // If this worker is stopping, the wait was cut short: `retryAt` stays, so that the subscription's next worker waits until then.
     const isOver = !this.#stopping.aborted;
     const isCut = isOver && held.failure.retryAt > this.#options.clock.now();
     held.failure = { ...held.failure, failedAttempts, failedMs, ...(isOver && { retryAt: 0 }) };
@@ -392,9 +396,9 @@ export class DeliveryWorker {
   async #onUnread(error: unknown, failures: number): Promise<void> {
     this.#turn.leave();
     const [{ troubles, logger }, { id, groupId }] = [this.#options, this.#order.subscription];
-    logger.error("events not read, trying again", { subscriptionId: id, error });
+    logger.error("events or their origins not read, trying again", { subscriptionId: id, error });
     const reason = error instanceof Error ? error.message : String(error);
-    troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}`, error });
+    troubles.note(id, { groupId, reason: `its events or their origins cannot be read: ${reason}`, error });
     await pauseAfter(this.#options, failures, this.#stopping);
   }
 }

@@ -155,7 +155,7 @@ describe("a follower whose endpoint answers without new blocks", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("gives the lease away after 20 to 40 s if its endpoint names the block but does not return it", async () => {
+  it("gives the lease away after 20 to 40 s if its endpoint names the newest block but does not return it", async () => {
     const stuck = follower();
     endpoints[stuck]?.giveUpTo(cluster.chain.head);
     publishFromOutside();

@@ -8,13 +8,13 @@ import { failureOf } from "../deliver/delivery-progress.ts";
 interface Ordered {
   readonly current: CallbackSubscription;
   readonly move: SubscriptionMove;
-  /** The event that failed; undefined if the order changes no topic, or if the event was not found. */
+  /** The event that failed; undefined if the order keeps the filter, if no attempt has failed, or if the event was not found. */
   readonly failed: EventPlace | undefined;
 }
 
 /**
- * The failure counts after an order. They decide when the broker gives up, so an order resets them only if it moves to another event or receiver, or if
- * the broker had already given up.
+ * The failure counts after an order. They decide when the broker gives up, so an order resets them only if it leads to another event or another URL, or
+ * if it changes the state of a suspended subscription.
  */
 export function failureAfter({ current, move, failed }: Ordered): Failure {
   const { cursor = current.cursor, filter = current.filter, delivery = current.delivery } = move;

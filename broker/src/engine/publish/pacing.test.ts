@@ -45,9 +45,9 @@ describe("while a transaction is in progress", () => {
   });
 
   it.each([
-    ["fewer callers", { events: 63, waiting: 0, tookMs: 8 }],
-    ["slow transactions", { events: 640, waiting: 0, tookMs: 100 }],
-  ])("%s are not split", (_name, transaction) => {
+    ["of fewer than 64 callers", { events: 63, waiting: 0, tookMs: 8 }],
+    ["beside a transaction that took 100 ms", { events: 640, waiting: 0, tookMs: 100 }],
+  ])("events %s are not sent in halves", (_name, transaction) => {
     const pacing = ended(transaction);
     pacing.started(20, 2_000);
     expect(pacing.isHalf(600)).toBe(false);

@@ -15,7 +15,10 @@ export interface PublishFateOptions {
   readonly nodes?: NodesView | undefined;
 }
 
-/** Wait between two queries of a chain that has reorgs, in milliseconds. By the second query, the ledger knows each reorg that the index knows. */
+/**
+ * Wait between two queries of a chain that has reorgs, in milliseconds. Long enough that at the second query the ledger knows of each reorg that the
+ * index knew of at the first.
+ */
 const confirmAfterMs = 1_000;
 
 /** Finds out whether an event that the index does not have can still come. */
@@ -32,8 +35,8 @@ export class PublishFate {
   }
 
   /**
-   * A check that the ledger makes before it sends a publish that begins now. It is false once another node may have found that this node is gone.
-   * Undefined for a single node.
+   * For a publish that begins now: the check that the ledger calls right before it sends the transaction. The check returns false once another node
+   * may have found that this node is gone. Undefined for a single node.
    */
   startCheck(): (() => boolean) | undefined {
     return this.#options.nodes?.mayStart();
@@ -41,8 +44,8 @@ export class PublishFate {
 
   /**
    * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. Returns the generation of the index;
-   * undefined if `signal` aborts first, if another live node signs with that account, or if that stays unknown: the ledger cannot say, or the index's newest
-   * block is not on the chain.
+   * undefined if `signal` aborts first, if another live node signs with that account, or if the outcome stays unknown: the ledger cannot say, the
+   * index is rolled back meanwhile, or its newest block is not on the chain.
    */
   async settledGeneration({ sender }: PublishKeyRow, signal: AbortSignal): Promise<number | undefined> {
     const { ledger, clock, nodes } = this.#options;
@@ -55,7 +58,7 @@ export class PublishFate {
     return this.#indexedGeneration(account, signal);
   }
 
-  /** Whether no rollback of the index has begun a new generation: it may take events away that the next blocks bring back. */
+  /** Whether the index has not been rolled back since `generation`. A rollback may remove an event that a later block then brings back. */
   async isStillGeneration(generation: number): Promise<boolean> {
     const { ledger, store } = this.#options;
     return (await store.findHead(ledger.groupId))?.generation === generation;

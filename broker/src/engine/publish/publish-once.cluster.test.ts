@@ -97,7 +97,7 @@ it("a repeat of a publish whose node died after recording the key waits until th
   expect(published()).toEqual(["w0", "w1", "k"]);
 });
 
-it("a node that froze between recording a key and publishing does not publish after another node has", async () => {
+it("a node that freezes between recording a key and publishing does not publish if another node has published with that key meanwhile", async () => {
   await startWarm();
   const slept = submit(0, "k");
   await cluster.clock.advance(150);

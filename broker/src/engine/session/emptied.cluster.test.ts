@@ -12,7 +12,7 @@ it.each([
   { node: 0, expiryMs: 0 },
   { node: 1, expiryMs: 0 },
 ])(
-  "a connected session gets no event again when another node has emptied a damaged index ($node, expiry after $expiryMs ms)",
+  "a connected session gets no event again when not its own node has emptied a damaged index (session at node $node, expiry after $expiryMs ms)",
   async ({ node, expiryMs }) => {
     const cluster = await TestCluster.start(2);
     onTestFinished(() => cluster.stopAll());

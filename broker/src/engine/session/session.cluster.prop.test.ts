@@ -267,7 +267,7 @@ class World {
 }
 
 it(
-  "publishes each QoS 2 message once and delivers each once in order (QoS 1: at least once), whichever nodes the clients use and however the nodes fail",
+  "publishes each QoS 2 message once, and delivers each to QoS 2 once and in order, to QoS 1 at least once, whichever nodes the clients use and however the nodes fail",
   async () => {
     await fc.assert(
       fc.asyncProperty(history, async ({ steps, qos, delaysMs, gapsMs }) => {

@@ -219,7 +219,7 @@ it("keeps the retain flag for a subscription with Retain As Published", async ()
   expect(await client.next("publish")).toMatchObject({ retain: true });
 });
 
-it("does not send a retained message that has expired, and acknowledges it", async () => {
+it("does not send a retained message that has expired, and frees its place in the client's receive maximum", async () => {
   const client = await RawClient.connect(world.port, 5, { properties: { receiveMaximum: 1 } });
   const properties = { userProperties: { "svc-expires-at": "1" } };
   client.send(publication("a", { retain: true, properties }));

@@ -7,7 +7,7 @@ import { LostPublishes } from "./lost-publishes.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("logs the first refusal at once, with a shortened topic, and those of the next second by their number in the line after it", () => {
+it("logs the first refusal at once, with a shortened topic; the next line, a second later, has the number of refusals in between", () => {
   const lines: (LogFields | undefined)[] = [];
   const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };
   const losses = new LostPublishes(logger, noMqttMetrics);

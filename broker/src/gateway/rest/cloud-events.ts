@@ -20,7 +20,7 @@ import type { RestReader } from "./rest-reader.ts";
 /** CloudEvents of one request. */
 export type CloudEventOrder =
   | { readonly kind: "one"; readonly call: PublishCall }
-  /** Published together, all or none. `read` parses them in slices. @throws BrokerError 200001. */
+  /** Published together, all or none. `read` parses them in slices of time, so that it holds up no other work. @throws BrokerError 200001. */
   | { readonly kind: "batch"; readonly read: (slices: Slices) => Promise<readonly PublishCall[]> };
 
 const structuredType = "application/cloudevents+json";
@@ -36,7 +36,7 @@ export function isCloudEventRequest({ method, headers }: Pick<FastifyRequest, "m
   return headers["content-type"]?.toLowerCase().startsWith("application/cloudevents") === true;
 }
 
-/** The publishes of a request; `reader` reads its query. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
+/** The publishes of a request. `reader` reads its query, its trace and its key; `prefix` begins the keys of extensions. @throws BrokerError 100201, 200001; 200300 if the broker stopped reading the body. */
 export function readCloudEvents(request: FastifyRequest, reader: RestReader, prefix: string): CloudEventOrder {
   const body = readBody(request);
   const { mediaType } = parseContentType(request.headers["content-type"]);
@@ -84,7 +84,7 @@ function readBinary({ headers }: FastifyRequest, body: Buffer, prefix: string): 
   return readBinaryCloudEvent(attributes, body, prefix);
 }
 
-/** The topic in the query, else the event's subject. */
+/** The publish of an event to the topic in the query, else to the event's subject. @throws BrokerError 200001. */
 function toCall({ subject, content, extensions }: PublishedCloudEvent, reader: RestReader): PublishCall {
   const topic = reader.optionalText("topic") ?? subject;
   if (topic === undefined) throw parameterError('there is no topic: neither "topic" in the query nor a subject');
@@ -108,8 +108,8 @@ function readBody({ body }: FastifyRequest): Buffer {
 }
 
 /**
- * Decodes a header value (section 3.1.3.2). Senders by an earlier version of the binding quote values. Many senders do not encode, so a value that
- * cannot be decoded is kept unchanged.
+ * Decodes a header value (section 3.1.3.2). Senders that follow an earlier version of the binding quote values: the quotes are removed. Many
+ * senders do not encode, so a text that cannot be decoded is otherwise kept as it is.
  */
 function decodeHeader(value: string): string {
   const text = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, "$1") ?? value;

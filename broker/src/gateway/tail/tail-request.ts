@@ -8,7 +8,7 @@ import { tailTopicsMax } from "./limits.ts";
 /** How the broker writes events: each as an SSE event, or as a line of JSON. */
 export type Framing = "sse" | "ndjson";
 
-/** The form of an event: `interface` as `getEvent` returns it, or a CloudEvent. */
+/** The form of an event. `interface`: as `getEvent` returns it; `cloudevents`: a CloudEvent. */
 const formats = ["interface", "cloudevents"] as const;
 export type Format = (typeof formats)[number];
 
@@ -28,7 +28,7 @@ export interface TailRequest {
 const names = ["topic", "groupId", "after", "filter", "format"] as const;
 type Name = (typeof names)[number];
 
-/** Reads the query and headers of a tail. @throws BrokerError 200001 if a parameter is unknown, repeated, missing or malformed. */
+/** Reads the query and headers of a tail. @throws BrokerError 200001 if a parameter is unknown or malformed, if one other than `topic` is repeated, or if there is no topic or too many. */
 export function readTailRequest({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): TailRequest {
   const query = new URLSearchParams(findQuery(url));
   for (const name of query.keys()) {

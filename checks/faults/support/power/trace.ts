@@ -39,7 +39,10 @@ function endOf(file: string): string {
   }
 }
 
-/** Reads the calls of all threads from the files of strace, in order of time. Paths are absolute. @throws Error for an unknown call on a file below `root`. */
+/**
+ * Reads from strace's files, in order of time, what all threads sent to sockets and how they changed or synced files below `root`. The traced process must
+ * name files by absolute paths: calls with relative ones are left out. @throws Error for an unknown call on a file below `root`.
+ */
 export function parseTrace(folder: string, root: string): Call[] {
   const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "latin1").split("\n"));
   const parser = new TraceParser(root);

@@ -239,7 +239,7 @@ it("drops damaged sessions that are due, and ends the other due sessions after t
   await engine.stop();
 });
 
-it("a restored copy publishes no will and ends no session that it finds, until it is activated", async () => {
+it("a broker on a restored backup publishes no will and ends no stored session until it is activated", async () => {
   const engine = await TestEngine.start();
   await engine.broker.open({ topic: "will", groupId: undefined });
   const attached = engine.broker.attach({ ...order, will: { ...will, delayMs: 5_000 } }, new RecordingPeer());

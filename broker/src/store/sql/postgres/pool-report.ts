@@ -21,7 +21,7 @@ export class PoolReport {
   #reportedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Every line of the logger names the pool. */
+  /** `logger` must add the pool's name to each line. */
   constructor(logger: Logger) {
     this.#logger = logger;
   }
@@ -39,7 +39,10 @@ export class PoolReport {
     if (this.#reported === "lost") this.#report();
   }
 
-  /** The server answered. If the first line about the outage is not due yet, this logs nothing, and that line comes first. */
+  /**
+   * The server answered. Logs the end of an outage whose beginning is in the log. If its beginning is not logged yet, this does nothing: that line
+   * still comes when it is due, and the next call after it logs the end.
+   */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;
     const { since, lost } = this.#trouble;

@@ -44,7 +44,7 @@ it("after a call gave up while the server prepared the only connection, the pool
   server.close();
 });
 
-it("a pool counts an idle connection as lost if the probe of an outage finds it broken", async () => {
+it("in an outage, a pool counts an idle connection as lost if its probe finds that connection broken", async () => {
   let isDown = false;
   const server = await startScriptedServer(({ text, answer, cut }) => {
     if (!isDown) return answer();

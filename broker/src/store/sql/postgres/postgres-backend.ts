@@ -41,7 +41,7 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
   const limits = { ...usualLimits, ...session };
-  // The connections of the coordinator do not report clear text: they use the same server and options as this pool.
+  // Warns about connections without TLS. The coordinator's connections are not checked: they use the same address, so they would only repeat the warning.
   const clearText = new ClearTextReport(options.logger, options.address.description);
   const onSession = (stream: Duplex): void => clearText.saw(stream);
   const pool = new ConnectionPool({ name: "store", ...options, session: limits, onSession });

@@ -24,26 +24,29 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose connections are al
   });
   afterAll(async () => server.remove());
 
-  it.each([2, 10])("of %i connections writes the index and what precedes a publish at once", async (connectionsMax) => {
-    const url = await server.createDatabase();
-    store = createPostgresStore({ url, connectionsMax });
-    await store.start();
-    coordinator = createPostgresCoordinator({ url });
-    const lease = await takeLease(coordinator, oneNode);
-    holder = new Client({ connectionString: url });
-    await holder.connect();
-    await holder.query("begin; lock table subscriptions in access exclusive mode");
-    const reads = Array.from({ length: 100 }, () => store.listSubscriptions());
-    let answered = 0;
-    for (const read of reads) void read.then(() => (answered += 1));
-    await waitUntilBlocked(server, connectionsMax);
-    const { address: sender } = new Signer(new Uint8Array(32).fill(1));
-    await store.applyBlocks(group, history.slice(0, 2), { isFinal: false, lease });
-    await store.recordTransactions([{ groupId: group, sender, nonce: 1, variants: [], recordedAt: 1 }]);
-    await store.recordPublishKeys([keyRowOf(1)]);
-    await store.applyBlocks(group, history.slice(2), { isFinal: false, lease });
-    expect(answered).toBe(0);
-    await holder.query("rollback");
-    await Promise.all(reads);
-  });
+  it.each([2, 10])(
+    "of %i connections writes the index, the journal and publish keys without waiting for them",
+    async (connectionsMax) => {
+      const url = await server.createDatabase();
+      store = createPostgresStore({ url, connectionsMax });
+      await store.start();
+      coordinator = createPostgresCoordinator({ url });
+      const lease = await takeLease(coordinator, oneNode);
+      holder = new Client({ connectionString: url });
+      await holder.connect();
+      await holder.query("begin; lock table subscriptions in access exclusive mode");
+      const reads = Array.from({ length: 100 }, () => store.listSubscriptions());
+      let answered = 0;
+      for (const read of reads) void read.then(() => (answered += 1));
+      await waitUntilBlocked(server, connectionsMax);
+      const { address: sender } = new Signer(new Uint8Array(32).fill(1));
+      await store.applyBlocks(group, history.slice(0, 2), { isFinal: false, lease });
+      await store.recordTransactions([{ groupId: group, sender, nonce: 1, variants: [], recordedAt: 1 }]);
+      await store.recordPublishKeys([keyRowOf(1)]);
+      await store.applyBlocks(group, history.slice(2), { isFinal: false, lease });
+      expect(answered).toBe(0);
+      await holder.query("rollback");
+      await Promise.all(reads);
+    },
+  );
 });

@@ -26,7 +26,7 @@ describe.runIf(hasPostgres)(titleOf("EmptiedSchemas"), () => {
     await holder.end();
   });
 
-  it("rejects take after its connection was lost", async () => {
+  it("`take` rejects after the connection was lost", async () => {
     await using schemas = await EmptiedSchemas.connect(server);
     await schemas.take();
     schemas.release();
