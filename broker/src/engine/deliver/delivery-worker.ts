@@ -89,8 +89,7 @@ export class DeliveryWorker {
   #nextAttemptAt: number | undefined;
   /** Until when the receiver wants no attempt for any event, in milliseconds of the monotonic clock. */
   #askedUntil = 0;
-  /** Without lanes, the worker waits for this turn before it takes an event whose attempt is due. It gives the turn up when the event's first attempt
-   * has ended or has to wait for the store. */
+  /** Without lanes, the worker waits for this turn before it takes an event, and gives it up once the first attempt ended or waits for the store. */
   readonly #turn = new AttemptTurn();
   #hasGivenUp = false;
 
@@ -262,10 +261,7 @@ export class DeliveryWorker {
     return true;
   }
 
-  /**
-   * Skips events whose attempts failed, if the subscription asks for that and there is room for more dead letters. Otherwise ends delivery, for example
-   * if the receiver is gone.
-   */
+  /** Skips events that failed, if the subscription asks for that and has room for dead letters. Otherwise, or if the receiver is gone, ends delivery. */
   async #onFailed(items: readonly Held[], result: DeliveryResult): Promise<boolean> {
     const room = result.status === "failed" ? await this.#skipped?.take(items.length) : undefined;
     if (result.status === "failed" && room === "free") {
