@@ -181,12 +181,12 @@ export const sessionCases: readonly Case[] = [
         payload: "late",
         qos: 1,
         retain: false,
-        properties: { willDelayInterval: 1 },
+        properties: { willDelayInterval: 4 }, // long enough for a reconnect on a busy machine
       };
       (await context.connect("back", { ...context.kept, will })).drop();
       await context.connect("back", context.kept);
-      const clock = await context.connect("clock", { keepalive: 1 });
-      await clock.expectEnded(0x8d); // the delay is over
+      const clock = await context.connect("clock", { keepalive: 3 });
+      await clock.expectEnded(0x8d); // after 4.5 s, when the delay is over
       await context.publish("after");
       expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
     },
