@@ -30,10 +30,10 @@ export function isSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && toBuffer(left).equals(right);
 }
 
-/** The lowest integer that a Buffer cannot write: it writes up to six bytes. */
+/** The lowest integer that is too large for `writeUIntBE`, which writes at most six bytes. */
 const SHORT_INTEGER_END = 2 ** 48;
 
-/** An unsigned integer in big-endian bytes without leading zeros; none for 0. */
+/** An unsigned integer in big-endian bytes without leading zeros; no bytes for 0. */
 export function fromInteger(value: bigint | number): Uint8Array {
   if (value === 0n || value === 0) return emptyBytes;
   if (typeof value === "number" && value < SHORT_INTEGER_END) return fromShortInteger(value);
@@ -60,7 +60,7 @@ export function trimZeros(bytes: Uint8Array): Uint8Array {
   return start === 0 ? bytes : bytes.subarray(start);
 }
 
-/** The bytes with zeros in front, up to `length`. */
+/** The bytes, filled up to `length` with zeros in front. Bytes that are as long or longer come back unchanged. */
 export function padStart(bytes: Uint8Array, length: number): Uint8Array {
   if (bytes.length >= length) return bytes;
   const padded = new Uint8Array(length);

@@ -1,5 +1,5 @@
 import { hashHeap } from "./keccak/hash-heap.ts";
 import { curve } from "./signature/curve.ts";
 
-/** Which implementation signs and which hashes in this process. */
+/** The implementations that sign and hash in this process. */
 export const cryptoInUse = { signing: curve.implementation, hashing: hashHeap.kind } as const;

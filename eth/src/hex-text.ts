@@ -8,7 +8,7 @@ export function toHexText(bytes: Uint8Array): Hex {
   return `0x${bytesToHex(bytes)}`;
 }
 
-/** The bytes of a text as {@link toHexText} writes it. Undefined for any other text, so that the same bytes have exactly one text. */
+/** The bytes of a text as {@link toHexText} writes it. Undefined for any other text, so that no two texts give the same bytes. */
 export function findBytes(text: string): Uint8Array | undefined {
   if (!text.startsWith("0x") || text.length % 2 !== 0) return undefined;
   const bytes = new Uint8Array(text.length / 2 - 1);

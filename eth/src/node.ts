@@ -1,4 +1,4 @@
-// What needs Node.js: buffers and native addons.
+// The part of this package that needs Node.js, for buffers and native addons.
 export { bloomBits, bloomBytes, hasBloomBit, setBloomBit } from "./bloom.ts";
 export {
   emptyBytes,

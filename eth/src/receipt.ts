@@ -17,7 +17,7 @@ export interface ReceiptFieldsLog {
   readonly data: Uint8Array;
 }
 
-/** A receipt as the receipts trie contains it. */
+/** Encodes a receipt as the receipts trie contains it. */
 export function encodeReceipt({ type, outcome, cumulativeGasUsed, bloom, logs }: ReceiptFields): Buffer {
   const items = [
     outcome,

@@ -43,7 +43,7 @@ test("fromInteger writes no leading zeros", () => {
   ]);
 });
 
-describe("viem decodes a signed transaction and recovers the signer's address", () => {
+describe("signTransaction", () => {
   const fees: Fees[] = [
     { kind: "eip1559", maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1n },
     { kind: "eip1559", maxFeePerGas: 0n, maxPriorityFeePerGas: 0n },
@@ -52,7 +52,7 @@ describe("viem decodes a signed transaction and recovers the signer's address", 
   ];
   const lengths = [0, 1, 55, 56, 255, 256, 70_000];
   test.each(fees.flatMap((fee) => lengths.map((length) => [fee, length] as const)))(
-    "with fees %o and %i bytes of data",
+    "signs a transaction with fees %o and %i bytes of data, which viem decodes and whose signer viem recovers",
     async (fee, length) => {
       for (const nonce of [0, 1, 128, 70_000]) {
         const data = new Uint8Array(length).fill(length === 1 ? 0x7f : 0xee);
@@ -73,7 +73,7 @@ describe("viem decodes a signed transaction and recovers the signer's address", 
   );
 });
 
-test("signs a legacy transaction for the largest chain id", () => {
+test("signTransaction writes the largest chain id into v of a legacy transaction", () => {
   const chainId = Number.MAX_SAFE_INTEGER;
   const fees: Fees = { kind: "legacy", gasPrice: 7n };
   const { raw } = signTransaction(

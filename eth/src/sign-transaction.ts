@@ -14,7 +14,7 @@ export interface UnsignedTransaction {
   readonly nonce: number;
   readonly fees: Fees;
   readonly gas: number;
-  /** Undefined creates a contract. */
+  /** The called address; undefined to create a contract. */
   readonly to: Hex | undefined;
   readonly data: Uint8Array;
 }

@@ -12,7 +12,7 @@ const heaps = [
 // Lengths next to the ends of lanes (8 bytes) and blocks (136 bytes), where the padding differs.
 const edges = [0, 1, 7, 8, 9, 134, 135, 136, 137, 271, 272, 273].map((length) => new Uint8Array(length).fill(length));
 
-test.each(heaps)("hashes a range to the digest of @noble/hashes and keeps the input, in %s", (_, heap) => {
+test.each(heaps)("hash writes the digest of @noble/hashes and keeps the input, in %s", (_, heap) => {
   const bytes = fc.oneof(fc.constantFrom(...edges), fc.uint8Array({ maxLength: 3 * rateBytes, size: "max" }));
   fc.assert(
     fc.property(bytes, fc.nat(20), (data, offset) => {
@@ -27,7 +27,7 @@ test.each(heaps)("hashes a range to the digest of @noble/hashes and keeps the in
   );
 });
 
-test.each(heaps)("overwrites the input with its hash if both begin at the same offset, in %s", (_, heap) => {
+test.each(heaps)("hash overwrites the input if input and output begin at the same offset, in %s", (_, heap) => {
   const data = new Uint8Array(64).map((_, index) => index);
   const bytes = heap.reserve(data.length);
   bytes.set(data, heap.start);
@@ -35,7 +35,7 @@ test.each(heaps)("overwrites the input with its hash if both begin at the same o
   expect(bytes.slice(heap.start, heap.start + hashBytes)).toEqual(keccak_256(data));
 });
 
-test.each(heaps)("keeps the stored bytes when it grows, in %s", (_, heap) => {
+test.each(heaps)("reserve keeps the stored bytes when the heap grows, in %s", (_, heap) => {
   heap.reserve(3)[heap.start + 2] = 77;
   const grown = heap.reserve(1_000_000);
   expect(grown[heap.start + 2]).toBe(77);

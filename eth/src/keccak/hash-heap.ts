@@ -15,20 +15,20 @@ interface Memory {
 export const hashBytes = 32;
 const pageBytes = 65_536;
 
-/** Memory that hashes ranges of itself in place: many hashes need no object each. */
+/** Memory that hashes ranges of its own bytes, so that a caller with many hashes needs no object for each. */
 export interface HashHeap {
   readonly kind: "wasm" | "script";
   /** Offset of the first byte that callers may use. */
   readonly start: number;
-  /** Makes room for `bytes` bytes from `start` on and keeps the content. Returns the whole memory, as a new array if it had to grow. */
+  /** Makes room for `bytes` bytes from `start` on and keeps the content. Returns the whole memory, as a new array if the memory had to grow. */
   reserve(bytes: number): Uint8Array;
   /** Writes the Keccak-256 of the `length` bytes at `at` to the 32 bytes at `out`. The output may overlap the input. */
   hash(at: number, length: number, out: number): void;
 }
 
 /**
- * In WebAssembly: 0.4 µs per 136 bytes, a twelfth of JavaScript's time. The addon `keccak` takes three times as long for short inputs and as long for
- * large ones. The memory stays as large as the longest input so far.
+ * In WebAssembly: 0.4 µs per 136 bytes, a twelfth of JavaScript's time. The addon `keccak` takes three times as long for short inputs and the same time
+ * for large ones. The memory stays as large as the longest input so far.
  */
 class WasmHeap implements HashHeap {
   readonly kind = "wasm";

@@ -101,7 +101,7 @@ function hashCode(): Code {
   ];
 }
 
-/** Copies the remaining bytes behind the constants and pads them there to one last block. */
+/** Copies the remaining bytes to the memory after the round constants and pads them there to one last block. */
 function padCode(): Code {
   return [
     [int(lastBlockAt), int(0), int(rateBytes), fillMemory],
@@ -178,7 +178,7 @@ function flatten(code: Code): readonly number[] {
   return code.flatMap((item) => (typeof item === "number" ? [item] : flatten(item)));
 }
 
-/** LEB128 of an integer from 0. */
+/** LEB128 of a non-negative integer. */
 function unsigned(value: number): readonly number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >>> 7)];
 }

@@ -15,7 +15,7 @@ export function decodeRlp(encoded: Uint8Array): RlpItem {
 }
 
 interface ItemContext {
-  /** Where the list that contains the item ends, or the input if no list does. */
+  /** Where the list that contains the item ends; outside all lists, where the input ends. */
   readonly limit: number;
   readonly depth: number;
 }

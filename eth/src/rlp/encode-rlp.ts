@@ -5,7 +5,7 @@ export type RlpItem = Uint8Array | readonly RlpItem[];
 
 const none = new Uint8Array(0);
 
-/** Encodes into one buffer, so that each string is copied once, however deep its list is nested. `prefix` goes before the item. */
+/** Encodes `item` into one buffer, so that each string is copied only once, however deep its list is nested. `prefix` goes before the item. */
 export function encodeRlp(item: RlpItem, prefix: Uint8Array = none): Buffer {
   if (item instanceof Uint8Array) return encodeString(item, prefix);
   const lists: number[] = [];

@@ -7,7 +7,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** Reads the items of one canonical RLP list, which must fill `span`. @throws MalformedError if it does not, or an item is malformed or of another kind. */
+/** Reads the items of one canonical RLP list. @throws MalformedError if the list does not fill `span`, or an item is malformed or of another kind. */
 export class RlpList {
   readonly #bytes: Uint8Array;
   readonly #reader: RlpReader;
@@ -53,7 +53,7 @@ export class RlpList {
   }
 }
 
-/** An RLP integer. @throws MalformedError if it begins with a zero, or is not a safe integer. */
+/** The payload of an RLP integer as a number. @throws MalformedError if it begins with a zero, or is not a safe integer. */
 export function toInteger(bytes: Uint8Array): number {
   if (bytes[0] === 0) throw new MalformedError("an integer that begins with a zero");
   return toSafeInteger(bytes);

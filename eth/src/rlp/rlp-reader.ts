@@ -1,6 +1,6 @@
 import { MalformedError } from "../malformed-error.ts";
 
-/** Longest payload whose length fits into one byte of an RLP header, in bytes. */
+/** Longest payload, in bytes, whose length fits into the first byte of its RLP header. */
 const shortMax = 55;
 const stringBase = 0x80;
 const listBase = 0xc0;

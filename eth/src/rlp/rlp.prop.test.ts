@@ -16,17 +16,17 @@ function toComparable(value: RlpItem): unknown {
 }
 
 describe("RLP", () => {
-  it("encodes like @ethereumjs/rlp and decodes to the same value", () => {
+  it("encodeRlp encodes like @ethereumjs/rlp, and decodeRlp returns the same value", () => {
     fc.assert(
       fc.property(item, (value) => {
         const encoded = encodeRlp(value);
-        expect(toHex(encoded)).toBe(toHex(RLP.encode(value as Uint8Array[]))); // Its type wants mutable lists.
+        expect(toHex(encoded)).toBe(toHex(RLP.encode(value as Uint8Array[]))); // The type of `encode` asks for mutable lists.
         expect(toComparable(decodeRlp(encoded))).toEqual(toComparable(value));
       }),
     );
   });
 
-  it("accepts only canonical encodings", () => {
+  it("decodeRlp refuses random bytes or returns a value that encodes to the same bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), (input) => {
         let decoded: RlpItem | undefined;
@@ -41,7 +41,7 @@ describe("RLP", () => {
     );
   });
 
-  it("puts a prefix before the encoding", () => {
+  it("encodeRlp puts the prefix before the item", () => {
     expect(toHex(encodeRlp([Uint8Array.of(1)], Uint8Array.of(2)))).toBe("0x02c101");
   });
 
@@ -53,7 +53,7 @@ describe("RLP", () => {
     ["a length with leading zeros", `b90038${"00".repeat(56)}`],
     ["empty input", ""],
     ["lists that are nested too deep", "c1".repeat(100)],
-  ])("refuses %s", (_name, hex) => {
+  ])("decodeRlp refuses %s", (_name, hex) => {
     expect(() => decodeRlp(Buffer.from(hex, "hex"))).toThrow(MalformedError);
   });
 });

@@ -15,7 +15,7 @@ export function utf8Bytes(text: string): number {
   return bytes;
 }
 
-/** Writes `text` at `at`. `bytes` is its size as {@link utf8Bytes} returns it. */
+/** Writes `text.value` to `target` at `at`. `text.bytes` is its size as {@link utf8Bytes} returns it. */
 export function writeUtf8(
   target: Uint8Array,
   at: number,

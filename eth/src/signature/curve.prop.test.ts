@@ -22,12 +22,12 @@ function recoveredBy(curve: Curve | undefined, hash: Uint8Array, signed: CurveSi
   }
 }
 
-describe("the native addon and noble", () => {
-  it("both load on a machine that runs the tests", () => {
+describe("the implementations of secp256k1", () => {
+  it("the native addon loads on a machine that runs the tests", () => {
     expect(native?.implementation).toBe("native");
   });
 
-  it("give the same signature, recovery id and public key, with the lower s", () => {
+  it("the native addon and noble give the same signature, with the lower s, recovery id and public key", () => {
     fc.assert(
       fc.property(bytes(32), scalar, (hash, key) => {
         const signed = nobleCurve.sign(hash, key);
@@ -42,7 +42,7 @@ describe("the native addon and noble", () => {
     );
   });
 
-  it("accept and refuse the same private keys", () => {
+  it("the native addon and noble accept and refuse the same private keys", () => {
     const edges = [0n, 1n, order - 1n, order, order + 1n, 2n ** 256n - 1n].map(toBytes);
     const anyKey = fc.oneof(bytes(32), fc.constantFrom(...edges), fc.uint8Array({ maxLength: 40 }));
     fc.assert(
@@ -52,7 +52,7 @@ describe("the native addon and noble", () => {
     );
   });
 
-  it("recover the public key that signed", () => {
+  it("the native addon and noble recover the public key that signed", () => {
     fc.assert(
       fc.property(bytes(32), scalar, (hash, key) => {
         const signed = nobleCurve.sign(hash, key);
@@ -65,7 +65,7 @@ describe("the native addon and noble", () => {
     );
   });
 
-  it("recover the same key from random bytes as signature, or both throw", () => {
+  it("the native addon and noble recover the same key from random bytes as signature, or both throw", () => {
     const edge = fc.constantFrom(0, 1, 0xff).map((byte) => new Uint8Array(32).fill(byte));
     const half = fc.oneof(bytes(32), edge);
     fc.assert(

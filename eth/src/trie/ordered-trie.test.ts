@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { toHex } from "../bytes.ts";
 import { emptyTrieRoot, OrderedTrie } from "./ordered-trie.ts";
 
-// From index 128 on, the RLP key has a header; from 256 on, a second byte.
+// The key is the RLP of the index: from 128 on it has a header, from 256 on also a second payload byte.
 it.each([1, 2, 16, 17, 127, 128, 129, 257, 300])(
   "a trie of %i values has the root of @ethereumjs/mpt and proves each value",
   async (count) => {

@@ -9,13 +9,13 @@ import { buildTrie } from "./update.ts";
 /** Root of a trie with nothing in it: keccak256(RLP("")). */
 export const emptyTrieRoot: Uint8Array = keccak256(Uint8Array.of(0x80));
 
-/** Root of the trie from index to value, as in a block's header for transactions and receipts. `sink` receives the nodes. */
+/** Root of the trie that maps each index to its value, like the transactions root and the receipts root of a block header. `sink` receives the nodes. */
 export function orderedRoot(values: readonly Uint8Array[], sink?: NodeSink): Uint8Array {
   const entries = values.map((value, index) => ({ nibbles: toNibbles(keyOf(index)), value }));
   return buildTrie(entries, sink) ?? emptyTrieRoot;
 }
 
-/** A trie from index to value that proves its values. */
+/** A trie that maps each index to its value, and proves its values. */
 export class OrderedTrie {
   readonly root: Uint8Array;
   readonly #nodes = new Map<string, Uint8Array>();

@@ -20,9 +20,9 @@ const branchPathsMax = 8_192;
 export type NodeTextReader = (path: string, hash?: Uint8Array) => string | undefined;
 
 /**
- * Replaces the values of existing keys. It copies the nodes on their paths and exchanges the hashes in the copies, without decoding a node.
- * Undefined if a change adds or removes a key, or meets a node that is embedded in its parent, or would be: use `updateTrie` then. Nodes are latin1 text, as
- * in the caches.
+ * Replaces the values of existing keys: copies the nodes on the paths of these keys and exchanges the hashes in the copies, without decoding a node. The paths
+ * that `read` gets begin with `prefix`. Nodes are latin1 text, as in the caches.
+ * Returns undefined if a change adds or removes a key, or if a node on a path is embedded in its parent before or after the change: use `updateTrie` then.
  */
 export function replaceInTrie(
   read: NodeTextReader,
@@ -36,7 +36,7 @@ export function replaceInTrie(
     : { root: keccak256(root), nodes: replacement.nodes, before: replacement.before };
 }
 
-/** All paths begin with the prefix. */
+/** What {@link replaceInTrie} changed. All paths begin with its `prefix`. */
 export interface TrieReplacement {
   readonly root: Uint8Array;
   /** Stored nodes that changed, by path. */
@@ -124,7 +124,9 @@ interface Place {
   readonly hash?: Uint8Array;
 }
 
-/** A leaf with the new value; `path` is the encoded path of the old leaf. Undefined if the value is removed or the leaf too short to be stored separately. */
+/**
+ * A leaf with the new value; `path` is the encoded path of the old leaf. Undefined if the value is removed, or the leaf is too short to be stored separately.
+ */
 function replaceLeaf(path: Uint8Array, { value }: TrieChange): Buffer | undefined {
   if (value === undefined) return undefined;
   const payload = path.length + stringBytes(value);
@@ -197,7 +199,7 @@ function toChildPath(path: string, nibble: number): string {
   return child;
 }
 
-/** Clears a full cache; the paths in use come back. */
+/** Adds a branch, without child paths yet, to the cache. A full cache is cleared first: the paths in use come back. */
 function addBranch(path: string): (string | undefined)[] {
   if (childPaths.size >= branchPathsMax) childPaths.clear();
   const children = Array.from<string | undefined>({ length: BRANCH_CHILDREN });

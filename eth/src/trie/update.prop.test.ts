@@ -98,7 +98,7 @@ describe("updateTrie", () => {
     expect(replacements).toBeGreaterThan(100);
   });
 
-  it("has the root of @ethereumjs/mpt after every batch, keeps no unneeded node, and proves the content", async () => {
+  it("gives the root of @ethereumjs/mpt after every batch, keeps no unneeded node, and proves the content", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (batches) => {
         const stored = new Stored();
