@@ -3,7 +3,7 @@ import { type BatchEvent, encodedBytes, writeEvent } from "./encode-events.ts";
 
 /** Bytes before the events for the list header, whose length is known only at the end. */
 const frontBytes = 5;
-/** Below this size the buffer grows fourfold, above it twofold. */
+/** A buffer below this size grows fourfold, a larger one twofold. */
 const shortBytes = 16_384;
 /** The buffer of a writer without events. Only the header of an empty list is ever written to it. */
 const noEvents = new Uint8Array(frontBytes);
@@ -73,7 +73,7 @@ export class BatchWriter {
     this.#end();
   }
 
-  /** Avoids a first `push`, which allocates 17 slots: with many topics most batches have one event. */
+  /** Records where the event just written ends. Avoids a first `push`, which allocates 17 slots: with many topics most batches have one event. */
   #end(): void {
     if (this.count === 0) this.#ends = [this.#writer.at];
     else this.#ends.push(this.#writer.at);

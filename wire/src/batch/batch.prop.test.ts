@@ -6,6 +6,7 @@ import { decodeEvents } from "./decode-events.ts";
 import { type BatchEvent, encodedBytes, encodeEvents } from "./encode-events.ts";
 import { leafHash, merklePath, merkleRoot, verifyPath } from "./merkle.ts";
 
+// Lengths on both sides of every boundary of RLP.
 const content = fc.oneof(
   fc.uint8Array({ maxLength: 3 }),
   fc.uint8Array({ maxLength: 80 }),
@@ -16,7 +17,6 @@ const text = fc.oneof(
   fc.string({ unit: "binary-ascii", maxLength: 60 }),
 );
 
-// Lengths on both sides of every boundary of RLP.
 const batchEvent: fc.Arbitrary<BatchEvent> = fc.record({
   content,
   extensions: fc.array(fc.tuple(text, text), { maxLength: 4 }),
@@ -27,7 +27,7 @@ const batchEvents = fc.array(batchEvent, { minLength: 1, maxLength: 20 });
 const plain = (events: readonly BatchEvent[]): unknown =>
   events.map(({ content, extensions }) => ({ content: Buffer.from(content).toString("hex"), extensions }));
 
-/** The Merkle rule, naively: hash sorted pairs, carry the odd one up. */
+/** The Merkle root by the plain rule: hash sorted pairs, and carry an odd hash up unchanged. */
 function naiveRoot(hashes: readonly Uint8Array[]): Uint8Array {
   const [first] = hashes;
   if (hashes.length === 1 && first !== undefined) return first;
@@ -39,7 +39,7 @@ function naiveRoot(hashes: readonly Uint8Array[]): Uint8Array {
   return naiveRoot(parents);
 }
 
-test("decoding returns the encoded events", () => {
+test("decodeEvents returns the events that encodeEvents encoded", () => {
   fc.assert(
     fc.property(batchEvents, (events) => {
       expect(plain(decodeEvents(encodeEvents(events)))).toEqual(plain(events));
@@ -67,7 +67,7 @@ test("BatchWriter writes the same bytes as encodeEvents, also for a part of the 
   );
 });
 
-test("batches that are written at the same time keep their own bytes", () => {
+test("300 BatchWriters that are filled before the first is finished keep their own bytes", () => {
   const batches = Array.from({ length: 300 }, (_, index) => [
     { content: new Uint8Array(index % 90).fill(index), extensions: [] },
   ]);
@@ -79,7 +79,7 @@ test("batches that are written at the same time keep their own bytes", () => {
   for (const [index, writer] of writers.entries()) expect(writes(writer, batches[index] ?? [])).toBe(true);
 });
 
-test("encodedBytes is the size that an event adds", () => {
+test("encodedBytes is the size of an event in a batch, without the list header around all events", () => {
   fc.assert(
     fc.property(batchEvent, (event) => {
       const size = encodedBytes(event);
@@ -89,7 +89,7 @@ test("encodedBytes is the size that an event adds", () => {
   );
 });
 
-test("changed, cut or random bytes are malformed, or decode to events that encode to the same bytes", () => {
+test("decodeEvents refuses changed, cut or random bytes, or returns events that encode to the same bytes", () => {
   const changed = fc.tuple(batchEvents, fc.nat(), fc.nat(255), fc.nat(3)).map(([events, place, byte, kind]) => {
     const bytes = encodeEvents(events);
     const at = place % bytes.length;

@@ -22,7 +22,7 @@ describe("encodeEvents", () => {
   });
 });
 
-describe("decodeEvents refuses", () => {
+describe("decodeEvents", () => {
   test.each([
     ["empty input", ""],
     ["a string", "80"],
@@ -44,22 +44,22 @@ describe("decodeEvents refuses", () => {
     ["a length of five bytes", "fc 01 00 00 00 00"],
     ["a length near 2^32", "fb ff ff ff ff"],
     ["a length field that the input cuts off", "f9 01"],
-  ])("%s", (_, hex) => {
+  ])("refuses %s", (_, hex) => {
     expect(() => decodeEvents(bytes(hex))).toThrow(MalformedError);
   });
 
-  test("a million bytes that each begin a list longer than the input", () => {
+  test("refuses a million bytes that each begin a list longer than the input", () => {
     expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedError);
   });
 });
 
-test("accepts 65,536 events in a batch and no more", () => {
+test("decodeEvents accepts 65,536 events in a batch and refuses one more", () => {
   const events = Array.from({ length: batchEventsMax + 1 }, () => ({ content: bytes(""), extensions: [] }));
   expect(decodeEvents(encodeEvents(events.slice(1)))).toHaveLength(batchEventsMax);
   expect(() => decodeEvents(encodeEvents(events))).toThrow("more than 65536 events");
 });
 
-test("decoded contents are views of the input, and decoded texts keep a byte order mark", () => {
+test("decodeEvents returns contents that are views of the input, and texts that keep their byte order mark", () => {
   const encoded = encodeEvents([{ content: bytes("0102"), extensions: [["\ufeffk", ""]] }]);
   const [event] = decodeEvents(encoded);
   expect(event?.content.buffer).toBe(encoded.buffer);

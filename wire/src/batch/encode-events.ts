@@ -7,8 +7,8 @@ export interface BatchEvent {
 }
 
 /**
- * The `events` of a batch: the RLP list of `[content, [key, value, key, value, …]]`, texts in UTF-8. A lone surrogate in
- * an extension becomes U+FFFD.
+ * The `events` of a batch: an RLP list with one item `[content, [key, value, key, value, …]]` per event. Texts are UTF-8; a lone surrogate in an extension
+ * becomes U+FFFD.
  */
 export function encodeEvents(events: readonly BatchEvent[]): Uint8Array {
   let payload = 0;

@@ -6,7 +6,7 @@ const windowBytes = 65_536;
 /** Room for the list header and the index that precede an event. */
 const frontBytes = 16;
 
-/** One level of a Merkle tree: `count` hashes, one after the other at `at` in the heap. */
+/** One level of a Merkle tree: `count` hashes, one after the other, from offset `at` of the heap on. */
 export interface Level {
   readonly at: number;
   readonly count: number;
@@ -19,8 +19,8 @@ interface Frames {
 }
 
 /**
- * Hashes every event of an encoded batch into its leaf, in one pass without an object per event. The leaves are valid until the next use of the
- * heap. @throws MalformedError if the bytes are not a list of lists, or the list is empty or too long.
+ * Hashes every event of an encoded batch into its leaf, without an object per event. The leaves are valid until the next use of the heap.
+ * @throws MalformedError if the bytes are not a list of lists, or the list is empty or too long.
  */
 export function hashLeaves(encoded: Uint8Array): Level {
   const reader = new RlpReader(encoded);
@@ -32,7 +32,7 @@ export function hashLeaves(encoded: Uint8Array): Level {
   const window = hashHeap.start + frontBytes;
   const level = { at: window + room, count };
   const writer = new RlpWriter(heap);
-  // The bytes of the batch that are in the window.
+  // The range of `encoded` that is in the window.
   let [from, to] = [start, start];
   let out = level.at;
   for (let index = 0, at = start; at < end; index += 1, at = reader.end) {

@@ -6,13 +6,13 @@ import { leafHash, merklePath, merkleRoot, verifyPath } from "./merkle.ts";
 
 const events = Array.from({ length: 300 }, (_, index) => ({ content: Buffer.from(`event ${index}`), extensions: [] }));
 
-test("a leaf is hashed twice, over its index and the event", () => {
+test("leafHash hashes the RLP of index, content and extensions twice", () => {
   const preimage = Buffer.from("c881c801c46b82c3a9", "hex");
   const leaf = leafHash(200, { content: Uint8Array.of(1), extensions: [["k", "é"]] });
   expect(leaf).toEqual(keccak(keccak(preimage)));
 });
 
-test("one event: the leaf is the root and its path is empty", () => {
+test("in a batch of one event, the leaf is the root and the path is empty", () => {
   const [event] = events;
   if (event === undefined) throw new Error("no event");
   const encoded = encodeEvents([event]);
@@ -20,7 +20,7 @@ test("one event: the leaf is the root and its path is empty", () => {
   expect(merklePath(encoded, 0)).toEqual([]);
 });
 
-test("three events: the odd leaf is carried up", () => {
+test("in a batch of three events, the third leaf moves up unchanged", () => {
   const leaves = events.slice(0, 3).map((event, index) => leafHash(index, event));
   const [first, second, third] = leaves;
   if (first === undefined || second === undefined || third === undefined) throw new Error("no leaf");
@@ -31,7 +31,7 @@ test("three events: the odd leaf is carried up", () => {
   expect(merklePath(encoded, 2)).toEqual([parent]);
 });
 
-test("a batch with more events than allowed has no root", () => {
+test("merkleRoot accepts 65,536 events and refuses one more", () => {
   const payload = new Uint8Array(batchEventsMax + 1).fill(0xc0);
   const list = (count: number): Uint8Array =>
     Uint8Array.from([0xfa, 1, 0, count, ...payload.subarray(0, 0x1_0000 + count)]);
@@ -39,12 +39,12 @@ test("a batch with more events than allowed has no root", () => {
   expect(() => merkleRoot(list(1))).toThrow(MalformedError);
 });
 
-test("an empty batch and malformed bytes are refused", () => {
+test("merkleRoot refuses an empty batch and malformed bytes", () => {
   expect(() => merkleRoot(Uint8Array.of(0xc0))).toThrow(MalformedError);
   expect(() => merkleRoot(Uint8Array.of(0xc1, 0x01))).toThrow(MalformedError);
 });
 
-test("throws for the path of an event that does not exist", () => {
+test("merklePath throws RangeError for the index of an event that does not exist", () => {
   const encoded = encodeEvents(events);
   for (const index of [-1, 300, 0.5]) expect(() => merklePath(encoded, index)).toThrow(RangeError);
 });

@@ -67,7 +67,7 @@ export function verifyPath(
   return compareHashes(node, proof.root) === 0;
 }
 
-/** `payload` is the payload of the event's list, as encoded in the batch. */
+/** The leaf of an event. `payload` is the payload of the event's list, as encoded in the batch. */
 function leafOf(index: number, payload: Uint8Array, keccak: Keccak256): Uint8Array {
   const length = integerBytes(index) + payload.length;
   const writer = new RlpWriter(new Uint8Array(listBytes(length)));

@@ -18,8 +18,8 @@ function refusalOf(task: () => unknown): unknown {
   }
 }
 
-describe("a CloudEvent", () => {
-  it("of the cloudevents library becomes content and extensions", () => {
+describe("parsing CloudEvents", () => {
+  it("parseCloudEvent turns an event of the cloudevents library into content and extensions", () => {
     const message = HTTP.structured(
       new CloudEvent({ ...event, data: { n: 1 }, orderid: "9", time: "2026-11-23T09:00:00.000Z" }),
     );
@@ -42,19 +42,19 @@ describe("a CloudEvent", () => {
     ["text", '"datacontenttype":"text/plain","data":"grüße"', "grüße"],
     ["bytes", '"data_base64":"aGVsbG8="', "hello"],
     ["missing data", '"other":true', ""],
-  ])("turns %s into content", (_, members, expected) => {
+  ])("parseCloudEvent turns %s into content", (_, members, expected) => {
     const json = `${structured({}).slice(0, -1)},${members}}`;
     expect(text(parseCloudEvent(json, "svc-").content)).toBe(expected);
   });
 
-  it("in binary mode has attributes beside the content", () => {
+  it("readBinaryCloudEvent returns the content unchanged and turns the attributes into extensions", () => {
     const attributes = new Map(Object.entries({ specversion: "1.0", ...event, datacontenttype: "text/plain" }));
     const { content, extensions } = readBinaryCloudEvent(attributes, new TextEncoder().encode("hi"), "x-");
     expect(text(content)).toBe("hi");
     expect(extensions).toContainEqual(["x-format", "text/plain"]);
   });
 
-  it("of a batch is parsed by itself", () => {
+  it("splitCloudEventBatch returns one text for each event, which parseCloudEvent accepts", () => {
     const texts = splitCloudEventBatch(`[${structured({ id: "1" })}, ${structured({ id: "2" })}]`);
     const batch = texts.map((json) => parseCloudEvent(json, "svc-"));
     expect(batch.map(({ extensions }) => Object.fromEntries(extensions)["svc-ce-id"])).toEqual(["1", "2"]);
@@ -72,9 +72,9 @@ describe("a CloudEvent", () => {
     ["text with half a surrogate pair", structured({ datacontenttype: "text/plain", data: "\ud800" })],
     ["data that is not Base64", structured({ data_base64: "?" })],
     ...["A", "AA", "AAA", "AA=", "=", "====", "A===", "AAAA====", "AA=A", "AA==AAAA", "AAA\n"].map(
-      (text) => [`data that is Base64 in part, ${JSON.stringify(text)}`, structured({ data_base64: text })] as const,
+      (text) => [`data that is not wholly Base64, ${JSON.stringify(text)}`, structured({ data_base64: text })] as const,
     ),
-  ])("with %s is refused", (_, json) => {
+  ])("parseCloudEvent refuses an event with %s", (_, json) => {
     expect(
       isBrokerError(
         refusalOf(() => parseCloudEvent(json, "svc-")),
@@ -95,7 +95,7 @@ describe("a CloudEvent", () => {
     ["dataschema", ""],
     ["datacontenttype", "no type"],
     ["orderid", "a\u0007"],
-  ])("is refused with the name of attribute %s for value %j", (name, value, mode = "structured") => {
+  ])("the refusal of an event names its attribute %s, whose value is %j", (name, value, mode = "structured") => {
     const attributes = new Map(Object.entries({ specversion: "1.0", ...event, [name]: value }));
     const parse = (): unknown =>
       mode === "binary"
@@ -106,7 +106,7 @@ describe("a CloudEvent", () => {
     expect(String(refusal)).toContain(`attribute ${name} `);
   });
 
-  it("comes back with every accepted attribute, except those that the broker sets", () => {
+  it("renderCloudEvent returns every attribute that parseCloudEvent accepted, except those that the broker sets", () => {
     const given = { dataschema: "urn:order", orderid: "9", number: -12, flag: true, time: "2026-11-23T09:00:00+01:00" };
     const { content, extensions } = parseCloudEvent(
       structured({ ...given, datacontenttype: "text/x!y", data: "x" }),
@@ -130,12 +130,12 @@ describe("a CloudEvent", () => {
     });
   });
 
-  it("keeps every digit of an integer", () => {
+  it("parseCloudEvent keeps every digit of an integer attribute below -2^53", () => {
     const json = `${structured({}).slice(0, -1)},"order": -9007199254740993 }`;
     expect(parseCloudEvent(json, "svc-").extensions).toContainEqual(["svc-order", "-9007199254740993"]);
   });
 
-  it("of a batch is refused if it is not an object", () => {
+  it("splitCloudEventBatch refuses an event that is not an object", () => {
     expect(
       isBrokerError(
         refusalOf(() => splitCloudEventBatch("[1]")),
@@ -145,7 +145,7 @@ describe("a CloudEvent", () => {
   });
 });
 
-it("readRawParts returns the texts of the values of any JSON", () => {
+it("readRawParts returns the text of each value of any JSON object or array", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2), (value, space) => {
       const object = readRawParts(JSON.stringify({ 'a"]': value, b: [value] }, undefined, space));

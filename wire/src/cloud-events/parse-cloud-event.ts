@@ -13,7 +13,7 @@ import {
 
 /** The publish that a CloudEvent asks for. */
 export interface PublishedCloudEvent {
-  /** Its topic, unless the call names one. */
+  /** The topic to publish to, unless the call names one. */
   readonly subject: string | undefined;
   readonly content: Uint8Array;
   readonly extensions: readonly (readonly [key: string, value: string])[];
@@ -24,7 +24,7 @@ type RawMembers = ReadonlyMap<string, string>;
 
 const attributeName = /^[a-z0-9]+$/;
 const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
-/** Matches Base64 if the text's length is a multiple of four. A repeated group would overflow the stack on a long text, and take longer. */
+/** Matches Base64 if the text's length is a multiple of four. A repeated group would be slower, and overflow the stack on a long text. */
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const integer = /^-?\d+$/;
 const required = ["specversion", "id", "source", "type"] as const;
@@ -32,7 +32,7 @@ const required = ["specversion", "id", "source", "type"] as const;
 const own = new Map<string, string>(Object.entries(cloudEventKeys));
 
 export interface CloudEventReading {
-  /** Whether a broker may have rendered the event: then its sequence is dropped, and its other extensions get their keys back. */
+  /** Whether a broker may have rendered the event: then its sequence is dropped, and the extensions in `otherextensions` get their keys back. */
   readonly mayBeRendered?: boolean;
 }
 
@@ -76,7 +76,7 @@ function readObject(text: string): Iterable<readonly [string, unknown]> {
 }
 
 /**
- * The events of the JSON batch format, each a text for {@link parseCloudEvent}: parsing a long batch at once would take a while.
+ * The events of the JSON batch format, each a text for {@link parseCloudEvent}, so that the caller need not parse a long batch at once.
  * @throws BrokerError 200001.
  */
 export function splitCloudEventBatch(json: string): readonly string[] {
@@ -86,7 +86,10 @@ export function splitCloudEventBatch(json: string): readonly string[] {
   });
 }
 
-/** Reads an event in binary mode (HTTP protocol binding 1.0.2, section 3.1): `attributes` by their names without `ce-`, decoded. @throws BrokerError 200001. */
+/**
+ * Reads an event in binary mode (HTTP protocol binding 1.0.2, section 3.1). `attributes` has the decoded values by attribute name, without `ce-`.
+ * @throws BrokerError 200001.
+ */
 export function readBinaryCloudEvent(
   attributes: ReadonlyMap<string, string>,
   content: Uint8Array,
@@ -133,7 +136,7 @@ function isCore(name: string): boolean {
   return name === "specversion" || name === "datacontenttype" || own.has(name);
 }
 
-/** The key, without the prefix, of the extension that keeps an attribute; undefined for none. */
+/** The key, without the prefix, of the extension that keeps an attribute; undefined if none keeps it. */
 function toKey(name: string): string | undefined {
   if (name === "specversion") return undefined;
   return name === "datacontenttype" ? formatKey : (own.get(name) ?? name);
@@ -143,7 +146,7 @@ function toFormat(type: string): string {
   return type === "application/json" ? "json" : type;
 }
 
-/** Without a type the data is JSON (JSON format, section 3.1). */
+/** The content that the members give. Data without a type is JSON (JSON format, section 3.1): sets its attribute `datacontenttype`. */
 function toContent(members: RawMembers, attributes: Map<string, string>): Uint8Array {
   const [data, encoded] = [members.get("data"), members.get("data_base64")];
   if (data !== undefined && encoded !== undefined) throw malformed("it has both data and data_base64");

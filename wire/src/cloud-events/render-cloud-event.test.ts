@@ -30,8 +30,8 @@ function read(source: CloudEventSource): CloudEvent<unknown> {
   return event as CloudEvent<unknown>; // It is no batch.
 }
 
-describe("an event as a CloudEvent", () => {
-  it("has eventId, topic, sequence and time as attributes", () => {
+describe("renderCloudEvent", () => {
+  it("renders eventId, topic, sequence and time as attributes", () => {
     expect(read(toSource()).toJSON()).toMatchObject({
       specversion: "1.0",
       id: "2cf24dba-59-1124",
@@ -44,12 +44,12 @@ describe("an event as a CloudEvent", () => {
     expect(JSON.parse(renderCloudEvent(toSource({ time: undefined })))).not.toHaveProperty("time");
   });
 
-  it.each([Date.UTC(10_000, 0, 1), 1.7e21])("has no time if RFC 3339 cannot express %d ms", (time) => {
+  it.each([Date.UTC(10_000, 0, 1), 1.7e21])("leaves out the time if RFC 3339 cannot express %d ms", (time) => {
     expect(JSON.parse(renderCloudEvent(toSource({ time })))).not.toHaveProperty("time");
     expect(read(toSource({ time: Date.UTC(10_000, 0, 1) - 1000 })).time).toBe("9999-12-31T23:59:59.000Z");
   });
 
-  it("has JSON content unchanged except for line breaks, even numbers beyond 2^53", () => {
+  it("renders JSON content unchanged except for line breaks, even numbers beyond 2^53", () => {
     const content = text('{ "n": 12345678901234567890,\n "s": "a\\nb" }');
     const body = renderCloudEvent(toSource({ content, extensions: [["svc-format", "json"]] }));
     expect(body).toContain('"datacontenttype":"application/json"');
@@ -60,13 +60,13 @@ describe("an event as a CloudEvent", () => {
   it.each([
     ["text/plain; charset=utf-8", "ü", "ü"],
     ["application/vnd.acme+json", '{"a":[1]}', { a: [1] }],
-  ])("has content of type %s as data", (format, content, data) => {
+  ])("renders content of type %s as data", (format, content, data) => {
     const event = read(toSource({ content: text(content), extensions: [["svc-format", format]] }));
     expect(event.datacontenttype).toBe(format);
     expect(event.data).toEqual(data);
   });
 
-  it("has text with its byte order mark", () => {
+  it("keeps the byte order mark of a text", () => {
     const event = read(toSource({ content: text("\uFEFFa"), extensions: [["svc-format", "text/plain"]] }));
     expect(event.data).toBe("\uFEFFa");
   });
@@ -78,13 +78,16 @@ describe("an event as a CloudEvent", () => {
     ["text/plain", Uint8Array.of(0xff)],
     ["application/octet-stream", text("{}")],
     ["no type", text("{}")],
-  ])("has content in Base64 if its format %s is neither text nor JSON, or does not fit it", (format, content) => {
-    const body = JSON.parse(renderCloudEvent(toSource({ content, extensions: [["svc-format", format]] }))) as object;
-    expect(body).toHaveProperty("data_base64", Buffer.from(content).toString("base64"));
-    expect(body).not.toHaveProperty("data");
-  });
+  ])(
+    "renders content in Base64 if its format %s is neither text nor JSON, or the content does not have that format",
+    (format, content) => {
+      const body = JSON.parse(renderCloudEvent(toSource({ content, extensions: [["svc-format", format]] }))) as object;
+      expect(body).toHaveProperty("data_base64", Buffer.from(content).toString("base64"));
+      expect(body).not.toHaveProperty("data");
+    },
+  );
 
-  it("has extensions as attributes, and lists those that cannot be attributes by their keys", () => {
+  it("renders extensions as attributes, and lists those that cannot be attributes in otherextensions by their keys", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-Order-Id", "7"],
       ["svc-order_id", "8"],
@@ -119,7 +122,7 @@ describe("an event as a CloudEvent", () => {
     expect(JSON.parse(String(event["otherextensions"]))).toEqual({ [key]: value });
   });
 
-  it("has no otherextensions if each extension is an attribute", () => {
+  it("leaves out otherextensions if each extension is an attribute", () => {
     const extensions: readonly (readonly [string, string])[] = [
       ["svc-format", "json"],
       ["svc-ce-dataschema", "urn:order"],
@@ -129,7 +132,7 @@ describe("an event as a CloudEvent", () => {
   });
 });
 
-it("no extension becomes a core attribute", () => {
+it("toAttributeName returns undefined for an extension with the name of a core attribute", () => {
   const names = [
     "specversion",
     "id",

@@ -12,7 +12,7 @@ export interface CloudEventSource {
   readonly extensionPrefix: string;
   /** `eip155:<chainId>:<topicAddress>`. */
   readonly source: string;
-  /** Type of an event that names none. */
+  /** The type, if the event's extensions name none. */
   readonly type: string;
   /** Time of the event's block, in milliseconds since the epoch; undefined if it is unknown. */
   readonly time: number | undefined;
@@ -21,7 +21,7 @@ export interface CloudEventSource {
 /** Sequences of equal length sort as text in the order of their numbers (CloudEvents extension "sequence"). */
 const sequenceDigits = 16;
 
-/** The attribute with the extensions that cannot be attributes, as a JSON object. */
+/** Name of the attribute with the extensions that cannot be attributes, as a JSON object. */
 export const otherExtensions = "otherextensions";
 
 /** Attributes that an extension may not take (CloudEvents 1.0.2, section "Context Attributes"; JSON format, section 3.1). */
@@ -40,9 +40,12 @@ const taken: ReadonlySet<string> = new Set([
   otherExtensions,
 ]);
 
-/** The extension that names the type of the content, after the prefix; `json`, or a media type. */
+/** Key, without the prefix, of the extension that names the type of the content: `json`, or a media type. */
 export const formatKey = "format";
-/** Extensions that keep the attributes of a published CloudEvent. Only type and schema are rendered again: the broker sets the others. */
+/**
+ * Keys, without the prefix, of the extensions that keep the attributes of a published CloudEvent. Only type and schema are rendered again: the broker sets
+ * the others.
+ */
 export const cloudEventKeys = {
   type: "ce-type",
   source: "ce-source",
@@ -52,7 +55,7 @@ export const cloudEventKeys = {
   dataschema: "ce-dataschema",
 } as const;
 
-/** Keys that get no attribute of their own, because a core attribute has their value, or the broker's own value on purpose. */
+/** Keys whose extensions get no attribute of their own: a core attribute has their value, or a value that the broker sets instead. */
 const ownKeys: ReadonlySet<string> = new Set([formatKey, ...Object.values(cloudEventKeys)]);
 
 /** The first time whose year has five digits, in milliseconds since the epoch. */
@@ -99,7 +102,7 @@ export function isLegal(value: string): boolean {
   return !control.test(value);
 }
 
-/** The media type in an extension or attribute; undefined if it is not one. */
+/** The media type that an extension or attribute names; undefined if it names none. */
 export function findMediaType(format: string | undefined): string | undefined {
   if (format === "json") return jsonMediaType;
   return format !== undefined && mediaType.test(format) ? format : undefined;
@@ -110,7 +113,7 @@ function findText(value: string | undefined): string | undefined {
   return value !== undefined && value !== "" && isLegal(value) ? value : undefined;
 }
 
-/** Whether a core attribute has the extension's value, or the broker's own value on purpose. */
+/** Whether an extension need not be in `otherextensions`: a core attribute has its value, or a value that the broker sets instead. */
 function isCovered(bare: string, value: string): boolean {
   if (bare === formatKey) return findMediaType(value) !== undefined;
   if (bare === cloudEventKeys.type || bare === cloudEventKeys.dataschema) return findText(value) !== undefined;
@@ -125,7 +128,7 @@ function renderOthers(others: readonly (readonly [string, string])[]): string {
   );
 }
 
-/** Undefined for a time that RFC 3339 cannot express: it comes from the chain, which may count in other units. */
+/** The time as text; undefined if RFC 3339 cannot express it. It comes from the chain, which may count in other units. */
 function formatTime(time: number | undefined): string | undefined {
   return time === undefined || time >= timeEnd ? undefined : new Date(time).toISOString();
 }

@@ -4,7 +4,7 @@ import { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } 
 export interface BrokerErrorOptions {
   readonly details?: string;
   readonly hints?: readonly string[];
-  /** How long to wait before the same call, in milliseconds, if known. */
+  /** How long to wait before repeating the call, in milliseconds, if known. */
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
@@ -36,7 +36,7 @@ export function isBrokerError(error: unknown, name?: ErrorName): error is Broker
   return name === undefined || error.code === errorCatalogue[name].code;
 }
 
-/** Returns `error` itself if it is a BrokerError, else error 200000 with `error` as its cause and without its text. */
+/** Returns `error` itself if it is a BrokerError, else a new error 200000 whose cause is `error`, but which does not contain the text of `error`. */
 export function toBrokerError(error: unknown): BrokerError {
   return error instanceof BrokerError ? error : new BrokerError("unknown", { cause: error });
 }

@@ -6,7 +6,7 @@ it.each([
   [undefined, "undefined"],
   ["x".repeat(100), `"${"x".repeat(79)}…`],
   [`${"x".repeat(77)}\u{1f600}y`, `"${"x".repeat(77)}\u{1f600}…`],
-])("quotes %j, cut after 80 characters", (value, quoted) => {
+])("quotes %j as JSON, cut after at most 80 characters", (value, quoted) => {
   expect(quote(value)).toBe(quoted);
 });
 

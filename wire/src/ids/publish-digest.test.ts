@@ -21,7 +21,7 @@ describe("publishDigest", () => {
     ["another topic", { topic: "b" }],
     ["another content", { content: new Uint8Array([1, 3]) }],
     ["a topic that moved into the content", { topic: "", content: new Uint8Array([1, 2, 97]) }],
-    ["an extension less", { extensions: [["svc-a", "1"]] }],
+    ["one extension less", { extensions: [["svc-a", "1"]] }],
     [
       "text that moved from a value into the next key",
       {

@@ -10,7 +10,7 @@ export interface PublishRequest {
 
 const lengthBytes = 4;
 
-/** SHA-256, in hex, of a publish request: equal for repeats of one request only. Each part follows its length, so that bytes cannot move between parts. */
+/** SHA-256, in hex, of a publish request: equal only for repeats of the same request. Each part follows its length, so that bytes cannot move between parts. */
 export function publishDigest({ topic, content, extensions }: PublishRequest): string {
   const sorted = extensions.toSorted(([left], [right]) => (left < right ? -1 : Number(left > right)));
   const texts = [topic, ...sorted.flat()].map((text) => utf8ToBytes(text));

@@ -52,8 +52,8 @@ const changes: Readonly<Record<string, Change>> = {
     ...honest,
     log: { ...log, data: `0x${replaceAt(log.data.slice(2), at, (to % 16).toString(16))}` },
   }),
-  // The other topics are topic, sequence and sender, which the proof does not cover.
-  "a digit of the log's kind": ({ log, ...honest }, at, to) => {
+  // The log's other topics name the event's topic, the first sequence and the sender, which the proof does not cover.
+  "a digit of the log's first topic": ({ log, ...honest }, at, to) => {
     const digits = replaceAt((log.topics[0] ?? "").slice(2), at, (to % 16).toString(16));
     return { ...honest, log: { ...log, topics: log.topics.with(0, `0x${digits}`) } };
   },

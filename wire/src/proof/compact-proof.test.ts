@@ -12,24 +12,27 @@ const eventsOf = (count: number) =>
     extensions: [["svc-n", String(index)]] as const,
   }));
 
-describe("a compact proof", () => {
-  test.each([1, 2, 3, 5, 6, 7, 8, 9, 100])("leads to the root from each of %i events and no other", (count) => {
-    const events = eventsOf(count);
-    const encoded = encodeEvents(events);
-    const tree = new MerkleTree(encoded);
-    const batch = findCheckedBatch(publishedLog(events));
-    for (const [index, event] of events.entries()) {
-      const path = tree.path(index);
-      expect(path).toEqual(merklePath(encoded, index));
-      const proof = formatCompactProof({ index, count, path });
-      expect(findCompactProof(proof)).toEqual({ index, count, path });
-      expect(verifyCompactProof({ proof, event, batch })).toBe(true);
-      const other = { ...event, content: Uint8Array.of(1) };
-      expect(verifyCompactProof({ proof, event: other, batch })).toBe(false);
-    }
-  });
+describe("verifyCompactProof and findCompactProof", () => {
+  test.each([1, 2, 3, 5, 6, 7, 8, 9, 100])(
+    "verifyCompactProof accepts the proof of each of %i events, and refuses it for another content",
+    (count) => {
+      const events = eventsOf(count);
+      const encoded = encodeEvents(events);
+      const tree = new MerkleTree(encoded);
+      const batch = findCheckedBatch(publishedLog(events));
+      for (const [index, event] of events.entries()) {
+        const path = tree.path(index);
+        expect(path).toEqual(merklePath(encoded, index));
+        const proof = formatCompactProof({ index, count, path });
+        expect(findCompactProof(proof)).toEqual({ index, count, path });
+        expect(verifyCompactProof({ proof, event, batch })).toBe(true);
+        const other = { ...event, content: Uint8Array.of(1) };
+        expect(verifyCompactProof({ proof, event: other, batch })).toBe(false);
+      }
+    },
+  );
 
-  test("is refused after a change of any character", () => {
+  test("verifyCompactProof refuses a proof after a change of any character", () => {
     const events = eventsOf(9);
     const encoded = encodeEvents(events);
     const [event] = events;
@@ -47,7 +50,7 @@ describe("a compact proof", () => {
   });
 
   test.each(["", "0", "0/1", "0/0/", "1/1/", "00/1/", "0/01/", "0/1/AA", "0/2/", "-1/1/", "0/1/=", "0/1/ "])(
-    "cannot be %j",
+    "findCompactProof returns undefined for %j",
     (text) => {
       expect(findCompactProof(text)).toBeUndefined();
     },

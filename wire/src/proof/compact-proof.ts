@@ -21,7 +21,7 @@ export interface CompactProof {
 
 const pattern = /^(0|[1-9][0-9]{0,9})\/([1-9][0-9]{0,9})\/([A-Za-z0-9_-]*)$/;
 
-/** `<index>/<count>/<path>`. The path is its hashes, concatenated, in Base64url without padding; it is empty for a batch of one. */
+/** `<index>/<count>/<path>`, where the path is the concatenated sibling hashes in Base64url without padding; empty for a batch of one event. */
 export function formatCompactProof({ index, count, path }: CompactProof): string {
   return `${index}/${count}/${toBase64Url(path)}`;
 }
@@ -72,9 +72,9 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
   }
 }
 
-/** A notification's claim about its place, and the batch that its transaction published. */
+/** What a notification claims about the place of its event, and the batch to compare with. */
 export interface CompactClaim {
-  /** The extension with the compact proof. */
+  /** The value of the extension with the compact proof. */
   readonly proof: string;
   /** The event without the four extensions that say where it is on the chain. */
   readonly event: BatchEvent;
@@ -101,7 +101,7 @@ export function verifyCompactProof(
   );
 }
 
-/** Number of siblings of a leaf: one for each level, except where its node is the last one and has no sibling. -1 if there is no such leaf. */
+/** Number of hashes in the path of a leaf: one per level, except where the leaf or its ancestor is last and has no sibling. -1 if there is no such leaf. */
 function pathLength({ index, count }: Pick<CompactProof, "index" | "count">): number {
   if (index >= count) return -1;
   let length = 0;

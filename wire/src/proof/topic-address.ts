@@ -12,7 +12,7 @@ const createdTail = "0x01";
 const create2Head = "0xff";
 
 /**
- * The CREATE2 address (EIP-1014) that the registry gives to the topic of that name. The salt is the hash of the name; the code is a proxy of the
+ * The CREATE2 address (EIP-1014) that the registry gives to the topic `name`. The salt is the hash of the name; the code is a proxy of the
  * first contract that the registry created. No other contract can have that address.
  */
 export function topicAddress(

@@ -14,8 +14,8 @@ const { proof, blockHash, registry } = sample;
 const bytesOf = (text: string): Uint8Array => findBytes(text) ?? new Uint8Array();
 const check = (changed: unknown, trusted = blockHash) => verifyProof(changed, trusted, { expectedRegistry: registry });
 
-describe("a proof", () => {
-  test.each(samples)("of $what is valid, and returns the event", ({ proof, blockHash, registry }) => {
+describe("verifyProof, with a valid proof and with changed ones", () => {
+  test.each(samples)("accepts the proof of $what and returns the event", ({ proof, blockHash, registry }) => {
     const result = verifyProof(proof, blockHash, { expectedRegistry: registry });
     const [, sequence, blockNumber] = proof.event.eventId.split("-").map(Number);
     expect(result).toMatchObject({
@@ -25,9 +25,9 @@ describe("a proof", () => {
     expect(verifyProof(proof, blockHash.toUpperCase().replace("0X", "0x"))).toEqual(result);
   });
 
-  test.each(samples)("of $what is refused after any change of one byte", (sample) => {
+  test.each(samples)("refutes the proof of $what after any change of one byte", (sample) => {
     const dice = createDice(7);
-    const fields = bytesIn(sample.proof);
+    const fields = pathsIn(sample.proof);
     for (let count = 0; count < changesTried; count += 1) {
       const changed = changeByte(sample.proof, fields, dice);
       const result = verifyProof(changed, sample.blockHash);
@@ -35,31 +35,37 @@ describe("a proof", () => {
     }
   });
 
-  test.each(samples)("of $what is refused after any change of one character of its text", (sample) => {
-    const dice = createDice(11);
-    const text = JSON.stringify(sample.proof);
-    for (let count = 0; count < changesTried; count += 1) {
-      const at = dice(text.length);
-      const character = String.fromCharCode(dice(128));
-      if (character === text[at]) continue;
-      expectRefutedText(text.slice(0, at) + character + text.slice(at + 1), sample);
-    }
-  });
+  test.each(samples)(
+    "parseProof or verifyProof refuses the proof of $what after any change of one character of its text",
+    (sample) => {
+      const dice = createDice(11);
+      const text = JSON.stringify(sample.proof);
+      for (let count = 0; count < changesTried; count += 1) {
+        const at = dice(text.length);
+        const character = String.fromCharCode(dice(128));
+        if (character === text[at]) continue;
+        expectRefutedText(text.slice(0, at) + character + text.slice(at + 1), sample);
+      }
+    },
+  );
 
-  test.each(samples)("of $what is refused with any character missing, or one added", (sample) => {
-    const text = JSON.stringify(sample.proof);
-    const dice = createDice(13);
-    for (let count = 0; count < changesTried; count += 1) {
-      const at = dice(text.length);
-      expectRefutedText(text.slice(0, at) + text.slice(at + 1), sample);
-      const more = String.fromCharCode(33 + dice(94));
-      const longer = text.slice(0, at) + more + text.slice(at);
-      expectRefutedText(longer, sample);
-    }
-  });
+  test.each(samples)(
+    "parseProof or verifyProof refuses the proof of $what with any character of its text missing, or one added",
+    (sample) => {
+      const text = JSON.stringify(sample.proof);
+      const dice = createDice(13);
+      for (let count = 0; count < changesTried; count += 1) {
+        const at = dice(text.length);
+        expectRefutedText(text.slice(0, at) + text.slice(at + 1), sample);
+        const more = String.fromCharCode(33 + dice(94));
+        const longer = text.slice(0, at) + more + text.slice(at);
+        expectRefutedText(longer, sample);
+      }
+    },
+  );
 });
 
-test.each(samples)("refutes the proof of $what with any other index", ({ proof, blockHash }) => {
+test.each(samples)("verifyProof refutes the proof of $what with any other index", ({ proof, blockHash }) => {
   for (const [field, place] of [
     ["batch", "index"],
     ["receipt", "transactionIndex"],
@@ -124,12 +130,12 @@ describe("verifyProof", () => {
     }
   });
 
-  test("refutes another registry, even if the caller expects none", () => {
+  test("refutes a proof that names another registry, even if the caller expects no particular one", () => {
     const unbound = { ...proof, registry: `0x${"cd".repeat(20)}` };
     expect(verifyProof(unbound, blockHash)).toMatchObject({ status: "refuted", step: "topic" });
   });
 
-  test("refutes the hash of another block", () => {
+  test("refutes a proof against the hash of another block", () => {
     expect(check(proof, `0x${"11".repeat(32)}`)).toMatchObject({ status: "refuted", step: "header" });
     const other = samples[0];
     expect(check(proof, other?.blockHash)).toMatchObject({ status: "refuted", step: "header" });
@@ -142,10 +148,10 @@ describe("verifyProof", () => {
   });
 });
 
-describe("the text of a proof", () => {
+describe("parseProof", () => {
   const text = JSON.stringify(proof);
 
-  test("may contain white space between its tokens, but no other variation", () => {
+  test("accepts white space between the tokens of a proof, but no other variation of its text", () => {
     expect(parseProof(text)).toEqual({ status: "proof", proof });
     expect(parseProof(`${JSON.stringify(proof, null, 2)}\n`)).toEqual({ status: "proof", proof });
     for (const other of [
@@ -160,19 +166,19 @@ describe("the text of a proof", () => {
     }
   });
 
-  test("may be long, and contain quotes, escapes and white space", () => {
+  test("accepts a text of 8 MB whose strings contain quotes, escapes and white space", () => {
     const node = `0x${"ab".repeat(4_000_000)}` as const;
     const content = { ...proof.event, topic: 'a "b" \\ \\" c\\', extensions: [[" \n", '"'] as [string, string]] };
     const long = { ...proof, event: content, receipt: { ...proof.receipt, nodes: [node] } };
     for (const indent of [0, 2]) expect(parseProof(JSON.stringify(long, null, indent)).status).toBe("proof");
   });
 
-  test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("cannot be %j", (garbage) => {
+  test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("refuses %j", (garbage) => {
     expect(parseProof(garbage)).toMatchObject({ status: "malformed" });
   });
 });
 
-test("the path of a proof equals that of the batch codec", () => {
+test("the path in a proof equals the result of merklePath", () => {
   const events = Array.from({ length: 5 }, (_, index) => ({
     content: new TextEncoder().encode(`of 16 ${index}`),
     extensions: index % 2 === 0 ? [] : ([["svc-n", String(index)]] as const),
@@ -189,9 +195,9 @@ function expectRefutedText(text: string, { blockHash }: ProofSample): void {
 type Path = readonly (string | number)[];
 
 /** The paths of all values in a proof: hex texts, other texts, and numbers. */
-function bytesIn(value: unknown, path: Path = []): readonly Path[] {
+function pathsIn(value: unknown, path: Path = []): readonly Path[] {
   if (typeof value !== "object" || value === null) return [path];
-  return Object.entries(value).flatMap(([key, member]) => bytesIn(member, [...path, key]));
+  return Object.entries(value).flatMap(([key, member]) => pathsIn(member, [...path, key]));
 }
 
 /** The proof with one byte of one of its fields changed; longer fields are chosen more often. */

@@ -183,7 +183,7 @@ class ProofVerifier {
       topic: event.topic,
       content: bytesOf(event.content),
       extensions: event.extensions,
-      eventId: event.eventId as EventId, // It equals the one that formatEventId made.
+      eventId: event.eventId as EventId, // #checkEvent compared it with the result of formatEventId.
       sequence: batch.firstSequence + place.index,
       blockNumber: header.number,
       blockTimestamp: header.timestamp,

@@ -15,7 +15,7 @@ export const callbackComponents = [
 
 export interface CallbackOptions {
   readonly operationId: string;
-  /** Where the call has the address, as a runtime expression (OpenAPI 3.1, section 4.8.20.4). */
+  /** Where the call contains the callback address, as a runtime expression (OpenAPI 3.1, section 4.8.20.4). */
   readonly url: string;
   readonly toReference: (schema: z.ZodType) => JsonSchema;
 }

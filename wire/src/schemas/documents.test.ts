@@ -22,7 +22,7 @@ describe("the OpenAPI document", () => {
     expect(openApi.servers).toEqual([{ url: "/stele" }]);
   });
 
-  it.each(operationNames)("has %s by GET and POST, with an answer each", (name) => {
+  it.each(operationNames)("has %s by GET and POST, with the same answers", (name) => {
     const { get, post } = openApi.paths[restPathOf(name)];
     expect(get.responses[200].content["application/json"].schema.oneOf).toHaveLength(2);
     expect(post.responses).toEqual(get.responses);

@@ -119,7 +119,7 @@ function toHeaderParameters({ restHeaders }: Operation): readonly JsonSchema[] {
   }));
 }
 
-/** Body members may also be query parameters; each may appear in only one of the two. */
+/** The body of a POST. Its members may instead be query parameters; each may appear in only one of the two places. */
 function toRequestBody(operation: Operation, options: DocumentOptions) {
   const properties = listProperties(operation.restParams);
   const form = {
@@ -133,7 +133,7 @@ function toRequestBody(operation: Operation, options: DocumentOptions) {
     properties: { ...form.properties, ...(operation.hasExtensions ? { extensions: toExtensionsObject(options) } : {}) },
     additionalProperties: false,
   };
-  // JSON first: openapi-generator takes the first one, and a form cannot carry the extensions by its properties.
+  // JSON first: openapi-generator takes the first media type, and a form cannot carry the extensions as one property.
   return {
     content: { "application/json": { schema: json }, "application/x-www-form-urlencoded": { schema: form } },
   };

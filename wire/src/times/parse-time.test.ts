@@ -53,24 +53,24 @@ test.each([
   "1990-12-31T15:59:60-08:00",
   "2016-12-31t23:59:60.25z",
   "2015-07-01T05:29:60+05:30",
-])("%s, a leap second, is a time in CloudEvents, but has no place in the epoch", (text) => {
+])("isTimestamp accepts %s, a leap second, but parseDateTime returns NaN", (text) => {
   expect(isTimestamp(text)).toBe(true);
   expect(parseDateTime(text)).toBeNaN();
 });
 
 test.each(["1990-12-31T23:58:60Z", "1990-12-30T23:59:60Z", "1990-12-31T23:59:60-08:00", "1990-12-32T23:59:60Z"])(
-  "%s is no time: a leap second ends a month in UTC",
+  "isTimestamp refuses %s: a leap second can only end a month in UTC",
   (text) => {
     expect(isTimestamp(text)).toBe(false);
   },
 );
 
-test("seconds may be missing, but not in CloudEvents", () => {
+test("parseDateTime accepts a time without seconds, and isTimestamp refuses it", () => {
   expect(parseDateTime("1970-01-01T00:01Z")).toBe(60_000);
   expect(isTimestamp("1970-01-01T00:01Z")).toBe(false);
 });
 
-test("only parseTime takes milliseconds since the epoch", () => {
+test("parseTime accepts milliseconds since the epoch, and parseDateTime does not", () => {
   expect(parseTime("1795424400000")).toBe(1_795_424_400_000);
   expect(parseDateTime("1795424400000")).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "
 import { type AdminOperation, adminOperations } from "./admin-operations.ts";
 import { problemSchema } from "./admin-schemas.ts";
 
-/** Where the admin API is, below the context segment. */
+/** Path of the admin API, after the context segment. */
 export const adminPath = "/admin/v1";
 
 /** The OpenAPI 3.1 document of the admin API, made from the schemas that validate its requests. */
@@ -69,7 +69,7 @@ function reference(schema: z.ZodType): JsonSchema {
   return { $ref: `#/components/schemas/${titleOf(schema)}` };
 }
 
-/** Every schema of a result has a title. */
+/** The title of a schema; every schema of a result has one. */
 function titleOf(schema: z.ZodType): string {
   return String(schema.meta()?.["title"]);
 }

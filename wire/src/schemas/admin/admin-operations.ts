@@ -42,7 +42,7 @@ export interface AdminOperation {
   readonly summary: string;
   /** Values of a query string. */
   readonly query: z.ZodObject;
-  /** The body; one that a caller leaves out counts as an empty object. Undefined for a call without a body. */
+  /** The body; if a caller leaves it out, an empty object counts. Undefined for a call that never has a body. */
   readonly body?: z.ZodObject;
   readonly result: z.ZodType;
 }
