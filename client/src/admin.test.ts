@@ -31,20 +31,20 @@ describe.each<[string, (stele: Stele, options?: { readonly groupId: string }) =>
   ["blocks", ({ admin }, options) => first(admin.blocks(options))],
   ["skippedEntries", ({ admin }, options) => admin.skippedEntries(options)],
 ])("the group of a call for operators: %s", (_, call) => {
-  it("is the client's unless the call names one", async () => {
+  it("the call sends the client's group, unless its options name another", async () => {
     expect(await groupSentBy(call, "2")).toBe("2");
     expect(await groupSentBy((stele) => call(stele, { groupId: "3" }), "2")).toBe("3");
     expect(await groupSentBy(call)).toBeNull();
   });
 });
 
-it("a search's own group wins over that of the client", async () => {
+it("a search that names a group is sent with that group, not with the client's", async () => {
   const inThird = { ...search, groupId: "3" };
   expect(await groupSentBy(({ admin }) => first(admin.subscriptions(inThird)), "2")).toBe("3");
   expect(await groupSentBy(({ admin }) => first(admin.order({ name: "pause" }, inThird)), "2")).toBe("3");
 });
 
-it("an order to a search that finds everything names no group, so that the broker refuses it", async () => {
+it("an order whose search has only blank conditions is sent without a group, so that the broker refuses the order", async () => {
   for (const blank of [{}, { host: "" }, { lagMin: 0 }, { host: undefined }]) {
     expect(await groupSentBy(({ admin }) => first(admin.order({ name: "pause" }, blank)), "2")).toBeNull();
   }

@@ -44,7 +44,10 @@ export type {
 } from "@stele/wire";
 export type { Open } from "./lib/open.ts";
 
-/** Conditions of a search for subscriptions; docs/admin.md explains each field. A search without a group is in the client's group; in all, if it has none. */
+/**
+ * Conditions of a search for subscriptions; docs/admin.md explains each field. A search that names no group covers the client's group, or all groups if the
+ * client has none.
+ */
 export interface SubscriptionSearch {
   readonly groupId?: string | undefined;
   readonly state?: string | undefined;
@@ -60,7 +63,7 @@ export interface SubscriptionSearch {
   readonly failingMsMin?: number | undefined;
 }
 
-/** Conditions of a search for sessions, as of {@link SubscriptionSearch}. */
+/** Conditions of a search for sessions; the same rules hold as for {@link SubscriptionSearch}. */
 export interface SessionSearch {
   readonly groupId?: string | undefined;
   readonly kind?: string | undefined;
@@ -78,13 +81,13 @@ export type Place = string | number;
 
 export interface Order {
   readonly name: OrderName;
-  /** For `skip`. */
+  /** For `skip`: the last event to skip. If left out, the order skips the next event. */
   readonly to?: Place | undefined;
-  /** For `replay`. */
+  /** For `replay`: the first event to deliver again. */
   readonly from?: Place | undefined;
   /** For `redeliver` and `discard`: the event of one dead letter. If left out, the order is for all dead letters. */
   readonly eventId?: string | undefined;
-  /** The order then changes nothing; its result counts the events that it would affect. */
+  /** If true, the order changes nothing; its result counts the events that the order would affect. */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -141,7 +144,7 @@ export class AdminClient {
 
   /**
    * Sends an order, such as `pause` or `replay`, to one subscription or several. For one, a refused order throws; for several, each result says whether
-   * the order was refused. The client retries every order except a `skip` without `to`: a second one would skip another event.
+   * the order was refused. The client retries every order except a `skip` without `to`: a second skip would skip another event.
    */
   async *order(order: Order, target: OrderTarget, options: CallOptions = {}): AsyncGenerator<Open<OrderResultBody>> {
     const { name, dryRun } = order;
@@ -152,7 +155,7 @@ export class AdminClient {
       yield (await this.#ask({ method, path, query: { dryRun }, body }, options)) as Open<OrderResultBody>; // OpenAPI declares this shape.
       return;
     }
-    // Not for a target that finds everything, such as a blank host: the broker must refuse it.
+    // A target that finds everything, such as a blank host, gets no group, so that the broker refuses the order.
     const groupId = Object.values(target).some(leavesSomeOut) ? this.#groupOf(options) : undefined;
     yield* this.#pages<Open<OrderResultBody>>(
       { method, path: `/subscriptions/${name}`, query: { ...withGroup(target, groupId), dryRun }, body },
@@ -321,7 +324,7 @@ function checkPath(path: string): void {
   throw new SteleError(`a URL cannot contain the name "${segment}"`, { retry: false, wasRefused: true });
 }
 
-/** The search in a group, unless it names one itself. */
+/** The search with `groupId`, unless the search names a group itself. */
 function withGroup<Search extends object>(
   search: Search & { readonly groupId?: string | undefined },
   groupId: string | undefined,
@@ -329,7 +332,7 @@ function withGroup<Search extends object>(
   return { ...search, groupId: search.groupId ?? groupId };
 }
 
-/** The broker takes a blank text and a minimum of 0 for unset variables of a script. */
+/** Whether a condition can leave out a subscription. A blank text and a minimum of 0 cannot: the broker takes them for unset variables of a script. */
 function leavesSomeOut(value: unknown): boolean {
   return value !== undefined && value !== "" && value !== 0;
 }

@@ -19,7 +19,7 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`; // It listens on a port.
 }
 
-it("reads the hash with eth_getBlockByNumber", async () => {
+it("readBlockHash returns the hash that eth_getBlockByNumber gives, in lower case", async () => {
   let asked = "";
   const url = await serve((request, response) => {
     request.on("data", (data) => (asked += String(data)));
@@ -36,18 +36,18 @@ it.each([
   '{"result": null}',
   '{"result": {"hash": "0x12"}}',
   `{"result": {"hash": "${hash}", "x": "${"y".repeat(70_000)}"}}`,
-])("throws when the node answers %.40s", async (answer) => {
+])("readBlockHash throws when the node answers %.40s", async (answer) => {
   const url = await serve((_request, response) => response.end(answer));
   await expect(readBlockHash(url, 1)).rejects.toThrow("gives no hash of block 1");
 });
 
-it("throws when the chain node redirects to another address", async () => {
+it("readBlockHash throws when the chain node redirects to another address", async () => {
   const other = await serve((_request, response) => response.end(JSON.stringify({ result: { hash } })));
   const url = await serve((_request, response) => response.writeHead(307, { location: other }).end());
   await expect(readBlockHash(url, 1)).rejects.toThrow();
 });
 
-it("closes the connection to a node that stops within its answer, even after a garbage collection", async () => {
+it("readBlockHash, once aborted, closes the connection to a node that stopped within its answer, even after a garbage collection", async () => {
   const connection = new EventEmitter();
   const closed = once(connection, "close");
   const url = await serve((_request, response) => {

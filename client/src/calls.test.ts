@@ -86,7 +86,7 @@ const calls: readonly (readonly [string, (stele: Stele) => Promise<unknown>])[] 
 const silent: ReadonlySet<string> = new Set(["constructor", "admin"]);
 
 describe("every call sends a request of the documented interface", () => {
-  it.each(calls)("%s", async (expected, call) => {
+  it.each(calls)("a call sends %s, which is documented", async (expected, call) => {
     const sent = decodeURIComponent(await sentBy(call));
     expect(sent).toBe(expected);
     expect(documented).toContain(expected);
@@ -95,7 +95,7 @@ describe("every call sends a request of the documented interface", () => {
   it.each([
     ["Stele", Stele.prototype],
     ["AdminClient", AdminClient.prototype],
-  ])("the rows above call every method of %s", (_name, prototype) => {
+  ])("the table of calls has every method of %s", (_name, prototype) => {
     const names = Object.getOwnPropertyNames(prototype).filter((name) => !silent.has(name));
     const texts = calls.map(([, call]) => String(call));
     expect(names.filter((name) => !texts.some((text) => text.includes(`.${name}(`)))).toEqual([]);

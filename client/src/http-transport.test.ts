@@ -16,7 +16,7 @@ function answering(answer: (request: Request) => Response) {
   return { requests, fetch };
 }
 
-/** Publishes one event with a key by `publishMany`. @throws its error. */
+/** Publishes one event with a key by `publishMany`. @throws the error of its outcome. */
 async function firstOutcome(stele: Stele): Promise<void> {
   const [outcome] = await stele.publishMany([{ topic: "t", content: "x", once: true }]);
   if (outcome?.status === "failed") throw outcome.error;
@@ -27,7 +27,7 @@ function hangs(): Promise<string> {
 }
 
 describe("a client", () => {
-  it("does not follow a redirect, and names the server in its location", async () => {
+  it("does not follow a redirect, and throws an error that names the server to which it leads", async () => {
     const headers = { location: "https://other.example/jsonrpc" };
     const { requests, fetch } = answering(() => new Response(null, { status: 301, headers }));
     const call = new Stele({ url, fetch, key: "k" }).exist("t");
@@ -41,7 +41,7 @@ describe("a client", () => {
     ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true })],
     ["publishMany", (stele: Stele) => firstOutcome(stele)],
     ["a tail", (stele: Stele) => stele.subscribe("t").opened()],
-  ])("does not retry %s after it refused the broker's certificate", async (_what, call) => {
+  ])("does not retry %s after the client refused the broker's certificate", async (_what, call) => {
     const { requests, fetch } = answering(() => {
       throw new TypeError("fetch failed", { cause: { code: "CERT_HAS_EXPIRED" } });
     });
@@ -70,7 +70,7 @@ describe("a client", () => {
     expect(requests).toEqual([]);
   });
 
-  it("waits for the answer if timeoutMs is Infinity", async () => {
+  it("waits an hour for the answer if timeoutMs is Infinity", async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const answers: ((response: Response) => void)[] = [];
@@ -122,7 +122,7 @@ describe("a client", () => {
     ["a publish without a key", (stele: Stele) => stele.publish("t", "x"), 1],
     ["publishMany", (stele: Stele) => firstOutcome(stele)],
   ])(
-    "reads JSON of a proxy as an unknown outcome, and retries %s where that is safe",
+    "treats JSON of a proxy as an unknown outcome, and retries %s if a repeat is safe",
     async (_what, call, tries = 2) => {
       for (const body of [{ message: "no healthy upstream" }, { code: 504, message: "upstream timed out" }]) {
         const { requests, fetch } = answering(() => Response.json(body, { status: 504 }));
@@ -140,17 +140,20 @@ describe("a client", () => {
     ["a call", (stele: Stele) => stele.exist("t"), `${url}/jsonrpc`],
     ["an admin call", (stele: Stele) => stele.admin.figures(), `${url}/admin/v1/figures`],
     ["a tail", (stele: Stele) => stele.subscribe("t").opened(), `${url}/tail?topic=t`],
-  ])("names the address of %s that gets no JSON, also from the option fetch", async (_what, call, address) => {
-    for (const [status, text] of [
-      [502, `${address} answers with status 502`],
-      [404, `${address} does not answer like a broker: status 404, no JSON`],
-    ] as const) {
-      const { fetch } = answering(() => new Response("<html>", { status }));
-      await expect(call(new Stele({ url, fetch, retries: 0 }))).rejects.toThrow(text);
-    }
-  });
+  ])(
+    "throws an error with the address of %s that gets no JSON, even from a custom fetch",
+    async (_what, call, address) => {
+      for (const [status, text] of [
+        [502, `${address} answers with status 502`],
+        [404, `${address} does not answer like a broker: status 404, no JSON`],
+      ] as const) {
+        const { fetch } = answering(() => new Response("<html>", { status }));
+        await expect(call(new Stele({ url, fetch, retries: 0 }))).rejects.toThrow(text);
+      }
+    },
+  );
 
-  it("says so if an https address is one of plain HTTP", async () => {
+  it("says that the server speaks HTTP if an https address leads to a plain HTTP server", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await once(server, "listening");
@@ -195,7 +198,7 @@ describe("publish", () => {
     expect(await sent(content)).toEqual([text, extensions]);
   });
 
-  it("marks JSON with the broker's prefix of extensions", async () => {
+  it("marks JSON with an extension that has the client's extension prefix", async () => {
     expect(await sent([1], "acme.")).toEqual(["[1]", { "acme.format": "json" }]);
   });
 

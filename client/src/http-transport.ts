@@ -24,14 +24,14 @@ const unsentCodes: ReadonlySet<unknown> = new Set([
   "ENOTFOUND",
   "EAI_AGAIN",
   "UND_ERR_CONNECT_TIMEOUT",
-  "ERR_SSL_WRONG_VERSION_NUMBER", // https at a port that speaks http; newer versions of Node give the next one.
+  "ERR_SSL_WRONG_VERSION_NUMBER", // https at a port that speaks http; newer versions of Node give the next code.
   "ERR_SSL_PACKET_LENGTH_TOO_LONG",
 ]);
 /** Node's codes for a certificate that it does not accept. It checks the certificate before it sends the request. */
 const certificateCodes = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_CERT_|HOSTNAME_MISMATCH$|INVALID_)/;
 const unknownAuthorityCodes = /^(?:UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
 
-/** Sends requests of one client. */
+/** Sends the requests of one client. */
 export class HttpTransport {
   readonly base: string;
   readonly adminBase: string;
@@ -46,7 +46,10 @@ export class HttpTransport {
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
-  /** Sends a request, and does not wait for the body of the response. @throws SteleError for no response or a redirect; the reason of the signal. */
+  /**
+   * Sends a request, and does not wait for the body of the response.
+   * @throws SteleError if no response comes or the response is a redirect; the reason of an aborted signal.
+   */
   async open({ url, method, headers, body }: HttpRequest, { signal, traceparent }: CallOptions): Promise<Response> {
     const credential = await this.#findCredential();
     const init: RequestInit = {
@@ -79,7 +82,7 @@ export class HttpTransport {
     }
   }
 
-  /** Sends a request and reads its JSON answer within the time limit. @throws SteleError if none comes; the reason of the signal. */
+  /** Sends a request and reads its JSON answer within the time limit. @throws SteleError if no such answer comes; the reason of an aborted signal. */
   async ask(request: HttpRequest, options: CallOptions): Promise<HttpAnswer> {
     const scope = new AbortScope(options.signal);
     scope.abortAfter(
@@ -102,7 +105,7 @@ export class HttpTransport {
 }
 
 /**
- * Reads a response of `url` as JSON. A response that a custom `fetch` has made does not know its url.
+ * Reads a response as JSON. Errors name `url`, since a response that a custom `fetch` has made does not know its URL.
  * @throws SteleError if the body is not JSON; the stream's error if the connection breaks.
  */
 export async function readAnswer(response: Response, url: string): Promise<HttpAnswer> {
@@ -122,7 +125,7 @@ export function isTransient(status: number): boolean {
   return status === 408 || status === 429 || status >= 500;
 }
 
-/** The error in an answer with REST's form of a failure; undefined for other answers. Every HTTP interface uses this form when access control refuses a caller. */
+/** The error in an answer that has REST's form of a failure; else undefined. Every HTTP interface uses this form when access control refuses a caller. */
 export function findRestError({ value, retry, retryAfterMs }: HttpAnswer): SteleError | undefined {
   if (!isRecord(value) || !isBrokerCode(value["code"]) || typeof value["message"] !== "string") return undefined;
   return toFailure(
@@ -131,7 +134,10 @@ export function findRestError({ value, retry, retryAfterMs }: HttpAnswer): Stele
   );
 }
 
-/** The error for an answer that does not follow the broker's interface. A proxy answers with a transient status when its broker is down. */
+/**
+ * The error for an answer that does not follow the broker's interface. With a transient status, the error allows a retry: a proxy answers with such a status
+ * when its broker is down.
+ */
 export function toForeignAnswer(
   url: string,
   { status, retryAfterMs }: Pick<HttpAnswer, "status" | "retryAfterMs">,

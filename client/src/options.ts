@@ -21,7 +21,7 @@ export interface SteleOptions {
 /** Options of every call. */
 export interface CallOptions {
   readonly groupId?: string | undefined;
-  /** Ends the call once it is aborted: the call throws the reason of the signal. A request that was sent may still take effect. */
+  /** Ends the call once the signal is aborted: the call throws the reason of the signal. A request that was sent may still take effect. */
   readonly signal?: AbortSignal | undefined;
   /** Header of W3C Trace Context; every try of the call carries it. */
   readonly traceparent?: string | undefined;

@@ -56,12 +56,12 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
     ["whose topic does not exist", true, [failing(100101)]],
     ["that lost its answer, then met a closed topic", false, [lost, failing(100112)]],
     ["with an unknown error of the broker", false, [failing(200000)]],
-  ])("%s has wasRefused: %s", async (...[, wasRefused, turns]) => {
+  ])("a publish %s throws an error with wasRefused: %s", async (...[, wasRefused, turns]) => {
     const stele = new Stele({ url, fetch: network(...turns), retries: turns.length - 1 });
     await expect(publish(stele)).rejects.toMatchObject({ wasRefused });
   });
 
-  it("after a try with unknown outcome, throws the message, code and cause of the last try", async () => {
+  it("a publish that fails after a try with unknown outcome throws the message, code and cause of the last try", async () => {
     const stele = new Stele({ url, fetch: network(lost, closed), retries: 1 });
     await expect(publish(stele)).rejects.toMatchObject({
       message: `${url} does not answer (ECONNREFUSED)`,
@@ -92,7 +92,7 @@ describe("publishMany", () => {
     expect(Math.max(...bodies)).toBeLessThan(bodyBytesMax);
   });
 
-  it("sends shorter requests to a broker that accepts no longer ones, in the order of the events", async () => {
+  it("halves each request that is too long for the broker, and keeps the order of the events", async () => {
     const sizes: number[] = [];
     const fetch: typeof globalThis.fetch = async (input, init) => {
       const calls = (await new Request(input, init).json()) as readonly RpcBody[]; // As the client wrote it.
@@ -112,7 +112,7 @@ describe("publishMany", () => {
     expect(sizes).toEqual([10, 5, 3, 2, 5, 3, 2]);
   });
 
-  it("gives each event the error of a broker that takes no request at all", async () => {
+  it("gives each event the error of the broker if the broker refuses the whole request", async () => {
     const data = { code: 200001, message: "no" };
     let requests = 0;
     const fetch = async () => {
@@ -146,7 +146,7 @@ describe("the content of a publish", () => {
     ["a map", new Map([["n", 1]])],
     ["a blob", new Blob(["x"])],
     ["an instance without fields", new URLSearchParams("n=1")],
-  ])("is refused if it is %s, which JSON writes as {}", async (_, content) => {
+  ])("publish throws TypeError for content that is %s, which JSON writes as {}", async (_, content) => {
     await expect(new Stele({ url, fetch: network(closed) }).publish("t", content)).rejects.toThrow(TypeError);
   });
 
@@ -162,11 +162,11 @@ describe("the content of a publish", () => {
       })(),
     ],
     ['"2026-01-01T00:00:00.000Z"', new Date("2026-01-01")],
-  ])("is %s for such an object", async (text, content) => {
+  ])("publish sends the JSON %s for an object", async (text, content) => {
     expect(await contentSentBy(content)).toBe(text);
   });
 
-  it("is the bytes of a buffer of any realm", async () => {
+  it("publish sends the bytes of a buffer, even of another realm or of shared memory", async () => {
     expect(await contentSentBy(runInNewContext("Uint8Array.of(65, 66).buffer") as ArrayBuffer)).toBe("AB");
     expect(await contentSentBy(new SharedArrayBuffer(1))).toBe("\0");
   });

@@ -45,7 +45,7 @@ const batchBytesMax = 786_432;
 const extensionPrefixDefault = "svc-";
 /** Extension that names the format of the content, without the prefix. */
 const formatName = "format";
-/** The broker's code for a request that it cannot take, and its reason if the request is too long. No field of the answer says the reason. */
+/** The broker's code for a malformed request, and how its message says that the request is too long: no other field of the answer tells that. */
 const parameterInvalid = 200001;
 const tooLong = /body is over \d+ bytes/;
 const encoder = new TextEncoder();
@@ -114,7 +114,8 @@ async function publishBatch(
 }
 
 /**
- * Sends the calls in one request. If the whole request fails, each call gets its error. If it is too long for this broker, sends each half by itself.
+ * Sends the calls in one request. If the request is too long for this broker, sends each half by itself. If the whole request fails otherwise, each call
+ * gets that error.
  */
 async function ask(
   transport: HttpTransport,
@@ -211,7 +212,7 @@ function* toBatches(calls: readonly RpcCall[]): Generator<readonly RpcCall[]> {
   let batch: RpcCall[] = [];
   let bytes = 0;
   for (const call of calls) {
-    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // And the other members of the message.
+    const callBytes = encoder.encode(JSON.stringify(call)).length + 32; // 32 for the other members of the message.
     if (batch.length === batchEventsMax || (batch.length > 0 && bytes + callBytes > batchBytesMax)) {
       yield batch;
       [batch, bytes] = [[], 0];

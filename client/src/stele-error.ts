@@ -3,7 +3,7 @@ export interface SteleErrorOptions {
   readonly code?: number | undefined;
   /** Whether the same call can succeed later. */
   readonly retry: boolean;
-  /** How long to wait before the same call, if the broker says so. */
+  /** How long to wait before repeating the call, in milliseconds, if the broker says so. */
   readonly retryAfterMs?: number | undefined;
   readonly hints?: readonly string[] | undefined;
   /** Whether the call surely changed nothing. */

@@ -23,7 +23,7 @@ function readFailure(error: unknown): number | undefined {
 }
 
 describe("types of the client", () => {
-  it("declare the parameters and results of calls", () => {
+  it("the types declare the parameters and results of calls", () => {
     written((stele) => {
       expectTypeOf(stele.publish("t", { a: 1 }, { once: true })).resolves.toEqualTypeOf<Published>();
       expectTypeOf(stele.publish).parameter(1).toEqualTypeOf<string | ArrayBuffer | ArrayBufferView | object>();
@@ -38,11 +38,11 @@ describe("types of the client", () => {
     });
   });
 
-  it("narrow an outcome by its status", () => {
+  it("the type of an outcome is narrowed by its status", () => {
     expectTypeOf(readOutcome).parameter(0).toEqualTypeOf<PublishOutcome>();
   });
 
-  it("make the events of a tail read-only", () => {
+  it("the types make the events of a tail read-only", () => {
     written(async (stele) => {
       for await (const event of stele.subscribe(["a", "b/#"], {
         after: new Date(),
@@ -57,7 +57,7 @@ describe("types of the client", () => {
     });
   });
 
-  it("allow values that only a newer broker knows", () => {
+  it("the types allow values that only a newer broker knows", () => {
     written(async () => {
       const admin = new AdminClient({ url: "http://127.0.0.1:8080" });
       for await (const subscription of admin.subscriptions({ lagMin: 1 })) {
@@ -72,11 +72,11 @@ describe("types of the client", () => {
     });
   });
 
-  it("declare the fields of SteleError", () => {
+  it("the types declare the fields of SteleError", () => {
     expectTypeOf(readFailure).returns.toEqualTypeOf<number | undefined>();
   });
 
-  it("declare webhooks and the options of their handlers", () => {
+  it("the types declare webhooks and the options of their handlers", () => {
     expectTypeOf(verifyWebhook).returns.resolves.toEqualTypeOf<Webhook>();
     expectTypeOf<Webhook["kind"]>().toEqualTypeOf<"event" | "batch" | "ping">();
     expectTypeOf<ReceiverOptions["onEvent"]>().parameters.toEqualTypeOf<[ReceivedEvent, Webhook]>();

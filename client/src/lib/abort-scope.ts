@@ -1,6 +1,6 @@
 import { onAbort } from "./on-abort.ts";
 
-/** Longest delay of a timer. A longer one, such as Infinity, would fire at once. */
+/** Longest delay of a timer, in milliseconds. A timer with a longer one, such as Infinity, would fire at once. */
 const timerMsMax = 2 ** 31 - 1;
 
 /**

@@ -6,7 +6,7 @@ export interface Backoff {
 }
 
 /**
- * The pause after a failed try, in milliseconds; `tries` counts the tries before it. The pause doubles up to `maxMs`. Half of it is random, so that many
+ * The pause after a failed try, in milliseconds; `tries` counts the tries before that one. The pause doubles up to `maxMs`. Half of it is random, so that many
  * clients do not return at the same time.
  */
 export function pauseMs(tries: number, { baseMs, maxMs }: Backoff): number {

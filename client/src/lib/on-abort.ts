@@ -1,4 +1,4 @@
-/** Actions to run when each signal is aborted. */
+/** For each signal, the actions to run when it is aborted. */
 const actionsBySignal = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**

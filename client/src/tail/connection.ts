@@ -23,7 +23,7 @@ const silenceMsMax = 45_000;
 const contentType = "text/event-stream";
 /** Maximum length of the frames that wait for the loop. Beyond it, the client closes the connection. One frame may be longer. */
 const waitingCharactersMax = 1024 * 1024;
-/** What a frame counts besides its data: a frame that only moves the place takes memory too. */
+/** Characters that a frame counts besides its data: a frame that only moves the place takes memory too. */
 const frameCharacters = 100;
 
 /**
@@ -63,7 +63,7 @@ export class Connection {
     }
   }
 
-  /** Whether the client has closed this connection because too many frames waited, and the loop has taken them. */
+  /** Whether the client has closed this connection because too many frames waited, and the loop has taken them all since. */
   get isSpent(): boolean {
     return this.#isFull && this.#frames.length === 0;
   }
@@ -98,7 +98,7 @@ export class Connection {
 
   #readAhead(reader: ReadableStreamDefaultReader<Uint8Array>): void {
     this.#reading = this.#readChunk(reader);
-    this.#reading.catch(() => {}); // Once the loop has taken the frames before it, `next` throws the error.
+    this.#reading.catch(() => {}); // `next` throws the error once the loop has taken the frames before.
   }
 
   async #readChunk(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {

@@ -14,7 +14,7 @@ function write({ id, name, data }: Frame, end: string): string {
   return `:comment${end}${id === undefined ? "" : `id: ${id}${end}`}${event}data: ${data}${end}${end}`;
 }
 
-test("reads the same frames however the stream is cut into chunks", () => {
+test("FrameParser reads the same frames however the stream is cut into chunks", () => {
   fc.assert(
     fc.property(fc.array(frame), fc.constantFrom("\n", "\r\n"), fc.array(fc.nat({ max: 40 })), (frames, end, cuts) => {
       const text = frames.map((one) => write(one, end)).join("");
@@ -30,7 +30,7 @@ test("reads the same frames however the stream is cut into chunks", () => {
   );
 });
 
-test("reads an id without data as a frame, ignores comments and reports retry", () => {
+test("FrameParser reads an id without data as a frame, ignores comments and reports retry", () => {
   const waits: number[] = [];
   const parser = new FrameParser({ onRetryMs: (ms) => waits.push(ms) });
   expect(parser.push("retry: 1734\nid: @7\n\n:\n\nid: @8\n")).toEqual([{ id: "@7", name: "message", data: "" }]);

@@ -46,7 +46,7 @@ it.each([
   await expect(readThrough(answer)).rejects.toMatchObject({ ...error, retry: false });
 });
 
-it("a tail with the place of an earlier tail continues there, and hears of a reorg that removed the place", async () => {
+it("a tail with the place of an earlier tail continues there, and calls onResync after a reorg that removed the place", async () => {
   const asked: (readonly [string | null, string | null])[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
@@ -72,7 +72,7 @@ it("a tail with the place of an earlier tail continues there, and hears of a reo
   expect(resyncs).toEqual(["@0"]);
 });
 
-it("onReconnect gets the broker's reason for the end of this connection, not for that of an earlier one", async () => {
+it("onReconnect gets the reason for the end of the present connection, not the broker's reason for the end of an earlier one", async () => {
   const end = 'event: end\ndata: {"reason":"stopping"}\n\n';
   const answers = [new Response(`id: @0\n${end}`, { headers }), stream("2cf24dba-1-1"), stream("2cf24dba-2-2")];
   const fetch: typeof globalThis.fetch = async () => answers.shift() ?? new Response(null, { status: 404 });

@@ -22,8 +22,8 @@ export interface SubscribeOptions extends CallOptions {
   /** Where to start: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, the `place` of an earlier tail, or a time. After the newest event if left out. */
   readonly after?: string | Date | undefined;
   /**
-   * The `place` of an earlier tail, to continue it as if it had reconnected: if a reorg removed the place meanwhile, `onResync` is called. `after` would fail
-   * then. Overrides `after`.
+   * The `place` of an earlier tail, to continue it as if it had reconnected: if a reorg removed the place meanwhile, `onResync` is called, whereas
+   * `after` would fail. Overrides `after`.
    */
   readonly place?: string | undefined;
   /** Only events with these values in their content; see docs/tail.md. */
@@ -208,7 +208,10 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     return event;
   }
 
-  /** The first pause is not random: the broker asks each client for a different one, so that they do not return at the same time. */
+  /**
+   * The pause before the next connection, in milliseconds. The first pause is not random: the broker asks each client for a different one, so that clients do
+   * not return at the same time.
+   */
   #toDelayMs({ retryAfterMs = 0 }: SteleError): number {
     const { reconnectMsMax = reconnectMsMaxDefault } = this.#options;
     const ms =

@@ -15,7 +15,7 @@ export type NodeRequest = IncomingMessage & {
 /** A mistake in this server's program: something in front of the handler has read the body, so the signed bytes are gone. */
 export class BodyAlreadyRead extends Error {}
 
-/** Undefined for a body that is too long. @throws BodyAlreadyRead if a parser has read it already. */
+/** The body of a request; undefined if it is too long. @throws BodyAlreadyRead if a parser has read the body already. */
 export async function readNodeBody(request: NodeRequest): Promise<string | Uint8Array | undefined> {
   for (const read of [request.rawBody, request.body]) {
     if (typeof read === "string" || read instanceof Uint8Array) return read;
@@ -39,7 +39,7 @@ export async function readNodeBody(request: NodeRequest): Promise<string | Uint8
   return Buffer.concat(chunks);
 }
 
-/** Undefined for a body that is too long. @throws BodyAlreadyRead if something has read it already. */
+/** The body of a request; undefined if it is too long. @throws BodyAlreadyRead if something has read the body already. */
 export async function readFetchBody(request: Request): Promise<Uint8Array | undefined> {
   if (request.bodyUsed) {
     throw new BodyAlreadyRead(

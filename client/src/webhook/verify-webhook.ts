@@ -22,8 +22,8 @@ const signaturesMax = 16;
 const encoder = new TextEncoder();
 
 /**
- * Verifies the signature of a callback (Standard Webhooks 1.0) and reads it. `rawBody` must be the bytes as they came, before any parser. `given` is the secret of
- * the subscription, or an object with it.
+ * Verifies the signature of a callback (Standard Webhooks 1.0), and reads the callback. `rawBody` must be the bytes as they came, before any parser. `given` is
+ * the secret of the subscription, or options with that secret.
  * @throws WebhookRefused; TypeError for a secret that can verify nothing, or a subscription that sends CloudEvents.
  */
 export async function verifyWebhook(
@@ -90,7 +90,7 @@ async function isSigned(
   return false;
 }
 
-/** How a secret verifies signatures: only those with this prefix count. */
+/** How a secret verifies signatures. Those without `prefix` do not count. */
 interface Verifier {
   readonly prefix: string;
   readonly algorithm: { readonly name: string; readonly hash?: string };
@@ -100,7 +100,7 @@ interface Verifier {
 const publicKeyBytes = 32;
 
 /**
- * The key of `whsec_<Base64>` is the decoded bytes, and that of a plain secret its UTF-8 bytes.
+ * The verifier of a secret. The key of `whsec_<Base64>` is the decoded bytes, and the key of a plain secret is its UTF-8 bytes.
  * @throws TypeError for an empty secret, a private key, or a malformed public key.
  */
 function toVerifier(secret: string): Verifier {
