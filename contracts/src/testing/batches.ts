@@ -5,7 +5,7 @@ export function batchOf(topic: Address, count: number, events: Hex = eventsOf(co
   return { topic, count, events, eventsRoot: keccak256(concatHex([topic, numberToHex(count), events])) };
 }
 
-/** `count` of the shortest possible events. No encoder wrote these bytes; the contract does not read them. */
+/** `count` times the shortest possible event. No encoder wrote these bytes; the contract does not read them. */
 function eventsOf(count: number): Hex {
   return `0x${"c280c0".repeat(count)}`;
 }

@@ -1,7 +1,7 @@
 import { type Address, concatHex, getAddress } from "viem";
 import type { RegistryFixture } from "./registry-fixture.ts";
 
-/** Deploys a proxy of the registry's topic implementation that the registry did not create. */
+/** Deploys a proxy of the registry's topic implementation without the registry, and returns the addresses of both. */
 export async function deployForeignProxy(
   fixture: RegistryFixture,
 ): Promise<{ proxy: Address; implementation: Address }> {

@@ -69,7 +69,7 @@ export class RegistryFixture {
     return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
-  /** Creates a set of writers and returns it. */
+  /** Creates a set of writers and returns its number. */
   async createWriters(accounts: readonly Address[], owner = alice): Promise<number> {
     const call = { ...this.contract, functionName: "createWriters", args: [accounts], account: owner } as const;
     const receipt = await this.settle(await this.client.writeContract({ ...call, ...legacy }));
