@@ -34,7 +34,7 @@ function sendCall(
   return signed.then((raw) => chain.submit(hexToBytes(raw)));
 }
 
-it("passes each block and its logs to the owner, equal to later RPC answers", async () => {
+it("follow passes each block and its logs to the owner, equal to later RPC answers", async () => {
   await using chain = await folder.start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));
@@ -75,7 +75,7 @@ it("passes each block and its logs to the owner, equal to later RPC answers", as
   expect(blocks.flatMap(({ transactions }) => transactions.map(({ logs }) => logs.length))).toEqual([0, 3, 0, 3]);
 });
 
-it("accepts a submission behind a missing nonce, and refuses its repeat with geth's message", async () => {
+it("submit accepts a transaction after a nonce gap, and refuses its repeat with geth's message", async () => {
   await using chain = await folder.start();
   await sendCall(chain, { nonce: 1, data: "0x" });
   await expect(sendCall(chain, { nonce: 1, data: "0x" })).rejects.toMatchObject({
@@ -101,7 +101,7 @@ it("keeps the write-ahead log below twice its limit while blocks change many slo
   expect(logBytes).toBeLessThan(2 * LOG_BYTES_MAX);
 });
 
-it("reads blocks equal to those that it passed on, and names a block that is damaged in the file", async () => {
+it("readBlocks returns the blocks that follow passed on, and names a block that is damaged in the file", async () => {
   const blocks: CommittedBlock[] = [];
   {
     await using chain = await folder.start();

@@ -58,45 +58,48 @@ async function expectRefused(path: string, says: RegExp): Promise<void> {
   expect(contentsOf(join(path, ".."))).toEqual(before);
 }
 
-function takeChain(from: string, to: string): void {
+function replaceChain(from: string, to: string): void {
   for (const end of ["", "-wal", "-shm"]) rmSync(to + end, { force: true });
   cpSync(from, to);
 }
 
 describe("a chain that has lost blocks", () => {
-  it.each(["stop", "kill"] as const)("is refused after a %s, and no file changes", async (end) => {
-    await run([0, 1]);
-    const earlier = keep("earlier");
-    const chain = await start();
-    for (const nonce of [2, 3, 4]) await seal(chain, nonce);
-    const killed = keep("killed");
-    await chain.stop();
-    const path = end === "kill" ? killed : keep("stopped");
-    takeChain(earlier, path);
-    await expectRefused(
-      path,
-      /lost blocks.*ends with block 2.*knows block 5.*Restore .*delete nothing.*echo accept > /,
-    );
-  });
+  it.each(["stop", "kill"] as const)(
+    "a chain that has lost blocks is refused after a %s, and no file changes",
+    async (end) => {
+      await run([0, 1]);
+      const earlier = keep("earlier");
+      const chain = await start();
+      for (const nonce of [2, 3, 4]) await seal(chain, nonce);
+      const killed = keep("killed");
+      await chain.stop();
+      const path = end === "kill" ? killed : keep("stopped");
+      replaceChain(earlier, path);
+      await expectRefused(
+        path,
+        /lost blocks.*ends with block 2.*knows block 5.*Restore .*delete nothing.*echo accept > /,
+      );
+    },
+  );
 
-  it("is refused if only the last block is missing", async () => {
+  it("a chain that has lost only its last block is refused", async () => {
     const chain = await start();
     await seal(chain, 0);
     const earlier = keep("earlier");
     await seal(chain, 1);
     const path = keep("killed");
     await chain.stop();
-    takeChain(earlier, path);
+    replaceChain(earlier, path);
     cpSync(`${earlier}-wal`, `${path}-wal`);
     await expectRefused(path, /ends with block 1.*knows block 2/);
   });
 
-  it("starts once an operator has accepted it, and records its next blocks", async () => {
+  it("a chain that has lost blocks starts once an operator has accepted it, and records its next blocks in the head file", async () => {
     await run([0, 1]);
     const earlier = keep("earlier");
     await run([2, 3]);
     const path = keep("stopped");
-    takeChain(earlier, path);
+    replaceChain(earlier, path);
     writeFileSync(headFileOf(path), "accept\n");
     await run([2], path);
     expect(readHeadFile(path)).toMatchObject({ status: "whole", number: 3n });
@@ -108,7 +111,7 @@ it("refuses another chain of the same length", async () => {
   const other = join(mkdtempSync(join(root, "other-")), name);
   await run([0, 1], other, 2n);
   const path = keep("stopped");
-  takeChain(other, path);
+  replaceChain(other, path);
   await expectRefused(path, /another one than before, or damaged: the chain has 0x[0-9a-f]{64} as block 2.*Restore/);
 });
 
@@ -118,37 +121,40 @@ describe("a chain without a whole head file", () => {
     ["damaged", (path) => writeFileSync(headFileOf(path), "stele chain head 1\n")],
   ];
 
-  it.each(spoilers)("is refused without an index if the head file is %s", async (status, spoil) => {
+  it.each(spoilers)("a chain whose head file is %s is refused if there is no index", async (status, spoil) => {
     await run([0, 1]);
     spoil(file);
     await expectRefused(file, new RegExp(`-head is ${status}, and there is no index.*Restore.*echo accept`));
   });
 
-  it.each(spoilers)("starts with an index and a %s head file, and writes it with the next block", async (_, spoil) => {
-    await run([0, 1]);
-    spoil(file);
-    const chain = await start(file, false);
-    await seal(chain, 2);
-    const killed = keep("killed");
-    await chain.stop();
-    expect(readHeadFile(killed)).toMatchObject({ status: "whole", number: 3n });
-  });
+  it.each(spoilers)(
+    "a chain whose head file is %s starts if there is an index, and writes the head file with the next block",
+    async (_, spoil) => {
+      await run([0, 1]);
+      spoil(file);
+      const chain = await start(file, false);
+      await seal(chain, 2);
+      const killed = keep("killed");
+      await chain.stop();
+      expect(readHeadFile(killed)).toMatchObject({ status: "whole", number: 3n });
+    },
+  );
 
-  it.each(spoilers)("has a whole head file after a clean stop if the file was %s", async (_, spoil) => {
+  it.each(spoilers)("a clean stop writes a whole head file if the head file was %s", async (_, spoil) => {
     await run([0, 1]);
     spoil(file);
     await (await start(file, false)).stop();
     expect(readHeadFile(file)).toMatchObject({ status: "whole", number: 2n });
   });
 
-  it("keeps a damaged head file if the chain stops with keepsLog", async () => {
+  it("a stop with keepsLog leaves a damaged head file as it is", async () => {
     await run([0, 1]);
     writeFileSync(headFileOf(file), "spoilt");
     await (await start(file, false)).stop(undefined, { keepsLog: true });
     expect(readFileSync(headFileOf(file), "utf8")).toBe("spoilt");
   });
 
-  it("starts without a head file if block 0 is its only block", async () => {
+  it("a chain with only block 0 starts without a head file", async () => {
     await (await start()).stop();
     expect(readHeadFile(file)).toEqual({ status: "missing" });
     await (await start()).stop();

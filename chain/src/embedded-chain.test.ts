@@ -103,7 +103,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe(before);
   });
 
-  it("notifies of logs as they are sealed, until unsubscribed", async () => {
+  it("sends a notification for each sealed log, until eth_unsubscribe", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const deployed = untilHead(chain);
@@ -136,7 +136,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("reports a damaged lock file, and starts once that is removed", async () => {
+  it("reports a damaged lock file, and starts once that file is removed", async () => {
     await (await start()).stop();
     writeFileSync(`${folder.file}-lock`, "no database");
     await expect(start()).rejects.toThrow(`The lock ${folder.file}-lock is damaged`);
@@ -145,7 +145,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("copies a killed process's log into the file after its first block, even if that is small", async () => {
+  it("copies a killed process's log into the file after the first new block, even if that block is small", async () => {
     const killed = join(folder.path, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
@@ -285,7 +285,7 @@ async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<numb
 const unread = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMsMax: 0 };
 
 describe("a chain whose worker does not end", () => {
-  it("stops at its deadline", async () => {
+  it("a chain whose worker does not end stops at its deadline", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
       eval: true,
     });
@@ -299,7 +299,7 @@ describe("a chain whose worker does not end", () => {
 });
 
 describe("a chain whose worker ends by itself", () => {
-  it("rejects pending and later requests, and notifies its owner", async () => {
+  it("a chain whose worker ends by itself rejects pending and later requests, and notifies its owner", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
@@ -333,7 +333,7 @@ describe("a chain whose process is killed", () => {
     return hashes;
   }
 
-  it("keeps every confirmed transaction, and a state that can be recomputed", async () => {
+  it("a chain whose process is killed keeps every confirmed transaction, and a state that can be recomputed", async () => {
     const answered: string[] = [];
     for (const answers of [1, 37, 120]) answered.push(...(await killAfter(answers)));
     const chain = await start();

@@ -39,7 +39,7 @@ export interface EmbeddedChainOptions {
   /** Path of the SQLite file, or ":memory:" for a chain that ends with the process. */
   readonly file: string;
   readonly chainId: number;
-  /** Accounts funded in block 0. On a later start each must be one of those that the chain was made with. */
+  /** Accounts funded in block 0. When the chain is started again, each must be one of the accounts that it was made with. */
   readonly genesisAccounts: readonly Hex[];
   readonly blockGasLimit?: bigint;
   readonly callGasMax?: bigint;
@@ -72,7 +72,7 @@ export interface EmbeddedChainEvents {
   message: [message: SubscriptionMessage];
   /** Blocks cannot be written (the error says why), or can be again (undefined). The chain retries waiting transactions by itself. */
   fault: [fault: Error | undefined];
-  /** The chain's own code and EthereumJS disagreed on a transaction. EthereumJS' result stands, and EthereumJS runs all later transactions. */
+  /** The chain's own code and EthereumJS disagreed on a transaction. EthereumJS' result counts, and EthereumJS runs all later transactions. */
   mismatch: [error: Error];
   /** A block that `readBlocks` was to read, or the state, is damaged in the file; the error says how. */
   damage: [error: ChainFileError];
@@ -80,7 +80,7 @@ export interface EmbeddedChainEvents {
   disconnect: [error: Error];
 }
 
-/** A range of blocks, `to` included. With `isOptional` the caller can do without them: `damage` is not emitted. */
+/** A range of blocks, `to` included. With `isOptional`, the caller can do without these blocks, so their damage does not emit the event `damage`. */
 export interface BlocksWanted {
   readonly from: number;
   readonly to: number;
@@ -106,7 +106,7 @@ export class EmbeddedChain implements AsyncDisposable {
   readonly #followers = new Set<BlockFollower>();
   readonly #pending = new Map<number, Pending>();
   readonly #exited: Promise<void>;
-  /** Reads the chain for others, in a thread of its own. A chain in memory has no file to read. */
+  /** Answers read-only requests of others than the owner, in a thread of its own. A chain in memory has no file to read. */
   readonly reader: SnapshotReader;
   #nextId = 1;
   #closed: Error | undefined;
@@ -138,8 +138,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Takes a signed transaction into the pool, as `eth_sendRawTransaction` does, but as bytes and for its owner alone. Resolves once it is
-   * accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
+   * Adds a signed transaction to the pool, as `eth_sendRawTransaction` does, but takes bytes and is for the chain's owner alone. Resolves once the transaction
+   * is accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
    */
   async submit(raw: Uint8Array): Promise<void> {
     const copy = new Uint8Array(raw); // with its own memory: transferring a view would transfer all memory around it

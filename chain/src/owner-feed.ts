@@ -23,7 +23,7 @@ export class OwnerFeed {
     this.#isOn = true;
   }
 
-  /** Notes that a submitted transaction is in the pool. The next message tells the owner. */
+  /** Notes that a submitted transaction is in the pool. The next message confirms this to the owner. */
   accept(id: number): void {
     this.#accepted.push(id);
   }
@@ -35,7 +35,7 @@ export class OwnerFeed {
     this.#post({ kind: "block", block: encoded, accepted: this.#takeAccepted() }, [encoded.buffer as ArrayBuffer]);
   }
 
-  /** Called after each attempt to make a block, also if none was made. */
+  /** Confirms accepted submissions that no block message has confirmed. Called after each attempt to make a block, also if none was made. */
   reportAccepted(): void {
     if (this.#accepted.length > 0) this.#post({ kind: "accepted", accepted: this.#takeAccepted() });
   }

@@ -2,7 +2,7 @@ import { bloomBits, bloomBytes, setBloomBit, toBuffer } from "@stele/eth/node";
 import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import type { Log } from "./log.ts";
 
-/** The logs bloom of the Yellow Paper, section 4.3.1. */
+/** The bloom of these logs (Yellow Paper, section 4.3.1). */
 export function createBloom(logs: readonly Log[]): Uint8Array {
   const bloom = new Uint8Array(bloomBytes);
   const seen = new Set<string>();

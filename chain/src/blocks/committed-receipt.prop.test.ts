@@ -17,7 +17,7 @@ const log = fc.record({
   data: fc.oneof(fc.uint8Array({ maxLength: 3 }), fc.uint8Array({ minLength: 50, maxLength: 300 })),
 });
 
-it("reads every log of a receipt as it was written", () => {
+it("readCommittedReceipt returns the status and the logs that encodeReceipt wrote", () => {
   const receipts = fc.record({ isSuccess: fc.boolean(), logs: fc.array(log, { maxLength: 12 }) });
   fc.assert(
     fc.property(receipts, fc.constantFrom(0, 1, 2), fc.bigInt(0n, 2n ** 40n), ({ isSuccess, logs }, type, gas) => {

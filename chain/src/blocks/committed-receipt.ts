@@ -49,7 +49,7 @@ function readLogs(receipt: Buffer, reader: RlpReader): CommittedLog[] {
   return logs;
 }
 
-/** Leaves the reader at the end of the topics. */
+/** Reads the topics in the list that the reader entered last. Leaves the reader at their end. */
 function readTopics(reader: RlpReader, texts: RepeatedTexts): Hex[] {
   const topics: Hex[] = [];
   const { end } = reader;
@@ -78,7 +78,7 @@ class RepeatedTexts {
     return text;
   }
 
-  /** Compares from the end, where words differ first. */
+  /** Whether `last` has the bytes between `start` and `end`. Compares from the end, because words mostly differ there. */
   #isSame(last: { readonly start: number; readonly end: number }, start: number, end: number): boolean {
     if (last.end - last.start !== end - start) return false;
     for (let at = end - 1; at >= start; at -= 1) {

@@ -27,15 +27,15 @@ function toHexLogs(logs: readonly { readonly data: Uint8Array }[]): string[] {
 describe("a stored receipt", () => {
   const content = randomBytes(100_000);
   it.each([
-    ["all of it", content, content],
-    ["all of it between other bytes", content, Buffer.concat([randomBytes(300), content, randomBytes(67)])],
+    ["all of that data", content, content],
+    ["all of that data between other bytes", content, Buffer.concat([randomBytes(300), content, randomBytes(67)])],
     [
-      "it without its head and tail",
+      "that data without its head and tail",
       Buffer.concat([randomBytes(96), content, Buffer.alloc(31)]),
       Buffer.concat([randomBytes(9), content]),
     ],
     [
-      "it without its length word",
+      "that data without its length word",
       Buffer.concat([Buffer.alloc(31), Uint8Array.of(9), content]),
       Buffer.concat([content, Buffer.alloc(3)]),
     ],

@@ -10,8 +10,8 @@ export interface StoredReceipt {
 }
 
 /**
- * Encodes a receipt for the store. Log data that repeats bytes of the transaction is stored as a reference into it: the bytes of an event are both input and
- * log data.
+ * Encodes a receipt for the store. Log data that repeats bytes of the transaction `raw` is stored as a reference into `raw`: the bytes of an event are both
+ * input and log data.
  */
 export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uint8Array): Uint8Array {
   const data = new LogDataEncoder(raw);
@@ -26,7 +26,7 @@ export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uin
   ]);
 }
 
-/** Encodes the data of one log after another. `#from` is where the last data ended in the transaction, since the next mostly follows it. */
+/** Encodes the data of one log after another. `#from` is where the last data ended in the transaction: the next data mostly follows there. */
 class LogDataEncoder {
   readonly #raw: Uint8Array;
   #from = 0;

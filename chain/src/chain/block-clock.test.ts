@@ -38,14 +38,14 @@ function create() {
   return { clocks, sinceStart };
 }
 
-describe("the time for the next block", () => {
+describe("BlockClock.now", () => {
   it("equals the time of day while nobody sets the clock", () => {
     const { clocks, sinceStart } = create();
     clocks.pass(3 * HOUR);
     expect(sinceStart()).toBe(3 * HOUR);
   });
 
-  it("follows a step of an hour forward, and one of six hours back, at once", () => {
+  it("follows a step of the clock of an hour forward, and one of six hours back, at once", () => {
     const { clocks, sinceStart } = create();
     clocks.step(HOUR);
     expect(sinceStart()).toBe(HOUR);
@@ -53,7 +53,7 @@ describe("the time for the next block", () => {
     expect(sinceStart()).toBe(-5 * HOUR);
   });
 
-  it("continues as before when the clock is set ten years ahead and back", () => {
+  it("ignores a step of the clock of ten years forward that is undone within ten minutes", () => {
     const { clocks, sinceStart } = create();
     clocks.step(10 * YEAR);
     expect(sinceStart()).toBe(0);
@@ -64,7 +64,7 @@ describe("the time for the next block", () => {
     expect(sinceStart()).toBe(10 * MINUTE);
   });
 
-  it("follows a step of ten years once it has lasted ten minutes", () => {
+  it("follows a step of the clock of ten years once the step has lasted ten minutes", () => {
     const { clocks, sinceStart } = create();
     clocks.step(10 * YEAR);
     sinceStart();
@@ -74,7 +74,7 @@ describe("the time for the next block", () => {
     expect(sinceStart()).toBe(10 * YEAR + 10 * MINUTE + SECOND);
   });
 
-  it("restarts the ten minutes when the clock was right in between or is set again", () => {
+  it("restarts the wait of ten minutes when the clock was right in between or is set again", () => {
     const { clocks, sinceStart } = create();
     clocks.step(YEAR);
     sinceStart();
@@ -93,6 +93,6 @@ describe("the time for the next block", () => {
   });
 });
 
-it("reads the machine's uptime as the monotonic clock", () => {
+it("machineClocks reads the machine's uptime as the monotonic clock", () => {
   expect(Math.abs(machineClocks.monotonic() - uptime() * SECOND)).toBeLessThan(SECOND);
 });

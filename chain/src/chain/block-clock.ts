@@ -15,7 +15,7 @@ interface Reading {
   readonly monotonic: number;
 }
 
-/** `performance.now()` stops while the machine is suspended, so the clock of a resumed machine would seem to have been set. */
+/** The real clocks. `performance.now()` stops while the machine is suspended: with it, the clock of a resumed machine would seem to have been set. */
 export const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: () => uptime() * 1_000 };
 
 /**

@@ -59,7 +59,7 @@ export interface ChainListener {
   damageFound(error: ChainDamagedError): void;
 }
 
-/** The chain itself: accepts transactions, makes one block after another of them, and knows the newest. */
+/** The chain itself: accepts transactions, makes one block after another of them, and knows the newest block. */
 export class Chain implements ReadableChain {
   readonly options: ChainOptions;
   readonly blocks: BlockReader;
@@ -186,7 +186,7 @@ export class Chain implements ReadableChain {
     return checkState(parts, from, CHECKED_NODES_MAX);
   }
 
-  /** Returns whether the bytes were written. */
+  /** Writes bytes that are still in memory. Returns whether they were there and could be written. */
   #repair(bytes: Uint8Array | undefined, write: (bytes: Uint8Array) => void): boolean {
     if (bytes === undefined) return false;
     try {
@@ -225,7 +225,7 @@ export class Chain implements ReadableChain {
     this.#database.close(options);
   }
 
-  /** Lets messages that have already arrived be handled first, so that all waiting transactions go into one block. */
+  /** Makes the next block. Lets messages that have already arrived be handled first, so that all waiting transactions go into one block. */
   async #sealLater(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const isMore = await this.#sealBlock().catch((error: unknown) => {
@@ -238,7 +238,7 @@ export class Chain implements ReadableChain {
     this.#sealing = isMore && !this.#isStopping ? this.#sealLater() : undefined;
   }
 
-  /** Returns whether another block can follow at once. */
+  /** Makes one block of transactions of the pool. Returns whether another block can follow at once. */
   async #sealBlock(): Promise<boolean> {
     const sealed = await this.#sealer.seal({
       parent: this.#head,
@@ -249,7 +249,7 @@ export class Chain implements ReadableChain {
     });
     for (const transaction of sealed.dropped) this.pool.remove(transaction);
     if (sealed.block === undefined) {
-      this.#setFault(undefined); // No transaction waits for the next try: only a new one shows whether blocks can be written.
+      this.#setFault(undefined); // No transaction waits for the next try: only a new transaction shows whether blocks can be written.
       return false;
     }
     try {
@@ -272,7 +272,7 @@ export class Chain implements ReadableChain {
     this.#checkpointWhenLarge();
   }
 
-  /** If a block was not written, nothing of it was announced: its transactions wait in the pool for the next try. */
+  /** Reports a fault and tries again later. Nothing of a block that was not written was announced: its transactions wait in the pool for the next try. */
   #retryLater(error: Error): void {
     this.#setFault(error);
     clearTimeout(this.#retry);
@@ -288,7 +288,9 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  /** While a reader needs the end of the log, the log keeps growing; the next try follows after LOG_BYTES_MAX / 2 more bytes. */
+  /**
+   * Copies a large log into the file. While a reader needs the end of the log, the log keeps growing: the next try follows after LOG_BYTES_MAX / 2 more bytes.
+   */
   #checkpointWhenLarge(): void {
     const bytes = this.#database.logBytes;
     if (this.#isFileHeld || bytes < this.#checkpointAt) return;

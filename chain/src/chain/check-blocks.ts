@@ -18,7 +18,7 @@ export function checkBlocks(database: ChainDatabase, { from, to, bytesMax }: Blo
 }
 
 /**
- * A block that cannot be read counts as damaged.
+ * Says why a block is damaged. A block that cannot be read counts as damaged.
  * @throws any other error.
  */
 function reasonOf(number: bigint, error: unknown): string {

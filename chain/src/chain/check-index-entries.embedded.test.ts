@@ -17,7 +17,7 @@ let folder: string;
 let file: string;
 const hashes: unknown[] = [];
 
-/** Saves the index entries of each block into their table before the next block. */
+/** Starts a chain that saves the index entries of each block into their table before the next block. */
 function start(path: string, options: Partial<EmbeddedChainOptions> = {}): Promise<EmbeddedChain> {
   const fixed = { chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 1 };
   return startEmbeddedChain({ file: path, ...fixed, ...options });
@@ -72,13 +72,13 @@ function flipSql(column: string, bit: number): string {
   return `UPDATE OR REPLACE places SET ${column} = ${flipped} WHERE place = 20 << 20`;
 }
 
-it("finds no damage in an undamaged index", async () => {
+it("checkIndexEntries finds no damage in an undamaged index", async () => {
   await using chain = await start(damaged(() => undefined));
   expect(await check(chain)).toBe(false);
   expect(await countFound(chain)).toEqual(everything);
 });
 
-it("derives the entries of one large block per step, because new blocks wait for each step", async () => {
+it("checkIndexEntries derives the entries of one large block per step, because new blocks wait for each step", async () => {
   await using chain = await start(join(folder, "large.db"));
   const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 10_000_000n, to: SIGNER.address } as const;
   for (let nonce = 0; nonce < 3; nonce += 1) {
@@ -97,14 +97,14 @@ it.each([
   ["a place too many", "INSERT INTO places (key, place) VALUES (1, 2)"],
   ...[0, 20, 24, 42].map((bit) => [`bit ${bit} of a place flipped`, flipSql("place", bit)]),
   ...[0, 17, 31, 32, 47].map((bit) => [`bit ${bit} of a key flipped`, flipSql("key", bit)]),
-])("rebuilds the index after damage: %s", async (_, statement) => {
+])("checkIndexEntries rebuilds the index after damage: %s", async (_, statement) => {
   await using chain = await start(damaged((sqlite) => sqlite.exec(statement ?? "")));
   expect(await check(chain)).toBe(true);
   expect(await countFound(chain)).toEqual(everything);
   expect(await check(chain)).toBe(false);
 });
 
-it("starts over after a failure, for example on a full disk", async () => {
+it("checkIndexEntries starts over after a step that failed, for example on a full disk", async () => {
   const copy = damaged((sqlite) => sqlite.exec("DELETE FROM places"));
   await using chain = await start(copy, { filePagesMax: 1 });
   await expect(check(chain)).rejects.toThrow(/full/);
@@ -127,7 +127,7 @@ it.each([
 
 /** The rows are at the end of the page. A flipped bit breaks their order, by which the database searches, or makes the page unreadable. */
 it.each([8, 9, 100, 333, 1_000, 1_001, 1_500])(
-  "rebuilds the index after a bit flip %i bytes before the end of its root page",
+  "checkIndexEntries rebuilds the index after a bit flip %i bytes before the end of its root page",
   async (before) => {
     const copy = damaged(() => undefined);
     const sqlite = new DatabaseSync(copy, { readOnly: true });

@@ -7,7 +7,7 @@ import { BlockDamagedError, readVerifiedBlock } from "./verified-blocks.ts";
 
 /** Maximum number of blocks whose entries one step derives. */
 const BLOCKS_PER_STEP = 16;
-/** Rows that one step reads. */
+/** Maximum number of rows of the index that one step reads. */
 const ROWS_PER_STEP = 2_000;
 
 type Steps<Result> = Generator<number, Result>;
@@ -86,7 +86,7 @@ function* sumOfBlocks(database: ChainDatabase, upTo: number): Steps<EntrySum> {
   return sum;
 }
 
-/** Undefined if the rows are out of order or cannot be read. Skips rows of blocks after `upTo`, which may be saved meanwhile. */
+/** The sum over the rows of the index; undefined if they are out of order or unreadable. Skips rows of blocks after `upTo`, which may be saved meanwhile. */
 function* sumOfRows(database: ChainDatabase, upTo: number): Steps<EntrySum | undefined> {
   const sum = new EntrySum();
   for (let after = { key: -1, place: 0 }, isMore = true; isMore; ) {

@@ -21,7 +21,7 @@ const nodesMax = 129;
 let folder: string;
 let file: string;
 
-/** Writes the effects of each block into their tables before the next one. */
+/** Starts a chain that writes the effects of each block into their tables before the next block. */
 function start(path: string): Promise<EmbeddedChain> {
   const settings = { chainId: CHAIN_ID, genesisAccounts: [SIGNER.address], unsavedBytesMax: 0 };
   return startEmbeddedChain({ file: path, ...settings });
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("a check of the state", () => {
+describe("checkState", () => {
   let sqlite: DatabaseSyncInstance;
   beforeEach(() => {
     const copy = join(folder, "copy.db");
@@ -90,7 +90,7 @@ describe("a check of the state", () => {
 
   it.each([
     ["nodes", "key", "node", 1],
-    // Both contracts have this code.
+    // Both contracts have the same code: the check reads it twice.
     ["codes", "hash", "code", 2],
   ])("finds a flipped bit in every fifth row of %s", (...[table, key, bytes, timesSeen]) => {
     const rows = sqlite.prepare(`SELECT ${key} AS at, ${bytes} AS bytes FROM ${table}`).all() as {

@@ -38,7 +38,7 @@ interface Trie {
   readonly from: string;
   keyOf(path: string): string;
   placeOf(path: string): StatePlace;
-  /** Returns false to stop. */
+  /** Visits a leaf. Returns false to stop the walk. */
   leaf(path: string, value: Uint8Array): boolean;
 }
 
@@ -120,7 +120,7 @@ class StateCheck {
     });
   }
 
-  /** Undefined if the data is damaged and cannot be repaired. */
+  /** Reads data, and repairs damaged data if it can. Undefined if the data is damaged and cannot be repaired. */
   #read<Result>(read: () => Result, repair: () => boolean): Result | undefined {
     try {
       return read();

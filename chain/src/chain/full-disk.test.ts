@@ -29,25 +29,25 @@ class SmallDisk extends DatabaseSync {
   }
 }
 
-/** Opens a chain whose log always has the length at which it is copied into the file. Also returns what it tells its owner. */
+/** Opens a chain whose log always has the length at which it is copied into the file. `reported` is what the chain reports to its owner. */
 async function open(disk: SmallDisk) {
   disk.exec(SCHEMA);
   const owned = { database: disk, logBytes: () => LOG_BYTES_MAX, close: () => disk.close() };
-  const told: string[] = [];
+  const reported: string[] = [];
   const chain = await Chain.open(new ChainDatabase(disk, owned), options, {
-    blockSealed: ({ header }) => told.push(`block ${header.number}`),
+    blockSealed: ({ header }) => reported.push(`block ${header.number}`),
     sealingEnded: () => {},
     transactionPooled: () => {},
-    faultChanged: (fault) => told.push(fault?.message ?? "no fault"),
+    faultChanged: (fault) => reported.push(fault?.message ?? "no fault"),
     mismatchFound: () => {},
     damageFound: () => {},
   });
-  return { chain, told };
+  return { chain, reported };
 }
 
-/** Waits until the chain has told this last. */
-async function last(told: readonly string[], what: string): Promise<void> {
-  while (told.at(-1) !== what) await new Promise((resolve) => setImmediate(resolve));
+/** Waits until `what` is the chain's latest report. */
+async function last(reported: readonly string[], what: string): Promise<void> {
+  while (reported.at(-1) !== what) await new Promise((resolve) => setImmediate(resolve));
 }
 
 async function submit(chain: Chain, nonce: number): Promise<void> {
@@ -58,29 +58,29 @@ async function submit(chain: Chain, nonce: number): Promise<void> {
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-it("accepts transactions again after the log could not be copied into the file, even if no transaction waited for that", async () => {
+it("accepts transactions again once the log can be copied into the file, even if no transaction waited meanwhile", async () => {
   const disk = new SmallDisk(":memory:");
-  const { chain, told } = await open(disk);
+  const { chain, reported } = await open(disk);
   disk.isFull = true;
   await submit(chain, 0);
-  await last(told, "database or disk is full");
+  await last(reported, "database or disk is full");
   await expect(submit(chain, 1)).rejects.toThrow("no block can be written: database or disk is full");
   disk.isFull = false;
   await vi.advanceTimersByTimeAsync(COMMIT_RETRY_MS);
-  await last(told, "no fault");
+  await last(reported, "no fault");
   await submit(chain, 1);
-  await last(told, "block 2");
+  await last(reported, "block 2");
   await chain.stop();
 });
 
-it("tells its owner of a full disk, and goes on, if the log cannot be copied once nobody holds the file", async () => {
+it("reports a full disk to its owner, and continues, if the log cannot be copied into the file after releaseFile", async () => {
   const disk = new SmallDisk(":memory:");
-  const { chain, told } = await open(disk);
+  const { chain, reported } = await open(disk);
   expect(chain.holdFile()).toBe(true);
   disk.isFull = true;
   chain.releaseFile();
-  expect(told).toEqual(["database or disk is full"]);
+  expect(reported).toEqual(["database or disk is full"]);
   await vi.advanceTimersByTimeAsync(COMMIT_RETRY_MS);
-  await last(told, "no fault");
+  await last(reported, "no fault");
   await chain.stop();
 });

@@ -10,14 +10,14 @@ const ECHO: Hex = "0x600a600a5f39600a5ff3365f5f376001365fa100";
 const echo = getContractAddress({ from: SIGNER.address, nonce: 0n });
 /** The place of the second block's transaction. */
 const PLACE = 2 * 2 ** 20;
-/** Mostly zeros, like the topic's word in a receipt. */
+/** A part of the logged bytes: mostly zeros, like the topic's word in a receipt. */
 const part = Uint8Array.of(0xcb, 0xca, 0x88, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0xc0);
-/** So long that the receipt refers to it. */
+/** Data so long that the stored receipt refers to the transaction instead of containing the data. */
 const longData = concatBytes([new Uint8Array(150).fill(0x5a), part, new Uint8Array(150).fill(0x5a)]);
 
 const folder = useChainFolder();
 
-/** Makes the two blocks and returns what the owner knows of the second one's transaction. */
+/** Makes the two blocks and returns what the owner knows of the second block's transaction. */
 async function makeBlocks(data: Uint8Array): Promise<KnownTransaction> {
   await using chain = await folder.start();
   const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 100_000_000n } as const;
@@ -55,7 +55,7 @@ describe("mendBlock", () => {
     expect(await chain.checkBlocks({ from: 2, to: 2 })).toMatchObject({ damaged: [] });
   });
 
-  it("does not try a large transaction's data at many offsets, because new blocks wait for it", async () => {
+  it("gives up a large transaction soon, without trying its data at many offsets, because new blocks wait", async () => {
     const known = await makeBlocks(concatBytes([new Uint8Array(1_000_000).fill(0x61), part]));
     spoil("raw");
     await using chain = await folder.start();

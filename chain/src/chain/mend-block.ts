@@ -6,7 +6,7 @@ import { readVerifiedBlocks } from "./verified-blocks.ts";
 
 /** Longest stored receipt that is searched, in bytes. A receipt that repeats more data refers to the transaction instead. */
 const RECEIPT_BYTES_MAX = 65_536;
-/** Longest part that is searched for in a receipt, in bytes. The receipt refers to the transaction for longer ones. */
+/** Longest part that is searched for in a receipt, in bytes. The receipt refers to the transaction for longer parts. */
 const PART_BYTES_MAX = 64;
 
 /**
@@ -64,7 +64,7 @@ function findData(raw: Uint8Array, length: number): number | undefined {
   }
 }
 
-/** A receipt contains short parts literally. Each missing part replaces the bytes that resemble it most. */
+/** The row with its receipt mended. A receipt contains short parts literally: each missing part replaces the bytes that resemble it most. */
 function withReceipt({ place, raw, receipt }: TransactionRow, { logged }: KnownTransaction): TransactionRow {
   const mended = Buffer.from(receipt);
   if (mended.length > RECEIPT_BYTES_MAX) return { place, raw, receipt };

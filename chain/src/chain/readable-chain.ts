@@ -11,7 +11,7 @@ export interface ReadOptions {
   readonly callTimeMsMax: number;
 }
 
-/** The part of a chain that read-only methods need. The chain itself has it, and so has a snapshot of its file. */
+/** The part of a chain that read-only methods need. The chain itself implements it, and so does a snapshot of the chain's file. */
 export interface ReadableChain {
   readonly options: ReadOptions;
   readonly head: BlockHead;

@@ -20,7 +20,7 @@ function errorOf(work: () => unknown): unknown {
   return undefined;
 }
 
-it("distinguishes a temporarily unreadable file from a damaged one", () => {
+it("readVerifiedBlocks throws BlockDamagedError for a missing block, but not for a file that is locked for a moment", () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
   const [sqlite, other] = [0, 1].map(() => new DatabaseSync(join(folder, "chain.db"), { timeout: 0 }));
   if (sqlite === undefined || other === undefined) throw new Error("two databases were opened");
@@ -39,7 +39,7 @@ it("distinguishes a temporarily unreadable file from a damaged one", () => {
   }
 });
 
-it("reports a block that the disk cannot read, and continues with the next", () => {
+it("checkBlocks reports a block that the disk cannot read, and continues with the next", () => {
   const sqlite = new DatabaseSync(":memory:");
   try {
     sqlite.exec(SCHEMA);

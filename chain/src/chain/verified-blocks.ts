@@ -67,7 +67,7 @@ function readHead(database: ChainDatabase, number: bigint): BlockHead {
   return head;
 }
 
-/** Any permanent failure to read a stored block is damage, since blocks are written whole. */
+/** Runs a read of a stored block. Any permanent failure of the read is damage, since blocks are written whole. */
 function reading<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();

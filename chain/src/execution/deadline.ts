@@ -7,7 +7,7 @@ const LANDINGS_PER_CHECK = 1_024;
 
 type CustomOpcode = NonNullable<EVMOpts["customOpcodes"]>[number];
 
-/** Ends calls that run too long. Every loop passes a JUMPDEST, so that instruction checks the deadline. */
+/** Ends calls that run too long. The JUMPDEST instruction checks the deadline, because every loop passes one. */
 export class Deadline {
   readonly #timeMsMax: number;
   #endsAt = Number.POSITIVE_INFINITY;

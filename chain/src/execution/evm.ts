@@ -39,7 +39,7 @@ export async function createChainEvm({ chainId, state, readBlockHash, deadline }
 
 type Ecrecover = NonNullable<CustomCrypto["ecrecover"]>;
 
-/** The ECRECOVER precompile passes only v = 27 and 28. */
+/** Recovers a public key for the ECRECOVER precompile, which passes only v = 27 and 28. */
 function recoverForPrecompile(...[digest, v, r, s]: Parameters<Ecrecover>): Uint8Array {
   return recoverPublicKey(digest, { r, s, yParity: Number(v - 27n) });
 }

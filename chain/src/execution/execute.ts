@@ -52,7 +52,7 @@ export async function execute(evm: EVM, message: Message, block: EvmBlock): Prom
   }
 }
 
-/** Addresses that cost a warm access from the start (EIP-2929, 2930 and 3651). */
+/** Marks the addresses and slots that are warm from the start (EIP-2929, 2930 and 3651). */
 function warmAddresses(evm: EVM, { from, to, accessList }: Message): void {
   for (const precompile of evm.precompiles.keys()) evm.journal.addAlwaysWarmAddress(precompile);
   for (const address of [from, to, COINBASE]) {

@@ -10,7 +10,7 @@ import { Executor } from "./executor.ts";
 const from = new Uint8Array(20).fill(0xaa);
 const to = new Uint8Array(20).fill(0xbb);
 const block = toEvmBlock({ number: 1n, timestamp: 1n, gasLimit: 1n << 30n, baseFeePerGas: 7n });
-/** Stores the chain's id in slot 0. */
+/** Code that stores the chain's id in slot 0. */
 const STORE_CHAIN_ID = Buffer.from("465f55", "hex");
 const message: Message = {
   from,
@@ -23,7 +23,7 @@ const message: Message = {
   intrinsicGas: 21_000n,
 };
 
-/** Creates a minimal proxy with the salt in the input. */
+/** Code that creates a minimal proxy with the salt in the input. */
 const CREATE = Buffer.from(
   `7f3d602d80600a3d3981f3363d3d373d3d3d363d73${"be".repeat(12)}5f527f${"be".repeat(8)}5af43d82803e903d91602b57fd5bf3${"00".repeat(9)}6020525f3560375f5ff5`,
   "hex",

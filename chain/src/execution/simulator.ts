@@ -97,7 +97,7 @@ export class Simulator {
     return execute(this.#evm, message, toEvmBlock({ ...header, baseFeePerGas }));
   }
 
-  /** A call without a gas price costs nothing, but its sender must have the value that it sends. */
+  /** Checks that the sender can pay. A call without a gas price costs nothing, but its sender must have the value that the call sends. */
   async #checkFunds({ from, gasLimit, gasPrice, value }: Message): Promise<void> {
     const account = this.#state.readAccount(from) ?? new Account();
     const cost = gasLimit * gasPrice + value;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Generations } from "./generations.ts";
 
-it("keeps used entries, evicts the others, and exceeds its weight by one entry at most", () => {
+it("Generations keeps used entries, evicts the others, and exceeds its weight by one entry at most", () => {
   const cache = new Generations<number>(100);
   for (let key = 0; key < 1_000; key += 1) {
     cache.set(`key ${key}`, key);
@@ -14,7 +14,7 @@ it("keeps used entries, evicts the others, and exceeds its weight by one entry a
   expect(cache.get("key 999")).toBe(999);
 });
 
-it("returns the newest value, even of an entry close to eviction, and none after deletion", () => {
+it("Generations returns the newest value, even of an entry close to eviction, and none after deletion", () => {
   const cache = new Generations<number>(4);
   cache.set("a", 1);
   for (const other of ["b", "c"]) cache.set(other, 0);
@@ -24,7 +24,7 @@ it("returns the newest value, even of an entry close to eviction, and none after
   expect(cache.get("a")).toBeUndefined();
 });
 
-it("counts an entry once, however often it is replaced", () => {
+it("Generations counts an entry once, however often it is replaced", () => {
   const cache = new Generations<number>(8);
   cache.set("kept", 0);
   for (let round = 0; round < 100; round += 1) for (const key of ["a", "b"]) cache.set(key, round);

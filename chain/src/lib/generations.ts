@@ -23,7 +23,7 @@ export class Generations<Value> {
     return old;
   }
 
-  /** An entry that replaces another counts once. */
+  /** Adds an entry. If it replaces the key's entry in the young generation, that entry no longer counts. */
   set(key: string, value: Value): void {
     const before = this.#young.get(key);
     this.#weight += this.#weigh(value) - (before === undefined ? 0 : this.#weigh(before));

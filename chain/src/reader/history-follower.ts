@@ -13,7 +13,7 @@ export class HistoryFollower {
     this.#request = request;
   }
 
-  /** The history up to a committed block at least, as far back as the chain's thread keeps it. */
+  /** The history, at least up to this committed block, as far back as the chain's thread keeps it. */
   async readUpTo(blockNumber: bigint): Promise<StateHistory> {
     const { newest } = this.#history;
     if (newest === undefined || newest < blockNumber) {

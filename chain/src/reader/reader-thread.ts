@@ -58,7 +58,7 @@ export class ReaderThread {
     return this.#failure !== undefined;
   }
 
-  /** The result as JSON text. The caller waits for one answer before it asks again. */
+  /** The result as JSON text. Wait for it before the next call. */
   async ask({ method, params }: RpcRequest): Promise<string> {
     await this.#ready;
     try {

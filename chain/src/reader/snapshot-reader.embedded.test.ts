@@ -10,7 +10,7 @@ import { CHAIN_ID } from "../testing/client.ts";
 
 const account = privateKeyToAccount(generatePrivateKey());
 const SINK: Hex = "0x00000000000000000000000000000000000000aa";
-/** Calls itself twice with all its gas, and never passes a JUMPDEST, where calls check their deadline. */
+/** Code that calls itself twice with all its gas, and never passes a JUMPDEST, where calls check their deadline. */
 const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
 const hugeCode = `0x6003565b5f5f5f5f5f305af100${"00".repeat(1_000_000)}`;
 

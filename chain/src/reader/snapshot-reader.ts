@@ -11,8 +11,8 @@ interface Task {
 }
 
 /**
- * Reads the chain for others, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the thread and gets an
- * error; the next request starts another thread.
+ * Reads the chain for others than its owner, in another thread than the one that makes blocks. A request that takes too long, or too much memory, ends the
+ * thread and gets an error; the next request starts another thread.
  */
 export class SnapshotReader {
   readonly #options: ReaderThreadOptions;

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const start = (file: string) => startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
 
-/** A chain with a log in block 2, and a block after it. */
+/** Makes a chain with a log in block 2, and a block after it. Returns the address and the transaction hash of the log. */
 async function fill(file: string): Promise<{ readonly address: Hex; readonly hash: unknown }> {
   await using chain = await start(file);
   const send = async (nonce: number, call: { readonly to?: Hex; readonly data?: Hex }): Promise<unknown> => {

@@ -15,7 +15,7 @@ export const filterMethods: RpcMethods<RpcContext> = {
 
 const OPEN_END = 2n ** 33n;
 
-/** A filter without an upper end follows the chain. */
+/** Reads the criteria and blocks of a filter. A filter without an upper end follows the chain. */
 function toFilterQuery({ chain }: RpcContext, params: Params): LogQuery {
   const filter = params.required(0);
   const query = toLogQuery(chain, filter);

@@ -53,7 +53,7 @@ export function toLogQuery(chain: ReadableChain, filter: unknown): LogQuery {
   return { ...criteria, from, to };
 }
 
-/** A number past the newest block is valid: no logs are there yet. */
+/** The number of the block that a tag names. A number past the newest block is valid: no logs are there yet. */
 function toNumber(chain: ReadableChain, tag: unknown): bigint {
   if (typeof tag === "string" && tag.startsWith("0x")) {
     const head = findBlock(chain, tag);
@@ -90,8 +90,8 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
 
 /**
  * The matching logs, in order.
- * @throws ProviderRpcError if the answer is too large or the search takes too long, but not within the first block: nobody could ask for less. Also as
- * `readEntry`.
+ * @throws ProviderRpcError if the answer is too large or the search takes too long, but not within the first block: nobody could ask for less. Also throws as
+ * `readEntry` does.
  */
 export function findLogs(chain: ReadableChain, query: LogQuery): Record<string, unknown>[] {
   const { callTimeMsMax } = chain.options;

@@ -77,7 +77,7 @@ export function toQuantityValue(value: unknown, place: string): bigint {
   return BigInt(value);
 }
 
-/** The fields of an object from outside. One that is null counts as left out, as in geth. */
+/** The fields of an object from outside. A field that is null counts as left out, as in geth. */
 export function withoutNulls(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

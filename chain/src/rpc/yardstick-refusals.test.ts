@@ -51,7 +51,7 @@ describe.each(BACKENDS)("refusals: $name", ({ start, hasPool }) => {
     expect([-32000, -32003]).toContain(refusal?.code);
   });
 
-  it("queues a transaction behind a missing nonce, recognises it, and demands a higher fee for a replacement", async () => {
+  it("queues a transaction behind a missing nonce, refuses its repeat, and demands a higher fee for a replacement", async () => {
     const nonce = await yardstick.nextNonce();
     const ahead = await yardstick.sign({ nonce: nonce + 1, value: 1n, gas: 21_000n });
     const hash = await yardstick.result("eth_sendRawTransaction", ahead);

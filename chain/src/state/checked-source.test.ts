@@ -9,13 +9,13 @@ function failing(message: string): CheckedSource {
   return new CheckedSource({ readNode: fail, readCode: fail });
 }
 
-it("reports a page that SQLite finds malformed as damage", () => {
+it("CheckedSource throws ChainDamagedError for a page that SQLite finds malformed", () => {
   const source = failing("database disk image is malformed");
   expect(() => source.findNode("key", new Uint8Array(32))).toThrow(ChainDamagedError);
   expect(() => source.findCode(new Uint8Array(32))).toThrow(ChainDamagedError);
 });
 
-it("rethrows a temporary failure unchanged", () => {
+it("CheckedSource rethrows a temporary failure of SQLite unchanged", () => {
   const source = failing("disk I/O error");
   expect(() => source.findNode("key", new Uint8Array(32))).toThrow(/^disk I\/O error$/);
   expect(() => source.findCode(new Uint8Array(32))).toThrow(/^disk I\/O error$/);

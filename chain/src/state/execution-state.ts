@@ -142,7 +142,7 @@ export class ExecutionState implements StateManagerInterface {
     return Promise.resolve();
   }
 
-  /** Only an account created in this transaction is ever cleared (EIP-6780), so the view has no slots of it. */
+  /** Clears the storage of an account. Only accounts created in this transaction are ever cleared (EIP-6780), so the view has no slots of them. */
   clearStorage(address: Address): Promise<void> {
     const account = this.#loadAccount(address.bytes);
     if (account !== undefined && !isSameBytes(account.storageRoot, emptyTrieRoot)) {
@@ -203,7 +203,7 @@ export class ExecutionState implements StateManagerInterface {
     return slots;
   }
 
-  /** A write outside a checkpoint is not undone. */
+  /** Sets an entry. `revert` can undo this only within a checkpoint. */
   #write<Value>(map: Map<string, Value>, key: string, value: Value): void {
     if (this.#checkpoints.length > 0) this.#undo.push(undoOf(map, key));
     map.set(key, value);

@@ -9,7 +9,7 @@ import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
-/** Bytes of memory that an entry takes besides its node, with its key. */
+/** Bytes of memory that an entry takes besides its node; this includes the key. */
 const NODE_OVERHEAD_BYTES = 168;
 
 /** What a committed block changed. */

@@ -12,7 +12,7 @@ export function shareNodes(nodes: NodeChanges): SharedArrayBuffer {
   return shared;
 }
 
-/** How many bytes `writeNodes` takes. */
+/** How many bytes `writeNodes` writes. */
 export function nodesBytes(nodes: NodeChanges): number {
   let length = 0;
   // Here and below: Map.forEach allocates no pair for each entry.

@@ -48,7 +48,7 @@ interface ChangedTrie {
   readonly overwritten: Map<string, string | undefined>;
 }
 
-/** Tries the fast way first, since most blocks only replace existing values. */
+/** Applies changes to a trie. Tries the faster `replaceInTrie` first, since most blocks only replace existing values. */
 function changeTrie(stored: StoredTrie, changes: readonly TrieChange[]): ChangedTrie {
   const { prefix, read } = stored;
   const replaced = replaceInTrie(read, changes, { prefix });

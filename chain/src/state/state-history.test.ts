@@ -20,7 +20,7 @@ function marks(layers: readonly NodeChanges[] | undefined): (number | undefined)
 }
 
 describe("nodes in shared memory", () => {
-  it("are decoded unchanged, including a missing and an empty node", () => {
+  it("decodeNodes returns the nodes that shareNodes encoded, including a missing and an empty node", () => {
     const nodes = new Map([
       ["A", node(1)],
       [`S${"\u00ff\u0000".repeat(40)}`, toLatin1(Uint8Array.from({ length: 600 }, (_, index) => index % 256))],
@@ -32,13 +32,13 @@ describe("nodes in shared memory", () => {
     for (const [key, value] of nodes) expect(decoded.get(key)).toBe(value);
   });
 
-  it("decode to an empty map if there are none", () => {
+  it("decodeNodes returns an empty map if shareNodes got no nodes", () => {
     expect(decodeNodes(Buffer.from(shareNodes(new Map()))).size).toBe(0);
   });
 });
 
 describe("a history that follows another", () => {
-  it("has the other's entries, and then needs only new ones", () => {
+  it("a history that follows another has all entries of the other, and then needs only new ones", () => {
     const follower = new StateHistory();
     follower.follow(createHistory(1, 3).share(follower.newest));
     const news = createHistory(1, 5).share(follower.newest);
@@ -48,7 +48,7 @@ describe("a history that follows another", () => {
     expect(marks(follower.findSince(2n, 4n))).toEqual([3, 4]);
   });
 
-  it("drops the entries before a gap", () => {
+  it("a history that follows another drops the entries before a gap", () => {
     const follower = new StateHistory();
     follower.follow(createHistory(1, 3).share(undefined));
     follower.follow(createHistory(6, 2).share(3n));
@@ -56,7 +56,7 @@ describe("a history that follows another", () => {
     expect(marks(follower.findSince(5n))).toEqual([6, 7]);
   });
 
-  it("reads no state if it lacks the newest of the blocks", () => {
+  it("findSince returns undefined if the history lacks the newest of the blocks", () => {
     const follower = new StateHistory();
     follower.follow(createHistory(1, 3).share(undefined));
     expect(marks(follower.findSince(1n, 3n))).toEqual([2, 3]);
@@ -65,7 +65,7 @@ describe("a history that follows another", () => {
 });
 
 describe("a history that is full", () => {
-  it("drops the oldest block beyond a number of blocks", () => {
+  it("add drops the oldest block beyond STATE_HISTORY_BLOCKS_MAX blocks", () => {
     const history = createHistory(1, STATE_HISTORY_BLOCKS_MAX);
     expect(history.findSince(0n)).toHaveLength(STATE_HISTORY_BLOCKS_MAX);
     history.add(BigInt(STATE_HISTORY_BLOCKS_MAX + 1), new Map([["A", node(0)]]));
@@ -73,7 +73,7 @@ describe("a history that is full", () => {
     expect(history.findSince(1n)).toHaveLength(STATE_HISTORY_BLOCKS_MAX);
   });
 
-  it("drops the oldest blocks beyond a number of bytes, and counts only those that it has", () => {
+  it("add drops the oldest blocks beyond STATE_HISTORY_BYTES_MAX bytes, and no longer counts dropped blocks", () => {
     const history = new StateHistory();
     const large = new Map([["A", "x".repeat(STATE_HISTORY_BYTES_MAX / 2 - 100)]]);
     for (let block = 1n; block <= 4n; block += 1n) history.add(block, large);

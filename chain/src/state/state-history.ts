@@ -26,7 +26,7 @@ export class StateHistory {
     this.#push({ blockNumber, nodes: shareNodes(overwritten) });
   }
 
-  /** Adds layers that another thread shares. They replace all others unless they continue them without a gap. */
+  /** Adds layers that another thread shares. If they do not continue the present layers without a gap, they replace the present layers. */
   follow(layers: readonly SharedLayer[]): void {
     const [first] = layers;
     if (first !== undefined && first.blockNumber !== (this.newest ?? 0n) + 1n) {

@@ -18,7 +18,7 @@ import { decodeAccount, EMPTY_CODE_HASH, type StoredAccount } from "./account.ts
 
 /**
  * Finds trie nodes, as latin1, and code by hashes that the caller knows. Node keys come from `accountNodeKey` and `storageNodeKey`.
- * @throws ChainDamagedError if the file has none or something else.
+ * @throws ChainDamagedError if the file lacks the node or code, or has other bytes in its place.
  */
 export interface StateSource {
   findNode(key: string, hash: Uint8Array): string | undefined;

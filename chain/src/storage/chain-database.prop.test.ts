@@ -212,7 +212,7 @@ class World {
   }
 }
 
-it("returns the same content with saved and unsaved effects, also to a reader and after a kill", async () => {
+it("ChainDatabase returns the same content with saved and unsaved effects, also to a reader and after a kill", async () => {
   await fc.assert(
     fc
       .asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {

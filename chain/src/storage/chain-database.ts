@@ -258,7 +258,7 @@ export class ChainDatabase implements StateDatabase {
     }
   }
 
-  /** A table with a damaged page cannot be dropped. It is renamed instead. */
+  /** Drops the present index. A table with a damaged page cannot be dropped: it is renamed instead. */
   #dropPlaces(): void {
     try {
       this.#database.exec("DROP TABLE places");
@@ -298,7 +298,7 @@ export function indexEntries(block: Block): IndexEntry[] {
   return entries;
 }
 
-/** Whether the block has an index entry. */
+/** Whether a block has this index entry. */
 export function hasEntry({ hash, executed }: Pick<Block, "hash" | "executed">, { key, place }: IndexEntry): boolean {
   const { index } = fromPlace(place);
   if (index === 0 && key === toHashKey(hash)) return true;

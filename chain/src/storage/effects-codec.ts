@@ -16,7 +16,7 @@ export function encodeEffects({ nodes, places }: BlockEffects): Uint8Array {
   return bytes;
 }
 
-/** @throws RangeError if a length in `bytes` does not fit them. */
+/** Decodes the effects of a block. @throws RangeError if a length in `bytes` reaches past their end. */
 export function decodeEffects(bytes: Buffer): BlockEffects {
   const count = bytes.readUInt32BE(0);
   const nodesAt = COUNT_BYTES + count * ENTRY_BYTES;

@@ -34,7 +34,7 @@ function blockAt(number: bigint): ChainEnd {
 }
 
 describe("a head file", () => {
-  it("is missing until `prepare` gets a block, and then names that block", () => {
+  it("the head file is missing until `prepare` gets a block, and then names that block", () => {
     headFile.write(blockAt(0n));
     expect(readHeadFile(chainFile)).toEqual({ status: "missing" });
     headFile.prepare(blockAt(0n));
@@ -43,19 +43,22 @@ describe("a head file", () => {
     expect(statSync(headFileOf(chainFile)).mode & 0o777).toBe(0o600);
   });
 
-  it.each([1n, 9n, 10n, 2n ** 53n])("names block %i as soon as it is written, before any sync", (number) => {
-    headFile.prepare(blockAt(number - 1n));
-    headFile.write(blockAt(number));
-    expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(number) });
-  });
+  it.each([1n, 9n, 10n, 2n ** 53n])(
+    "the head file names block %i as soon as `write` returns, before any sync",
+    (number) => {
+      headFile.prepare(blockAt(number - 1n));
+      headFile.write(blockAt(number));
+      expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(number) });
+    },
+  );
 
-  it("fits into one sector of a disk, which is written whole or not at all", () => {
+  it("the head file fits into one sector of a disk, which is written whole or not at all", () => {
     headFile.prepare(blockAt(0n));
     headFile.write(blockAt(2n ** 60n));
     expect(statSync(headFileOf(chainFile)).size).toBeLessThanOrEqual(sectorBytes);
   });
 
-  it("keeps a newer block when the next process prepares with an older one", () => {
+  it("`prepare` in the next process does not replace a newer block with an older one", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     const next = new HeadFile(chainFile);
@@ -64,23 +67,26 @@ describe("a head file", () => {
     next.close();
   });
 
-  it("is rewritten by `settle` if it is damaged, even if no block was written", () => {
+  it("`settle` rewrites a damaged head file, even if no block was written", () => {
     writeFileSync(headFileOf(chainFile), "spoilt");
     headFile.settle(blockAt(5n));
     expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(5n) });
   });
 
-  it("is left unchanged by `settle` if it is whole and this process wrote no block", () => {
+  it("`settle` leaves a whole head file unchanged if this process wrote no block", () => {
     headFile.prepare(blockAt(6n));
     headFile.write(blockAt(7n));
     new HeadFile(chainFile).settle({ number: 7n, hash: blockAt(8n).hash });
     expect(readHeadFile(chainFile)).toEqual({ status: "whole", ...blockAt(7n) });
   });
 
-  it.each(["accept", "accept\n", " accept \r\n"])("accepts the chain if an operator has written %j", (text) => {
-    writeFileSync(headFileOf(chainFile), text);
-    expect(readHeadFile(chainFile)).toEqual({ status: "accepted" });
-  });
+  it.each(["accept", "accept\n", " accept \r\n"])(
+    "readHeadFile returns the status accepted if an operator has written %j",
+    (text) => {
+      writeFileSync(headFileOf(chainFile), text);
+      expect(readHeadFile(chainFile)).toEqual({ status: "accepted" });
+    },
+  );
 });
 
 describe("a damaged head file", () => {
@@ -90,7 +96,7 @@ describe("a damaged head file", () => {
     whole = readFileSync(headFileOf(chainFile));
   });
 
-  it("is reported as damaged if one bit of any byte is flipped", () => {
+  it("readHeadFile returns the status damaged if one bit of any byte is flipped", () => {
     for (let at = 0; at < whole.length; at += 1) {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at & 7));
@@ -99,7 +105,7 @@ describe("a damaged head file", () => {
     }
   });
 
-  it("is reported as damaged wherever it is cut", () => {
+  it("readHeadFile returns the status damaged wherever the file is cut", () => {
     for (let length = whole.length - 1; length >= 0; length -= 1) {
       truncateSync(headFileOf(chainFile), length);
       expect(readHeadFile(chainFile), `length ${length}`).toEqual({ status: "damaged" });
@@ -111,7 +117,7 @@ describe("a damaged head file", () => {
     ["an extra line at the end", (text) => `${text}\n`],
     ["another block's number", (text) => text.replace("1234", "1233")],
     ["another hash", (text) => text.replace(blockAt(1_234n).hash, (hash): Hex => `0x${"0".repeat(hash.length - 2)}`)],
-  ])("is reported as damaged if it has %s", (_, change) => {
+  ])("readHeadFile returns the status damaged if the file has %s", (_, change) => {
     writeFileSync(headFileOf(chainFile), change(whole.toString("latin1")), "latin1");
     expect(readHeadFile(chainFile)).toEqual({ status: "damaged" });
   });

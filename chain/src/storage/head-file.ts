@@ -47,13 +47,13 @@ export function readHeadFile(chainFile: string): HeadFileState {
 }
 
 /**
- * The number and hash of the newest block, in a file beside the chain's: every hash in a chain that lost its newest blocks is right, so that only
- * something outside the chain's file and log shows the loss.
+ * The number and hash of the newest block, in a file beside the chain's file. In a chain that lost its newest blocks, every hash is still right: only something
+ * outside the chain's file and log shows the loss.
  *
- * The file is never ahead of the chain on disk: each block is synced before it is written here. It is never behind an announced block either,
- * unless the machine goes down or a write fails: a write costs microseconds, and the system keeps it when the process is killed. Syncing each write
- * would add a second sync to every publish, so a sync follows within HEAD_SYNC_INTERVAL_MS. Therefore a power loss may leave the file that
- * much behind. The write of the next block makes up for a failed one. The record is shorter than a sector of a disk, which is written whole or not at all.
+ * The file is never ahead of the chain on disk: each block is synced before this file names the block. The file is never behind an announced block
+ * either, unless the machine goes down or a write fails: the operating system keeps a write when the process is killed. Syncing each write would add a second
+ * sync to every publish, so a sync follows within HEAD_SYNC_INTERVAL_MS. Therefore a power loss may leave the file that much behind. The write of the next
+ * block makes up for a failed one. The record is shorter than a sector of a disk, which is written whole or not at all.
  */
 export class HeadFile {
   readonly #chainFile: string;
@@ -66,8 +66,8 @@ export class HeadFile {
   }
 
   /**
-   * Call this before writing a block. If the file is missing or not whole, makes it durable with the block's parent, so that no chain with a block after block
-   * 0 lacks it. Cheap after the first call.
+   * Call this before writing a block. If the file is missing or not whole, writes it durably with the block's parent, so that no chain with a block after
+   * block 0 lacks the file. Cheap after the first call.
    */
   prepare(parent: ChainEnd): void {
     if (this.#handle !== undefined) return;
@@ -88,7 +88,7 @@ export class HeadFile {
   }
 
   /**
-   * For a clean stop: syncs what was written, or writes `head` if nothing was and the file is not whole.
+   * For a clean stop: syncs what was written. If nothing was written and the file is not whole, writes `head`.
    * @throws what the file system throws.
    */
   settle(head: ChainEnd): void {
@@ -97,7 +97,7 @@ export class HeadFile {
     fdatasyncSync(this.#handle);
   }
 
-  /** Leaves the file as it is. */
+  /** Closes the file, and leaves it as it is. */
   close(): void {
     clearTimeout(this.#sync);
     if (this.#handle !== undefined) closeSync(this.#handle);
@@ -108,7 +108,7 @@ export class HeadFile {
     if (readHeadFile(this.#chainFile).status !== "whole") replaceDurably(headFileOf(this.#chainFile), encode(head));
   }
 
-  /** Blocks do not wait for this sync. If it fails, the next one follows a later block. */
+  /** Syncs the file; blocks do not wait for this. If the sync fails, the next one follows a later block. */
   #syncLater(): void {
     this.#sync = undefined;
     if (this.#handle !== undefined) fdatasync(this.#handle, () => undefined);

@@ -28,7 +28,7 @@ function cutShort(file: string): void {
   database.close();
 }
 
-it("opens a file whose creation a power loss cut short, and rolls the transaction back", async () => {
+it("openDatabase opens a file whose creation a power loss cut short, and rolls the transaction back", async () => {
   const file = join(folder, "chain.sqlite");
   cutShort(file);
   expect(statSync(`${file}-journal`).size).toBeGreaterThan(0);
@@ -57,13 +57,13 @@ async function killed(file: string): Promise<void> {
   close();
 }
 
-describe("a file that a start did not accept", () => {
+describe("a file that the opening process did not accept", () => {
   const ends: readonly (readonly [string, (owned: OwnedDatabase) => void])[] = [
     ["closed with keepsLog", ({ close }) => close({ keepsLog: true })],
     ["never closed", () => undefined],
   ];
 
-  it.each(ends)("keeps its log if %s, even if a statement is collected last", async (_, end) => {
+  it.each(ends)("a file keeps its log if its database is %s, even if a statement is collected last", async (_, end) => {
     const file = join(folder, "chain.sqlite");
     await killed(file);
     const before = [file, `${file}-wal`].map((path) => readFileSync(path));

@@ -135,7 +135,7 @@ interface SqliteModule {
   readonly DatabaseSync: new (file: string, options: OpenOptions) => DatabaseSyncInstance;
 }
 
-/** The first release line of Node.js with SQLite built in, without a flag from its start. */
+/** The first release line of Node.js in which every release has SQLite built in, without a flag. */
 const NODE_MAJOR_MIN = 24;
 
 async function openFile(file: string, options: OpenOptions): Promise<DatabaseSyncInstance> {

@@ -10,8 +10,8 @@ export function placesTable(name: string): string {
 }
 
 /**
- * `place` is block number × 2^20 + index of the transaction in its block. `places` says where a key occurs: the first 6 bytes of the hash of a
- * block or transaction, compared with the whole hash on reading, or of the hash of an address (kind 0) or a first topic (kind 1) of a log.
+ * `place` is block number × 2^20 + index of the transaction in its block. `places` says where a key occurs. A key is the first 6 bytes of a hash: of a block
+ * or transaction, whose whole hash is compared on reading, or of an address (kind 0) or a first topic (kind 1) of a log.
  * `unsaved` has the effects of the newest blocks that are not in `nodes` and `places` yet (`effects-codec.ts`).
  */
 export const SCHEMA = `

@@ -13,7 +13,7 @@ export interface IndexEntry {
   readonly place: Place;
 }
 
-/** Effects, in memory, of the newest blocks that are not in the tables of nodes and places yet. The file has them too, one row for each block. */
+/** In memory, the effects of the newest blocks that are not in the tables of nodes and places yet. The file has them too, in one row for each block. */
 export class UnsavedEffects {
   readonly #nodes = new Map<string, string | undefined>();
   readonly #places = new Map<number, Place[]>();

@@ -21,7 +21,7 @@ export interface Backend extends AsyncDisposable {
 
 interface BackendEntry {
   readonly name: string;
-  /** Whether it returns transactions that wait for a block. */
+  /** Whether the backend returns transactions that wait for a block. */
   readonly hasPool: boolean;
   start(): Promise<Backend>;
 }

@@ -19,7 +19,7 @@ class ChainFolder {
   }
 }
 
-/** A new folder for each test of the file. */
+/** Makes a new folder for each test of the calling test file. */
 export function useChainFolder(): ChainFolder {
   const folder = new ChainFolder();
   beforeEach(() => void (folder.path = mkdtempSync(join(tmpdir(), "stele-chain-"))));

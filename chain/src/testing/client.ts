@@ -26,7 +26,7 @@ export const TEST_CHAIN: Chain = {
 
 const POLLING_MS = 10;
 
-/** Fees that both the embedded chain and anvil take. */
+/** Fees that both the embedded chain and anvil accept. */
 export const FEES = { maxFeePerGas: 1_000_000_000n, maxPriorityFeePerGas: 0n } as const;
 
 export type TestClient = ReturnType<typeof createTestClient>;

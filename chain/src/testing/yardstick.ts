@@ -57,7 +57,7 @@ export class Yardstick {
     return new Yardstick(backend, contract, transactionHash);
   }
 
-  /** The caller asserts the answer; its type names only the parts that the assertions use. */
+  /** The result of a request that must succeed. The type `Answer` names only the parts that the caller's assertions use. */
   async resultAs<Answer>(method: string, ...params: unknown[]): Promise<Answer> {
     const answer = await this.#backend.ask(method, params);
     expect(answer.error).toBeUndefined();

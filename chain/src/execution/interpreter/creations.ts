@@ -51,8 +51,8 @@ export class Creations implements Creator {
   }
 
   /**
-   * Returns undefined, so that the EVM runs the message, unless the creation simply succeeds, with init code that touches no storage, logs nothing and creates
-   * nothing.
+   * Creates a contract with init code that succeeds, touches no storage, logs nothing and creates nothing. Returns undefined in every other case, so that the
+   * EVM runs the message.
    */
   create({ initCode, salt, gas }: Creation): { readonly address: Uint8Array; readonly gasUsed: number } | undefined {
     if (initCode.length > INITCODE_BYTES_MAX || this.nonce >= NONCE_END) return undefined;

@@ -51,7 +51,7 @@ const SWAPS = 16;
 const LOGS = 5;
 const OPCODES = 256;
 
-/** The instructions by opcode. Missing ones are rare, reach other accounts or fail: if code comes to one, the EVM runs the message from the start. */
+/** The instructions by opcode. Missing ones are rare, reach other accounts or fail: if code reaches one of them, the EVM runs the message from the start. */
 export const INSTRUCTIONS: readonly (Instruction | undefined)[] = createTable();
 
 function createTable(): (Instruction | undefined)[] {

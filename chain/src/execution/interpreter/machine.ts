@@ -11,7 +11,7 @@ export type Step = (machine: Machine) => void;
 /** Instructions that run one after another, without a jump between them. Gas and stack are checked once for all of them. */
 export interface Block {
   readonly steps: readonly Step[];
-  /** Gas of all its instructions; each charges separately what depends on its operands. */
+  /** Gas of all its instructions, without the parts that depend on operands: each instruction charges such a part by itself. */
   readonly gas: number;
   /** Words that must be on the stack before the block runs. */
   readonly needs: number;
@@ -99,7 +99,7 @@ export class Machine {
     this.creator = creator;
   }
 
-  /** The block's check of the stack guarantees that there is a word. */
+  /** Takes the top word off the stack. The block's check of the stack guarantees that there is one. */
   pop(): Word {
     return this.stack.pop() ?? 0;
   }
@@ -108,7 +108,7 @@ export class Machine {
     this.stack.push(word);
   }
 
-  /** Returns whether the gas sufficed; if not, the EVM runs the message. */
+  /** Charges gas. Returns whether the gas left sufficed; if not, the EVM runs the message. */
   charge(gas: number): boolean {
     this.gas -= gas;
     if (this.gas >= 0) return true;

@@ -114,7 +114,7 @@ const scenario = fc.record({
   warm: fc.array(slot, { maxLength: 2 }),
 });
 
-/** Copies the input to memory and creates contracts from it, or from a part of it, with CREATE2. */
+/** Operands of a CREATE2 after the input was copied to memory: the init code begins at `offset` and is `extra` bytes longer than the input. */
 const creation = fc.record({
   value: fc.constantFrom(0n, 0n, 0n, 0n, 0n, 0n, 0n, 1n),
   offset: fc.constantFrom(0n, 0n, 0n, 1n, 64n),
@@ -253,7 +253,7 @@ describe("the chain's interpreter", () => {
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
   });
 
-  it("does not plan code that calls another account: the EVM runs it", async () => {
+  it("leaves code that calls another account to the EVM", async () => {
     await prepare({ code: Buffer.from("600060006000600060006000620100005af1", "hex"), before: [] });
     const message = {
       from,

@@ -15,7 +15,7 @@ export interface Plan {
   /** The contract that ran, the only one whose storage changes. */
   readonly address: Uint8Array;
   readonly slots: readonly (readonly [slot: Uint8Array, value: Uint8Array])[];
-  /** Nonce of the contract that ran, after it created these contracts. */
+  /** Nonce of the contract that ran, after it created the contracts in `created`. */
   readonly nonce: bigint;
   readonly created: readonly CreatedContract[];
 }

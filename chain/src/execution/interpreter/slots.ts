@@ -28,7 +28,7 @@ export class Slots {
     this.#read = read;
   }
 
-  /** Whether no slot was accessed. */
+  /** True until a slot is accessed. */
   get isUntouched(): boolean {
     return this.#slots.size === 0;
   }

@@ -1,8 +1,8 @@
 import { toBuffer } from "@stele/eth/node";
 
 /**
- * A 256-bit word: a number up to 2^53 − 1, a bigint above. Every value has one form, so `===` compares words, and the offsets and
- * counters that most instructions work on cost no allocation.
+ * A 256-bit word: a number up to 2^53 − 1, a bigint above. Every value has only one form, so `===` compares words. The offsets and counters that most
+ * instructions work on need no allocation.
  */
 export type Word = number | bigint;
 
@@ -164,7 +164,7 @@ export function andWith(mask: Word): (value: Word) => Word {
   };
 }
 
-/** The number of bits if the word consists of that many lowest bits and no others; else undefined. */
+/** The number of bits of a mask of the lowest bits; undefined if the word is no such mask. */
 function bitsOfMask(mask: Word): number | undefined {
   const next = BigInt(mask) + 1n;
   const bits = next.toString(2).length - 1;

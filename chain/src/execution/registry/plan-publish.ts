@@ -88,7 +88,7 @@ function toLogData(datas: Buffer, { at, eventsBytes }: BatchInput): Buffer {
   return data;
 }
 
-/** The length of the events, and the events, are the same bytes in the calldata and in the log. */
+/** Which bytes of a log's data are a copy of the calldata: the length of the events, and the events. */
 function toCopied({ buffer, byteOffset }: Buffer, { at, eventsBytes }: BatchInput): CopiedBytes {
   const length = WORD + eventsBytes;
   return { dataOffset: DATA_EVENTS_OFFSET, length, buffer, byteOffset: byteOffset + at + TUPLE_BYTES - WORD };

@@ -6,7 +6,7 @@ export interface RegistryCode {
   readonly hash: string;
   /** Offsets and lengths of the immutables in the code. `publish` reads none of them. */
   readonly immutables: readonly (readonly [offset: number, bytes: number])[];
-  /** Gas of the instructions of `publish` whose price does not depend on the arguments: once, and for each batch. */
+  /** Gas of the instructions of `publish` whose price does not depend on the arguments: `base` once, `perBatch` for each batch. */
   readonly publishGas: { readonly base: number; readonly perBatch: number };
 }
 

@@ -20,7 +20,7 @@ export class RegistryExecution {
     this.#code = code;
   }
 
-  /** Returns undefined for everything except a `publish` that accepts every batch. Changes nothing. */
+  /** The effects of a `publish` that accepts every batch; undefined for any other message. Changes nothing. */
   plan(message: Message, { header }: EvmBlock): Plan | undefined {
     const { to: registry, value } = message;
     if (registry === undefined || value !== 0n) return undefined;

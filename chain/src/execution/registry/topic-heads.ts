@@ -13,7 +13,8 @@ interface Head {
 const HEADS_SLOT = 2;
 const WORD = 32;
 /**
- * A word has 21 to 24 bytes if its owner is not zero (bytes 21 to 24 from the end), everyone may write to the topic, and it is open (the bytes above are zero).
+ * A word has 21 to 24 bytes if its owner is not zero (bytes 21 to 24 from the end), everyone may write to the topic, and the topic is open (the bytes above
+ * are zero).
  */
 const OPEN_BYTES_LEAST = 21;
 const OPEN_BYTES_MOST = 24;
