@@ -189,7 +189,7 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "check-state", from })) as CheckedState; // as above
   }
 
-  /** Repairs a damaged block with what is known of its transactions, if the whole block then matches its hashes. Resolves to whether it does. */
+  /** Repairs a damaged block with what is known of its transactions, if the whole block then matches its hashes. Resolves to true if it does. */
   async mendBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
     return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), transactions } })) as boolean; // as above
   }
@@ -203,7 +203,7 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "hold-file" })) as boolean; // the worker answers nothing else
   }
 
-  /** Ends what `holdFile` began. */
+  /** Lets the chain write blocks into its file again, after `holdFile`. */
   releaseFile(): void {
     if (this.#closed === undefined && !this.#isStopping) this.#post({ kind: "release-file" });
   }

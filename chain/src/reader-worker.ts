@@ -49,7 +49,7 @@ class Reader {
     }
   }
 
-  /** Returns text, so that passing on a long answer costs the other thread only one copy. */
+  /** The answer as JSON text, so that passing on a long answer costs the other thread only one copy. */
   #read(method: string, params: unknown): Promise<string> {
     return this.#parts.database.readSnapshot(async () => {
       const context = { chain: new ChainSnapshot(this.#parts), simulator: this.#simulator };

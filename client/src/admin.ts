@@ -220,7 +220,7 @@ export class AdminClient {
     return this.#pages({ method: "GET", path, query: { limit } }, options);
   }
 
-  /** Blocks that have events, with their batches, newest first. The list begins below block `below`, or with the newest block. */
+  /** Blocks that have events, with their batches, newest first. The list begins below block `below`; if that is left out, with the newest block. */
   blocks({
     below,
     limit,

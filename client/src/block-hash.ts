@@ -1,7 +1,7 @@
 import { AbortScope } from "./lib/abort-scope.ts";
 import { readBody } from "./lib/read-body.ts";
 
-/** Longest valid answer to eth_getBlockByNumber. A longer one counts as an answer without a hash. */
+/** Longest valid answer to eth_getBlockByNumber, in bytes. A longer one counts as an answer without a hash. */
 const answerBytesMax = 65_536;
 const timeoutMs = 10_000;
 
@@ -11,7 +11,7 @@ export interface BlockHashOptions {
 
 /**
  * Reads the hash of a block from a chain node by JSON-RPC. A proof that is verified against this hash is only as trustworthy as the node.
- * @throws Error if the node does not answer within 10 s or gives no hash. If `signal` aborts, throws its reason.
+ * @throws Error if the node does not answer within 10 s or gives no hash; the reason of `signal` once it is aborted.
  */
 export async function readBlockHash(
   nodeUrl: string,

@@ -27,7 +27,7 @@ function hangs(): Promise<string> {
 }
 
 describe("a client", () => {
-  it("does not follow a redirect, and throws an error that names the server to which it leads", async () => {
+  it("does not follow a redirect, and throws an error that names the server that the redirect leads to", async () => {
     const headers = { location: "https://other.example/jsonrpc" };
     const { requests, fetch } = answering(() => new Response(null, { status: 301, headers }));
     const call = new Stele({ url, fetch, key: "k" }).exist("t");

@@ -4,7 +4,7 @@ import { type Content, Stele, type SteleError } from "./index.ts";
 
 const url = "http://broker.example";
 
-/** A `fetch` that answers each request by the next turn, and further requests by the last turn. A turn that is an Error fails the connection. */
+/** A `fetch` that answers each request with the next turn, and repeats the last turn for further requests. A turn that is an Error fails the connection. */
 function network(...turns: readonly (Error | ((bodies: readonly RpcBody[]) => unknown))[]): typeof fetch {
   let requests = 0;
   return async (input, init) => {

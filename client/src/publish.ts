@@ -74,7 +74,7 @@ export async function publishOne(
 /**
  * Publishes many events, in as few requests as possible. The broker numbers the events of a request in their order. The outcomes are in the order of
  * the events. An event that the client had to repeat may come after later ones.
- * @throws the reason of the signal.
+ * @throws the reason of an aborted signal.
  */
 export async function publishMany(
   publisher: Publisher,
@@ -189,7 +189,7 @@ function isBuffer(content: object): content is ArrayBuffer {
   return /^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(content));
 }
 
-/** @throws TypeError for a function, a cycle, a promise, a blob, or anything else that JSON cannot express. */
+/** The content as JSON. @throws TypeError for a function, a cycle, a promise, a blob, or anything else that JSON cannot express. */
 function toJson(content: Content): string {
   const text: unknown = JSON.stringify(content); // It may be undefined, which the declared type leaves out.
   if (typeof text !== "string" || (text === "{}" && !isPlain(content))) {
@@ -198,7 +198,7 @@ function toJson(content: Content): string {
   return text;
 }
 
-/** Whether an object has no class. JSON writes `{}` for a promise, a map or a blob. */
+/** Whether an object is a plain one, without a class. JSON writes `{}` for a promise, a map or a blob too. */
 function isPlain(content: Content): boolean {
   const prototype: unknown = Object.getPrototypeOf(content);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -3,7 +3,7 @@ import { withUnknownOutcome, SteleError } from "./stele-error.ts";
 
 export const retriesDefault = 4;
 const backoff: Backoff = { baseMs: 200, maxMs: 10_000 };
-/** Longest pause before a retry that the client accepts from a broker. */
+/** Longest pause before a retry that a broker can ask for, in milliseconds. */
 const retryAfterMsMax = 60_000;
 
 export interface RetryOptions {
@@ -13,7 +13,7 @@ export interface RetryOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Runs `attempt`, and repeats it where that can help and is safe. @throws the last error of `attempt`, or the reason of the signal. */
+/** Runs `attempt`, and repeats it where that can help and is safe. @throws the last error of `attempt`, or the reason of an aborted signal. */
 export async function withRetries<Result>(
   attempt: () => Promise<Result>,
   { retries, isRepeatable, signal }: RetryOptions,
@@ -37,7 +37,7 @@ export function mayRepeat({ retry, wasRefused }: SteleError, isRepeatable: boole
   return retry && (isRepeatable || wasRefused);
 }
 
-/** How long to wait after a failed try, in milliseconds. `tries` counts the tries before it. */
+/** How long to wait after a failed try, in milliseconds. `tries` counts the tries before that one. */
 export function toPauseMs({ retryAfterMs = 0 }: SteleError, tries: number): number {
   return Math.max(pauseMs(tries, backoff), Math.min(retryAfterMs, retryAfterMsMax));
 }

@@ -42,7 +42,7 @@ export const transactionTimeout = 200201;
 const busy = 200300;
 const overQuota = 200301;
 
-/** Codes whose call can succeed later, as in the catalogue: for answers that do not say themselves whether a retry can help. */
+/** Codes after which the same call can succeed later, as in the catalogue. They count for answers that do not say whether a retry can help. */
 export const retryableCodes: ReadonlySet<number> = new Set([
   100304,
   100506,
@@ -62,7 +62,7 @@ const serviceCodesFrom = 200_000;
 /** Proxies also answer with JSON that has a code and a message. Their codes are shorter: statuses of HTTP or of gRPC. */
 const codesFrom = 100_000;
 
-/** Whether a value of an answer is a code of the catalogue, or of a newer one. */
+/** Whether a value of an answer is a code of the catalogue, or of the catalogue of a newer broker. */
 export function isBrokerCode(value: unknown): value is number {
   return typeof value === "number" && value >= codesFrom;
 }
@@ -76,7 +76,7 @@ export function toFailure(
   return new SteleError(message, { code, wasRefused, ...options, retry: options.retry ?? retryableCodes.has(code) });
 }
 
-/** The same error without `wasRefused`, because an earlier try of the call may have taken effect. */
+/** The same error with `wasRefused` false, because an earlier try of the call may have taken effect. */
 export function withUnknownOutcome(error: SteleError): SteleError {
   if (!error.wasRefused) return error;
   const { message, code, retry, retryAfterMs, hints, cause } = error;

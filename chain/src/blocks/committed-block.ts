@@ -24,8 +24,8 @@ export interface CommittedBlock {
 }
 
 /**
- * Encodes a block for another thread. `receipts` are encoded as the receipts trie holds them, so their logs are not encoded again. The result has an
- * ArrayBuffer of its own, which can be transferred.
+ * Encodes a block for another thread. `receipts` are encoded as the receipts trie holds them; the result contains these bytes, so that no log is encoded again.
+ * The result has an ArrayBuffer of its own, which can be transferred.
  */
 export function encodeCommittedBlock(block: Block, receipts: readonly Uint8Array[]): Uint8Array {
   const transactions = block.executed.map(({ transaction, receipt }, index) => [

@@ -10,7 +10,7 @@ export interface Header {
   readonly number: bigint;
   readonly gasLimit: bigint;
   readonly gasUsed: bigint;
-  /** Seconds since the epoch; never less than the parent's, and the same for blocks of one second. */
+  /** Seconds since the epoch; never less than the parent's. Blocks made in the same second have the same timestamp. */
   readonly timestamp: bigint;
   readonly baseFeePerGas: bigint;
 }

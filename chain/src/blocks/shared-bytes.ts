@@ -11,7 +11,7 @@ const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
 /** Bytes of one native comparison. The piece in which the bytes differ is then compared byte by byte. */
 const STEP_BYTES = 4_096;
-/** Maximum number of bytes that ABI encoding adds: a run that is shorter than the data by no more than this ends the search. */
+/** Maximum number of bytes that ABI encoding adds: the search ends with a run that is at most this much shorter than the data. */
 const HEAD_BYTES = 192;
 /** Part of the data that a run must cover to be worth a reference. */
 const PART_MIN = 0.5;
@@ -41,7 +41,7 @@ function findFrom(haystack: Buffer, probe: Uint8Array, from: number): number {
 
 /**
  * Offsets of the probes. First 96: there the log of a batch has the length of its events, which precedes them in the transaction too. Then other usual head
- * sizes of ABI encoding, and places far inside the data. In repetitive content, a later probe matches too early.
+ * sizes of ABI encoding, and places far inside the data. In repetitive content, such a place matches too early.
  */
 function probePlaces(length: number): number[] {
   const last = length - PROBE_BYTES;

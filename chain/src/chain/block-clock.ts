@@ -20,7 +20,7 @@ export const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: (
 
 /**
  * The time for the next block. A block's time never goes back: one block made while the clock is wrongly set ten years ahead would keep all later blocks there.
- * So a large step forward counts only after it has lasted BLOCK_TIME_STEP_WAIT_MS. A process that starts believes the clock.
+ * So a large step forward counts only after it has lasted BLOCK_TIME_STEP_WAIT_MS. A process that has just started believes the clock.
  */
 export class BlockClock {
   readonly #clocks: Clocks;
@@ -58,7 +58,7 @@ export class BlockClock {
   }
 }
 
-/** How far the time of day was set between two readings. */
+/** By how much the time of day was set between two readings. */
 function stepBetween(before: Reading, after: Reading): number {
   return after.timeOfDay - continueTo(after, before);
 }

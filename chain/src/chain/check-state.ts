@@ -67,7 +67,7 @@ class StateCheck {
     return { next: this.#next, nodes: this.#nodes, damaged: this.#damaged, mended: this.#mended };
   }
 
-  /** Returns false once `nodesMax` nodes are read. Skips paths before `trie.from`. */
+  /** Checks a node and all nodes below it, except those on paths before `trie.from`. Returns false once `nodesMax` nodes are read. */
   #walk(node: ChildNode, path: string, trie: Trie): boolean {
     if (path < trie.from && !trie.from.startsWith(path)) return true;
     if (node.kind === "hash") return this.#walkStored(node.hash, path, trie);

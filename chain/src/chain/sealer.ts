@@ -90,7 +90,7 @@ export class Sealer {
     return { executed, dropped };
   }
 
-  /** Undefined when the transaction can no longer run, for instance because an earlier one spent its funds. */
+  /** Executes a transaction; undefined when it can no longer run, for instance because an earlier one spent the sender's funds. */
   async #tryExecute(
     transaction: AdmittedTransaction,
     evmBlock: ReturnType<typeof toEvmBlock>,

@@ -16,7 +16,7 @@ export interface ExecutorOptions {
   readonly state: ExecutionState;
   /** The registry whose `publish` is executed without interpreting it; undefined for none. */
   readonly registryCode?: RegistryCode | undefined;
-  /** Of the transactions that the chain's own code runs, the EVM repeats every n-th to check it; this is n. */
+  /** To check the chain's own code, the EVM repeats one in this many of the transactions that this code runs. */
   readonly checkInterval: number;
   /** The chain's own code and the EVM disagreed. The EVM's result counts, and the EVM runs everything from here on. */
   readonly onMismatch: (error: Error) => void;

@@ -7,7 +7,7 @@ const HASH_BYTES = 32;
 /** Maximum number of hashes in each of the two generations. */
 const GENERATION_HASHES_MAX = REMEMBERED_HASHES_MAX / 2;
 
-/** Hashes by their input as latin1, all in one buffer. A buffer for each hash took 400 bytes more, which was 25 MB with 20,000 topics. */
+/** Hashes by their input as latin1, all in one buffer. A buffer for each hash would take 400 bytes more: 25 MB with 20,000 topics. */
 class Generation {
   readonly #indices = new Map<string, number>();
   readonly #bytes = Buffer.allocUnsafeSlow(GENERATION_HASHES_MAX * HASH_BYTES);

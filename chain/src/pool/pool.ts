@@ -76,7 +76,7 @@ export class Pool {
       const sender = toHex(first.sender);
       let nonce = next.get(sender) ?? this.#readNonce(sender);
       const waiting = this.#bySender.get(sender);
-      // First the sender's lower nonces, even if they arrived later, so that they do not delay this one by a block.
+      // Lower nonces of the sender come before `first`, even if they arrived later, so that they do not delay `first` by a block.
       for (let ready = waiting?.get(nonce); ready !== undefined && nonce <= first.nonce; ready = waiting?.get(nonce)) {
         yield ready;
         nonce += 1n;

@@ -1,6 +1,6 @@
 import { type SharedLayer, StateHistory } from "../state/state-history.ts";
 
-/** Asks the chain's thread for the nodes that blocks after `after` overwrote; for all that it keeps if `after` is undefined. */
+/** Asks the chain's thread for the nodes that blocks after `after` overwrote; if `after` is undefined, for all such nodes that the thread keeps. */
 export type HistoryRequest = (after: bigint | undefined) => void;
 
 /** A copy of the history in the chain's thread, fetched when a request needs an older state. */

@@ -11,7 +11,7 @@ import { fromErrorMessage, invalidParams, serverError } from "../rpc-error.ts";
 import type { SharedLayer } from "../state/state-history.ts";
 import { findWorkerFile } from "../worker-file.ts";
 
-/** Asks the chain's thread for the nodes that blocks after `after` overwrote; for all that it keeps if `after` is undefined. */
+/** Asks the chain's thread for the nodes that blocks after `after` overwrote; if `after` is undefined, for all such nodes that the thread keeps. */
 export type ReadHistory = (after: bigint | undefined) => Promise<readonly SharedLayer[]>;
 
 export interface ReaderThreadOptions {

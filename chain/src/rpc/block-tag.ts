@@ -5,7 +5,7 @@ import { invalidParams, serverError } from "../rpc-error.ts";
 import type { StateView } from "../state/state-view.ts";
 import { isRecord, toFixed, toQuantityValue } from "./params.ts";
 
-/** Tags of the newest block. It is also the safe and the final one, since there is one signer and no reorganisation. */
+/** Tags of the newest block, which is also the safe and the final block: the chain has one signer and no reorganisations. */
 const HEAD_TAGS: readonly unknown[] = [undefined, "latest", "pending", "safe", "finalized"];
 
 /** The block that a tag, a number or an EIP-1898 object names; undefined if the chain has no such block. */

@@ -9,7 +9,7 @@ import { findLogs, type LogQuery } from "./log-filter.ts";
 interface Filter {
   /** Undefined for a filter of new blocks. */
   readonly query: LogQuery | undefined;
-  /** The first block that was not answered yet. */
+  /** The first block that no answer has covered yet. */
   next: bigint;
 }
 

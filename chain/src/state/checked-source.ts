@@ -35,7 +35,7 @@ export class CheckedSource implements StateSource {
   }
 }
 
-/** Reports an error of SQLite as damage unless it is temporary: SQLite detects bad pages itself. */
+/** Runs a read. Reports an error of SQLite as damage unless the error is temporary: SQLite detects bad pages itself. */
 function explained<Result>(read: () => Result): Result {
   try {
     return read();

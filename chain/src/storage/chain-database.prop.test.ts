@@ -48,7 +48,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 type Commit = Extract<Step, { kind: "commit" }>;
 
-/** The expected content: that of a chain that was never saved or killed. */
+/** The expected content, which no save and no kill changes. */
 interface Known {
   readonly nodes: ReadonlyMap<string, string>;
   readonly places: ReadonlyMap<number, readonly number[]>;

@@ -88,7 +88,7 @@ export class ChainDatabase implements StateDatabase {
   }
 
   /**
-   * Loads unsaved effects that another thread or process wrote, at the start of a snapshot or a process.
+   * Loads unsaved effects that another thread or process wrote. Call this at the start of a snapshot or a process.
    * @throws ChainDamagedError if a row cannot be decoded.
    */
   loadUnsaved(): void {

@@ -13,7 +13,7 @@ import { dirname } from "node:path";
 import { type Hex, keccak256, toHex } from "@stele/eth/node";
 import { HEAD_SYNC_INTERVAL_MS } from "../limits.ts";
 
-/** A block that was the newest one. */
+/** The newest block of a chain at some time. */
 export interface ChainEnd {
   readonly number: bigint;
   readonly hash: Hex;
@@ -40,7 +40,7 @@ export function readHeadFile(chainFile: string): HeadFileState {
   if (text === undefined) return { status: "missing" };
   if (text.trim() === acceptance) return { status: "accepted" };
   const [content = "", number = "", hash = ""] = form.exec(text) ?? [];
-  // The pattern matched both.
+  // The content is not empty only if the pattern matched, with number and hash.
   return content !== "" && text === sealed(content)
     ? { status: "whole", number: BigInt(number), hash: hash as Hex }
     : { status: "damaged" };
@@ -82,7 +82,7 @@ export class HeadFile {
     try {
       writeSync(this.#handle, this.#newest, 0, undefined, 0);
     } catch {
-      return; // The block is on disk, and the file may be behind. The next block tries again, and `settle` throws if it fails too.
+      return; // The block is on disk, and the file may be behind. The next block tries again, and `settle` throws if its write fails too.
     }
     this.#sync ??= setTimeout(() => this.#syncLater(), HEAD_SYNC_INTERVAL_MS).unref();
   }

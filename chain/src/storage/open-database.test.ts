@@ -47,7 +47,7 @@ function createGarbageCollection(): () => void {
   return runInNewContext("gc") as () => void; // The flag defines it, for new contexts.
 }
 
-/** Makes a database whose log has its only table, as a kill leaves it. */
+/** Makes a database whose only table is still in the log, as after a kill. */
 async function killed(file: string): Promise<void> {
   const source = join(folder, "live.sqlite");
   const { database, close } = await openDatabase(source);

@@ -161,7 +161,7 @@ export function explain(file: string, cause: unknown): ChainFileError {
   const words = messageOf(cause);
   if (/locked|busy/i.test(words)) {
     return new ChainFileError(
-      `The chain file ${file} is in use by another process. Stop that one first, or use another file. If no process uses it, restore it from a backup.`,
+      `The chain file ${file} is in use by another process. Stop that process first, or use another file. If no process uses it, restore it from a backup.`,
       { cause },
     );
   }

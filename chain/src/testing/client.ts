@@ -11,7 +11,7 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import type { EmbeddedChain } from "../embedded-chain.ts";
 
-/** The first of anvil's well-known accounts, which it funds by itself. */
+/** The first of the well-known accounts that anvil funds by itself. */
 export const SIGNER = privateKeyToAccount("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
 /** An account that nobody funds. */
 export const PAUPER = privateKeyToAccount(`0x${"77".repeat(32)}`);

@@ -51,7 +51,7 @@ export class Connection {
     this.#parser = new FrameParser(options);
   }
 
-  /** @throws SteleError if the broker refuses or does not answer; the reason of the signal. */
+  /** Connects. @throws SteleError if the broker refuses or does not answer; the reason of an aborted signal. */
   static async open(transport: HttpTransport, options: ConnectionOptions): Promise<Connection> {
     const connection = new Connection(options);
     try {
@@ -68,7 +68,7 @@ export class Connection {
     return this.#isFull && this.#frames.length === 0;
   }
 
-  /** The next frame, or undefined at the end of the response. @throws SteleError if the connection breaks; the reason of the signal. */
+  /** The next frame, or undefined at the end of the response. @throws SteleError if the connection breaks; the reason of an aborted signal. */
   async next(): Promise<Frame | undefined> {
     while (this.#frames.length === 0 && !this.#isEnded) await this.#guarded(async () => this.#reading);
     const frame = this.#frames.shift();

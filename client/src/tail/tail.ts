@@ -28,7 +28,7 @@ export interface SubscribeOptions extends CallOptions {
   readonly place?: string | undefined;
   /** Only events with these values in their content; see docs/tail.md. */
   readonly filter?: string | undefined;
-  /** Called between events. A client that stores results by eventId drops the results of events after `resync.after`. */
+  /** Called between events. A client that stores results by eventId should drop the results of events after `resync.after`. */
   readonly onResync?: ((resync: Resync) => void) | undefined;
   /** Called after each successful connect, also the first. */
   readonly onConnect?: (() => void) | undefined;
@@ -85,7 +85,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     return this.#place;
   }
 
-  /** Connects before a loop starts, so that the loop gets every event published after this call. @throws SteleError; the reason of the signal. */
+  /** Connects before a loop starts, so that the loop gets every event published after this call. @throws SteleError; the reason of an aborted signal. */
   opened(): Promise<void> {
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -162,7 +162,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
     }
   }
 
-  /** A frame, or why there is none. @throws the reason of the signal. */
+  /** A frame, or why there is none. @throws the reason of an aborted signal. */
   async #read(signal: AbortSignal): Promise<Frame | SteleError> {
     try {
       if (this.#connection?.isSpent === true) this.#hangUp();

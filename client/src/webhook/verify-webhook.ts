@@ -90,7 +90,7 @@ async function isSigned(
   return false;
 }
 
-/** How a secret verifies signatures. Those without `prefix` do not count. */
+/** How a secret verifies signatures. A signature without `prefix` does not count. */
 interface Verifier {
   readonly prefix: string;
   readonly algorithm: { readonly name: string; readonly hash?: string };

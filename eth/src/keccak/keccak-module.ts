@@ -101,7 +101,7 @@ function hashCode(): Code {
   ];
 }
 
-/** Copies the remaining bytes to the memory after the round constants and pads them there to one last block. */
+/** Code that copies the remaining bytes to the memory after the round constants, and pads them there to one last block. */
 function padCode(): Code {
   return [
     [int(lastBlockAt), int(0), int(rateBytes), fillMemory],

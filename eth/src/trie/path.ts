@@ -20,7 +20,7 @@ export function packPath(path: Uint8Array, isLeaf: boolean): Uint8Array {
   return packed;
 }
 
-/** Reads the hex-prefix encoding; undefined unless it is canonical. */
+/** Reads a path in hex-prefix encoding; undefined if the encoding is not canonical. */
 export function unpackPath(packed: Uint8Array): { readonly path: Uint8Array; readonly isLeaf: boolean } | undefined {
   const nibbles = toNibbles(packed);
   const [flag, padding] = nibbles;

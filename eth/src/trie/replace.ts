@@ -10,7 +10,7 @@ import { groupByNibble, type TrieChange } from "./update.ts";
 const EMPTY_STRING = 0x80;
 const HASH_PREFIX = EMPTY_STRING + HASH_BYTES;
 const LIST_OFFSET = 0xc0;
-/** Longest payload, in bytes, whose length fits into the first byte of its RLP. */
+/** Longest payload, in bytes, whose length fits into the first byte of its RLP header. */
 const SHORT_BYTES_MAX = 55;
 const BRANCH_CHILDREN = BRANCH_ITEMS - 1;
 /** Maximum number of branches whose child paths are cached, about 1 KiB each. */

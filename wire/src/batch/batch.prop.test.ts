@@ -112,7 +112,7 @@ test("decodeEvents refuses changed, cut or random bytes, or returns events that 
   );
 });
 
-test("merkleRoot equals a naive root, and every merklePath leads to it", () => {
+test("merkleRoot equals the root by the plain rule, and every merklePath leads to it", () => {
   fc.assert(
     fc.property(fc.array(batchEvent, { minLength: 1, maxLength: 40 }), (events) => {
       const encoded = encodeEvents(events);

@@ -77,7 +77,7 @@ function leafOf(index: number, payload: Uint8Array, keccak: Keccak256): Uint8Arr
   return keccak(keccak(writer.bytes));
 }
 
-/** Compares the first 32 bytes of each. */
+/** Compares the first 32 bytes of two arrays. */
 function compareHashes(left: Uint8Array, right: Uint8Array): number {
   for (let index = 0; index < hashBytes; index += 1) {
     const difference = (left[index] ?? 0) - (right[index] ?? 0);

@@ -28,7 +28,7 @@ const jsonType = /^(?:application\/json|[\w.+-]+\/[\w.+-]+\+json)(?:\s*;|$)/i;
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const integer = /^-?\d+$/;
 const required = ["specversion", "id", "source", "type"] as const;
-/** Attributes that become extensions of another name, because the broker sets its own values. */
+/** Attributes whose values the broker sets itself, each with the key of the extension that keeps the publisher's value. */
 const own = new Map<string, string>(Object.entries(cloudEventKeys));
 
 export interface CloudEventReading {
@@ -146,7 +146,7 @@ function toFormat(type: string): string {
   return type === "application/json" ? "json" : type;
 }
 
-/** The content that the members give. Data without a type is JSON (JSON format, section 3.1): sets its attribute `datacontenttype`. */
+/** The content that the members give. For data without a type, sets the attribute `datacontenttype` to JSON (JSON format, section 3.1). */
 function toContent(members: RawMembers, attributes: Map<string, string>): Uint8Array {
   const [data, encoded] = [members.get("data"), members.get("data_base64")];
   if (data !== undefined && encoded !== undefined) throw malformed("it has both data and data_base64");

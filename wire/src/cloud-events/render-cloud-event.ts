@@ -24,7 +24,7 @@ const sequenceDigits = 16;
 /** Name of the attribute with the extensions that cannot be attributes, as a JSON object. */
 export const otherExtensions = "otherextensions";
 
-/** Attributes that an extension may not take (CloudEvents 1.0.2, section "Context Attributes"; JSON format, section 3.1). */
+/** Names of attributes that an extension may not have (CloudEvents 1.0.2, section "Context Attributes"; JSON format, section 3.1). */
 const taken: ReadonlySet<string> = new Set([
   "specversion",
   "id",

@@ -18,7 +18,7 @@ export const eventIdCharactersMax = 42;
 
 const pattern = /^([0-9a-f]{8})-([1-9][0-9]{0,15})-(0|[1-9][0-9]{0,15})$/;
 
-/** The first 8 hex digits of SHA-256 of a topic's name; two topics may have the same. */
+/** The first 8 hex digits of SHA-256 of a topic's name; two topics may have the same digest. */
 export function topicDigest(topic: string): string {
   return bytesToHex(sha256(utf8ToBytes(topic)).subarray(0, 4));
 }
@@ -29,7 +29,7 @@ export function formatEventId(parts: EventIdParts): EventId {
   return text as EventId; // The only place that creates the branded type.
 }
 
-/** @throws BrokerError 100300 blank, 100301 too long, 100302 malformed. */
+/** Splits an eventId into its parts. @throws BrokerError 100300 blank, 100301 too long, 100302 malformed. */
 export function parseEventId(text: string): EventIdParts {
   if (text.trim() === "") throw new BrokerError("eventIdBlank");
   if (text.length > eventIdCharactersMax) {

@@ -12,7 +12,8 @@ interface Place {
 }
 
 /**
- * The value of a transaction in the trie under `root`: the leaf at the end of `nodes`. The root refers to the first node, and each node to the next.
+ * The receipt of a transaction in the trie under `root`: the value of the last of the `nodes`. `root` is the hash of the first node, and each node refers to
+ * the next.
  * Nodes shorter than a hash would be embedded in their parent; they do not occur because every receipt is longer.
  * @throws Refuted; MalformedError for malformed nodes.
  */

@@ -158,14 +158,17 @@ class ProofVerifier {
       throw new Refuted("topic", `the registry is ${toHexText(registry)}`);
     }
     if (isSameBytes(address, registry)) return;
-    throw new Refuted("topic", `the log is of ${toHexText(address)}, the registry is ${toHexText(registry)}`);
+    throw new Refuted("topic", `${toHexText(address)} wrote the log, but the registry is ${toHexText(registry)}`);
   }
 
   #checkTopic({ topic }: PublishedBatch): void {
     const registry = bytesOf(this.#proof.registry);
     const expected = topicAddress({ registry, name: this.#proof.event.topic }, this.#keccak);
     if (isSameBytes(topic, expected)) return;
-    throw new Refuted("topic", `the batch is of ${toHexText(topic)}, the topic's address is ${toHexText(expected)}`);
+    throw new Refuted(
+      "topic",
+      `the batch is for ${toHexText(topic)}, but the topic's address is ${toHexText(expected)}`,
+    );
   }
 
   #checkPublisher({ sender }: PublishedBatch, publishers: readonly Uint8Array[] | undefined): void {
@@ -174,7 +177,7 @@ class ProofVerifier {
       throw new Refuted("publisher", `${toHexText(sender)} published the event, not ${publisher}`);
     }
     if (publishers === undefined || publishers.some((publisher) => isSameBytes(publisher, sender))) return;
-    throw new Refuted("publisher", `${toHexText(sender)} published the event, who is not expected to`);
+    throw new Refuted("publisher", `${toHexText(sender)} published the event, but is not an expected publisher`);
   }
 
   #toProven(header: ProvenHeader, batch: PublishedBatch): ProvenEvent {

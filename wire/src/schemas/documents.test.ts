@@ -7,7 +7,7 @@ const options = { version: "0.1.0", basePath: "/stele", extensionPrefix: "svc-" 
 const openApi = JSON.parse(JSON.stringify(toOpenApi(options)));
 const openRpc = JSON.parse(JSON.stringify(toOpenRpc(options)));
 
-/** All values of a member, anywhere in a document. */
+/** The values of all members with a name, anywhere in a document. */
 function findMembers(value: unknown, name: string): readonly unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => [

@@ -13,7 +13,7 @@ export interface Instruction {
   /** Change of the number of words on the stack. */
   readonly grows: number;
   readonly run: Step;
-  /** True if it jumps, ends the execution or depends on the gas left: then gas of later instructions must not be charged before it. */
+  /** True if the instruction jumps, ends the execution or depends on the gas left: then gas of later instructions must not be charged before it runs. */
   readonly isLast?: true;
   /** For an instruction that only pushes a word known from the code: that word. */
   readonly constant?: (code: Code, at: number) => Word;

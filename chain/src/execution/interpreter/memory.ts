@@ -1,7 +1,7 @@
 import { readWord, type Word, WORD_BYTES, writeWord } from "./word.ts";
 
 const WORD_GAS = 3;
-/** Memory costs the square of its words divided by this, besides a price for each word (Yellow Paper, appendix H: memory expansion). */
+/** Memory costs the square of the number of its words, divided by this, besides a price for each word (Yellow Paper, appendix H: memory expansion). */
 const QUADRATIC_DIVISOR = 512;
 const FIRST_BYTES = 1_024;
 

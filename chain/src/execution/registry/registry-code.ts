@@ -10,7 +10,7 @@ export interface RegistryCode {
   readonly publishGas: { readonly base: number; readonly perBatch: number };
 }
 
-/** Whether a contract's code is the registry's. */
+/** Whether the code of a contract is the code of the registry. */
 export function isRegistry(code: Uint8Array, { hash, immutables }: RegistryCode): boolean {
   if (immutables.some(([offset, bytes]) => offset + bytes > code.length)) return false;
   const masked = Buffer.from(code);

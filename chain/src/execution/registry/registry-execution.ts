@@ -12,7 +12,7 @@ import { isRegistry, type RegistryCode } from "./registry-code.ts";
 export class RegistryExecution {
   readonly #state: ExecutionState;
   readonly #code: RegistryCode;
-  /** Whether a contract's code is the registry's, by the hash of the code. */
+  /** By the hash of a contract's code: whether it is the code of the registry. */
   readonly #known = new Lru<string, boolean>({ entriesMax: PROGRAM_CACHE_CONTRACTS_MAX });
 
   constructor(state: ExecutionState, code: RegistryCode) {

@@ -36,16 +36,16 @@ export interface AsyncOperation {
 export interface AsyncMessage {
   readonly summary: string;
   readonly contentType: string;
-  /** A schema has a title, which names it among the components. */
+  /** A zod schema has a title, which names the schema among the components. */
   readonly payload: z.ZodType | JsonSchema;
   readonly headers?: z.ZodType;
   readonly bindings?: JsonSchema;
 }
 
-/** Bytes of any kind. */
+/** The schema of a payload of any bytes. */
 export const anyBytes: JsonSchema = { description: "The content of the event, byte for byte." };
 
-/** The dialect of schemas in AsyncAPI 3.0 is a superset of JSON Schema draft 7. */
+/** A schema in the dialect of AsyncAPI 3.0, which is a superset of JSON Schema draft 7. */
 export function toAsyncSchema(schema: z.ZodType): JsonSchema {
   return toJsonSchema(schema, "draft-7");
 }
@@ -66,7 +66,7 @@ export function toOperation({ channel, messages, reply, ...rest }: AsyncOperatio
   return { ...rest, ...toPlace({ channel, messages }), ...(reply && { reply: toPlace(reply) }) };
 }
 
-/** Operations refer to the messages of their channel, not to the components (AsyncAPI 3.0.0, "Operation Object"). */
+/** References to a channel and to its messages, not to the components (AsyncAPI 3.0.0, "Operation Object"). */
 function toPlace({ channel, messages }: Pick<AsyncOperation, "channel" | "messages">) {
   return {
     channel: toReference(`channels/${channel}`),

@@ -43,7 +43,7 @@ const ndjsonNotices = {
 const events = Object.keys(eventMessages);
 const bindings = { http: { method: "GET", query: toQuery(), bindingVersion: "0.3.0" } };
 
-/** One HTTP response that lasts, with events as they come. */
+/** One long HTTP response, with events as they come. */
 export const tailPart: AsyncPart = {
   kind: "http",
   channels: {
