@@ -44,7 +44,7 @@ export const callbackHeadersSchema = z.object({
   "webhook-id": z
     .string()
     .describe(
-      "The eventId; of a batch, its first eventId with `-batch-` and the number of events. A repeat has the same.",
+      "The eventId; for a batch, its first eventId, `-batch-` and the number of events. A repeat has the same value.",
     ),
   "webhook-timestamp": z
     .string()

@@ -225,7 +225,7 @@ const accessSchema = {
   required: ["actions", "serves"],
   properties: {
     principal: { type: "string", description: "Absent if nobody has to log in." },
-    expiresAt: { type: "string", format: "date-time", description: "When the credential ends; absent for never." },
+    expiresAt: { type: "string", format: "date-time", description: "When the credential expires; absent if never." },
     actions: { type: "array", items: { type: "string" }, description: "As in the rules of docs/access.md." },
     serves: {
       type: "array",
@@ -250,10 +250,12 @@ const adminPaths = {
       ],
     },
   },
-  "/health/live": toGet("live", "Whether the process is alive.", { 200: toJsonResponse("It is.", anyObject) }),
+  "/health/live": toGet("live", "Whether the process is alive.", {
+    200: toJsonResponse("The process is alive.", anyObject),
+  }),
   "/health/ready": {
     get: {
-      ...toGet("ready", "Whether the groups can serve; with groupId, whether that one can.", {
+      ...toGet("ready", "Whether the groups can serve; with groupId, whether that group can.", {
         200: toJsonResponse(
           "At least one group can serve; the answer gives the reason for those that cannot.",
           readinessSchema,

@@ -6,8 +6,8 @@ export const tailResyncSchema = z
     after: z
       .string()
       .meta({ pattern: "^(@[0-9]+|OFFSET_FIRST)$" })
-      .describe("`@` and the number of a block, or before the first event."),
-    id: z.string().describe("The `Last-Event-ID` with which a client reconnects that gets no event after the notice."),
+      .describe("`@` and the number of a block, or OFFSET_FIRST: before the first event."),
+    id: z.string().describe("The `Last-Event-ID` for a reconnect, if the client gets no event after the notice."),
   })
   .meta({ title: "TailResync" });
 

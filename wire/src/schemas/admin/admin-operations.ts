@@ -268,7 +268,7 @@ function toOrderOperations(): { readonly [Name in OrderOperation]: AdminOperatio
     const all: AdminOperation = {
       ...one,
       path: `/subscriptions/${name}`,
-      summary: `The same for a page of the subscriptions that a search finds: ${name}.`,
+      summary: `Orders ${name} for each subscription on a page of those that a search finds.`,
       query: z.strictObject({ ...search, ...paging, dryRun, all: flag.optional().describe(allDescription) }),
       result: orderPageSchema,
     };

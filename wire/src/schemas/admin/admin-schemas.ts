@@ -61,12 +61,10 @@ const subscriptionFields = {
   failing: failingSchema.optional().describe("Absent while the receiver works."),
   waitingSince: time
     .optional()
-    .describe("Time of the block of the oldest event after the cursor; absent if the chain does not tell in time."),
+    .describe("Time of the block of the oldest event after the cursor; absent if the chain does not answer in time."),
   nextAttemptAt: time
     .optional()
-    .describe(
-      "When the next attempt is due: as the node that delivers it knows, or as the receiver asked by Retry-After.",
-    ),
+    .describe("When the next attempt is due, as the delivering node knows or as the receiver asked by Retry-After."),
 };
 
 const attemptSchema = z.strictObject({
@@ -84,7 +82,7 @@ const attemptSchema = z.strictObject({
 export const adminSubscriptionSchema = z
   .strictObject({
     ...subscriptionFields,
-    lastAttempt: attemptSchema.omit({ excerpt: true }).optional().describe("As the answering node knows."),
+    lastAttempt: attemptSchema.omit({ excerpt: true }).optional().describe("As far as the answering node knows."),
   })
   .meta({ title: "AdminSubscription" });
 export type AdminSubscription = z.output<typeof adminSubscriptionSchema>;
@@ -95,7 +93,7 @@ export const adminSubscriptionDetailsSchema = z
     deadLetters: z.int().describe("Number of the subscription's dead letters."),
     attempts: z
       .array(attemptSchema)
-      .describe("Newest first. Only the node that delivers the subscription has them, since it began to."),
+      .describe("Newest first. Only the delivering node has attempts, those since it began to deliver."),
   })
   .meta({ title: "AdminSubscriptionDetails" });
 export type AdminSubscriptionDetails = z.output<typeof adminSubscriptionDetailsSchema>;
@@ -165,7 +163,7 @@ export const adminSessionSchema = z
     lag: z.int().describe("Matching events that are not acknowledged; an event that two filters match counts twice."),
     waitingSince: time
       .optional()
-      .describe("Time of the block of the oldest of these events; absent if the chain does not tell in time."),
+      .describe("Time of the block of the oldest of these events; absent if the chain does not answer in time."),
     createdAt: time,
     filters: z.array(z.strictObject({ id: z.string(), topic: z.string(), qos: z.int() })),
   })
@@ -206,9 +204,9 @@ export const adminTopicDetailsSchema = z
     rate: z
       .strictObject({ events: z.int(), seconds: z.number().describe("The time in which they were published.") })
       .optional()
-      .describe("Events of the last five minutes; absent if the chain does not tell the times of its blocks."),
+      .describe("Events of the last five minutes; absent if the chain does not give the times of its blocks."),
     lastEventAt: time.optional().describe("Time of the block of the newest event."),
-    writers: writersSchema.optional().describe("Who may publish to the topic; absent if the chain does not tell."),
+    writers: writersSchema.optional().describe("Who may publish to the topic; absent if the chain does not answer."),
     subscriptions: z.int().describe("Callback subscriptions to the topic; the search `matches` lists them."),
   })
   .meta({ title: "AdminTopicDetails" });
@@ -223,7 +221,7 @@ const eventFields = {
   position: z.int(),
   block: z.int(),
   transactionHash: hash,
-  logIndex: z.int().describe("Index in the block of the log of its batch."),
+  logIndex: z.int().describe("Index, in the block, of the log of the event's batch."),
   indexInBatch: z.int().describe("From 0."),
   publisher: address,
 };
@@ -291,7 +289,7 @@ const groupSchema = z.strictObject({
       locked: z.int().optional().describe("Those whose secrets no key of this node opens."),
     })
     .optional()
-    .describe("Callback subscriptions of all nodes to which nothing is delivered, as of a few seconds ago."),
+    .describe("Callback subscriptions, of all nodes, that get no events, as of a few seconds ago."),
   lag: z
     .strictObject({ events: z.int(), seconds: z.number().optional() })
     .optional()
@@ -355,7 +353,7 @@ const memberChangeSchema = z.strictObject({
     .describe("`gone`: the node did not renew its membership in time, as after a kill."),
   groupId: z.string().optional().describe("The group whose index the node took over."),
   subscriptions: z.int().optional().describe("How many callback subscriptions the node took over."),
-  from: z.string().optional().describe("The node that had them before; absent if unknown."),
+  from: z.string().optional().describe("The node that had the index or the subscriptions before; absent if unknown."),
 });
 
 export const adminNodePageSchema = z
