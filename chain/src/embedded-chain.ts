@@ -157,7 +157,8 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Reads blocks as `follow` passes them on, and compares each with its hashes: the first, and more until they amount to {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
+   * Reads blocks as `follow` passes them on, and compares each with its hashes. Reads the first block, and more until the blocks amount to
+   * {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
    * @throws ChainFileError if a block is damaged. Unless `isOptional`, the event `damage` reports that too.
    */
   async readBlocks({ from, to, isOptional = false }: BlocksWanted): Promise<readonly CommittedBlock[]> {
@@ -195,9 +196,9 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Writes all blocks into the chain's file and keeps it unchanged until `releaseFile`, so that it can be copied; new blocks go to its log. Resolves to false,
-   * without holding the file, while a reader needs the log: then ask again. A block that was announced before this call is in the file. A copy by this process
-   * must not close the file: that would end SQLite's lock on it (POSIX).
+   * Writes all blocks into the chain's file and leaves the file unchanged until `releaseFile`, so that it can be copied; new blocks go to the log. Resolves to
+   * false, without holding the file, while a reader needs the log: then ask again. A block that was announced before this call is in the file. If this process
+   * makes the copy, it must not close the file: closing would end SQLite's lock on the file (POSIX).
    */
   async holdFile(): Promise<boolean> {
     return (await this.#ask({ kind: "hold-file" })) as boolean; // the worker answers nothing else

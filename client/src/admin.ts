@@ -73,7 +73,7 @@ export interface SessionSearch {
   readonly lagMin?: number | undefined;
 }
 
-/** A subscription's identifier, a search for several, or `all` of the client's group; of all groups, if the client has none. */
+/** A subscription's identifier, a search for several, or `all`: every subscription of the client's group, or of all groups if the client has none. */
 export type OrderTarget = string | SubscriptionSearch | { readonly all: true };
 
 /** A place in a subscription: `OFFSET_FIRST`, `OFFSET_LAST`, an eventId, a time (ISO 8601), or a sequence if the subscription has one topic. */

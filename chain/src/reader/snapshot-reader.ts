@@ -27,7 +27,7 @@ export class SnapshotReader {
   }
 
   /**
-   * Answers a read-only method as JSON text, from the newest block at the time of the request's turn.
+   * Answers a read-only method as JSON text, as of the newest block when the request's turn comes.
    * @throws ProviderRpcError with geth's code, or with 4900 after a stop; another Error if the thread does not start or ends by itself.
    */
   read(request: RpcRequest): Promise<string> {

@@ -1,7 +1,7 @@
 import type { NodeChanges } from "./node-changes.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
-/** The state with this root, before the blocks that overwrote the nodes in `overwritten`, oldest block first. `source` has the state after those blocks. */
+/** The state with this root, before some blocks. `overwritten` has the nodes that these blocks overwrote, oldest first; `source` has the state after them. */
 export function createPastView(source: StateSource, root: Uint8Array, overwritten: readonly NodeChanges[]): StateView {
   return new StateView(
     {

@@ -34,7 +34,7 @@ export interface TransactionRow {
 
 /**
  * The tables of the chain. A block is written whole or not at all, in one SQL transaction. The effects of the newest blocks (`UnsavedEffects`) are in memory
- * and in one row for each block, until `save` writes them into the tables; reads look there first.
+ * and in one row for each block, until `save` writes them into the tables; reads look into memory first.
  */
 export class ChainDatabase implements StateDatabase {
   // The statements do not keep the database alive: keep a reference to it as long as they are used.

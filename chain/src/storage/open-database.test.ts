@@ -63,22 +63,25 @@ describe("a file that the opening process did not accept", () => {
     ["never closed", () => undefined],
   ];
 
-  it.each(ends)("a file keeps its log if its database is %s, even if a statement is collected last", async (_, end) => {
-    const file = join(folder, "chain.sqlite");
-    await killed(file);
-    const before = [file, `${file}-wal`].map((path) => readFileSync(path));
-    const statements = new Set<StatementSyncInstance>();
-    const refuse = async (): Promise<void> => {
-      const owned = await openDatabase(file);
-      statements.add(owned.database.prepare("SELECT * FROM rows"));
-      end(owned);
-    };
-    await refuse();
-    for (let round = 0; round < 2; round += 1) {
-      collectGarbage();
-      await afterFinalizers();
-      statements.clear();
-    }
-    expect([file, `${file}-wal`].map((path) => readFileSync(path))).toEqual(before);
-  });
+  it.each(ends)(
+    "a file keeps its log if its database is %s, even if a statement is garbage-collected last",
+    async (_, end) => {
+      const file = join(folder, "chain.sqlite");
+      await killed(file);
+      const before = [file, `${file}-wal`].map((path) => readFileSync(path));
+      const statements = new Set<StatementSyncInstance>();
+      const refuse = async (): Promise<void> => {
+        const owned = await openDatabase(file);
+        statements.add(owned.database.prepare("SELECT * FROM rows"));
+        end(owned);
+      };
+      await refuse();
+      for (let round = 0; round < 2; round += 1) {
+        collectGarbage();
+        await afterFinalizers();
+        statements.clear();
+      }
+      expect([file, `${file}-wal`].map((path) => readFileSync(path))).toEqual(before);
+    },
+  );
 });

@@ -17,8 +17,8 @@ export interface CloseOptions {
 }
 
 /**
- * Opens the file for writing, for one chain alone. Threads of this process may read it meanwhile, so the database itself is not locked: SQLite's exclusive mode
- * on a file beside it holds a lock of the operating system. The lock ends with the process, however that ends.
+ * Opens the file for writing, for one chain alone. Threads of this process may read it meanwhile, so the database itself is not locked. Instead, SQLite's
+ * exclusive mode on a lock file beside it holds a lock of the operating system. The lock ends with the process, however the process ends.
  */
 export async function openDatabase(file: string): Promise<OwnedDatabase> {
   const lock = isInMemory(file) ? undefined : await openLocked(file);
@@ -100,8 +100,8 @@ function closeGuard(guard: DatabaseSyncInstance): void {
 }
 
 /**
- * Releases the lock last: until then no other process may write. With `keepsLog` the guard stays open until the thread ends, since statements that are not
- * collected yet keep the database open after its close. The end of a thread closes databases in reverse order of opening: the writer before the guard.
+ * Releases the lock last: until then no other process may write. With `keepsLog`, the guard stays open until the thread ends, since statements that are not
+ * garbage-collected yet keep the database open after its close. The end of a thread closes databases in reverse order of opening: the writer before the guard.
  */
 function closeAll({ database, guard, lock }: OpenFiles, { keepsLog = false }: CloseOptions = {}): void {
   try {

@@ -52,8 +52,8 @@ const reconnectMsMaxDefault = 30_000;
 const reconnectMsDefault = 1_000;
 
 /**
- * Events of topics, as they come. At most 1 MiB of events waits in memory, or one longer event: beyond that, the tail closes its connection, and opens another
- * once its loop has taken them. Use a tail in one loop at a time; a later loop continues where the earlier one ended.
+ * Events of topics, as they come. At most 1 MiB of events, or one longer event, waits in memory for the loop: beyond that, the tail closes its connection, and
+ * opens another once the loop has taken the waiting events. Use a tail in one loop at a time; a later loop continues where the earlier one ended.
  */
 export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   readonly #transport: HttpTransport;

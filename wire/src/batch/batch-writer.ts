@@ -8,8 +8,8 @@ const shortBytes = 16_384;
 /** The buffer of a writer without events. Only the header of an empty list is ever written to it. */
 const noEvents = new Uint8Array(frontBytes);
 /**
- * With many topics most batches have one short event. Short buffers are parts of a shared one, since allocating an `ArrayBuffer` takes V8 longer than the rest
- * of the batch. The shared buffer is small, since any part of it keeps all of it in memory.
+ * With many topics most batches have one short event. Short buffers are parts of a shared buffer, since V8 takes longer to allocate an `ArrayBuffer` than the
+ * rest of the batch takes. The shared buffer is small, since any part of it keeps all of it in memory.
  */
 const shared = { bytes: new Uint8Array(0), at: 0, partMax: 512, size: 4_096 };
 

@@ -13,8 +13,8 @@ export interface AsyncApiSettings extends ServerSettings, Omit<MqttPartOptions, 
 export type AsyncApiOptions = AsyncApiSettings & Pick<DocumentOptions, "version" | "extensionPrefix">;
 
 /**
- * Makes the AsyncAPI 3.0.0 document of what the broker sends and receives besides calls, for the servers that a reader can reach. Its schemas are those of the
- * OpenAPI document. A protocol without a server is left out.
+ * Returns a function that makes the AsyncAPI 3.0.0 document for the servers that a reader can reach: what the broker sends and receives besides calls. The
+ * schemas are those of the OpenAPI document. A protocol without a server is left out.
  */
 export function createAsyncApi(options: AsyncApiOptions): (servers: readonly AsyncServer[]) => JsonSchema {
   const parts = [callbackPart, tailPart, toMqttPart(options), toStompPart(options.extensionPrefix)].map((part) => ({
