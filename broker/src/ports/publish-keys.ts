@@ -19,7 +19,10 @@ export interface PublishKeyRow extends PublishKey {
   readonly after: Position;
   /** See publishDigest in wire. */
   readonly digest: string;
-  /** The account whose transactions may hold the event; empty if the chain is this node's own. */
+  /**
+   * The account whose transactions may hold the event, empty if the chain is this node's own; with several nodes, followed by a space and the identifier
+   * of the membership under which the node began the publish. Rows of earlier versions have only the account.
+   */
   readonly sender: string;
   /** When the key was recorded, in milliseconds of the group's session time. */
   readonly recordedAt: number;

@@ -21,6 +21,9 @@ export interface PublishFateOptions {
  */
 const confirmAfterMs = 1_000;
 
+/** Between the account and the membership of a sender. */
+const separator = " ";
+
 /** Finds out whether an event that the index does not have can still come. */
 export class PublishFate {
   readonly #options: PublishFateOptions;
@@ -29,9 +32,11 @@ export class PublishFate {
     this.#options = options;
   }
 
-  /** The account of this node's transactions; empty if the chain is this node's own. */
+  /** Account and membership of a publish that begins now: see `PublishKeyRow.sender`. */
   get sender(): string {
-    return this.#options.ledger.sender ?? "";
+    const { ledger, nodes } = this.#options;
+    const nodeId = nodes?.nodeId();
+    return [ledger.sender ?? "", ...(nodeId === undefined ? [] : [nodeId])].join(separator);
   }
 
   /**
@@ -44,14 +49,15 @@ export class PublishFate {
 
   /**
    * Waits until no transaction of the row's sender can still bring an event, and the index has every event that came. Returns the generation of the index;
-   * undefined if `signal` aborts first, if another live node signs with that account, or if the outcome stays unknown: the ledger cannot say, the
+   * undefined if `signal` aborts first, if the sender is another live node, or if the outcome stays unknown: the ledger cannot say, the
    * index is rolled back meanwhile, or its newest block is not on the chain.
    */
   async settledGeneration({ sender }: PublishKeyRow, signal: AbortSignal): Promise<number | undefined> {
-    const { ledger, clock, nodes } = this.#options;
-    const isOwn = sender === this.sender;
-    if (!isOwn && nodes !== undefined && (await nodes.listSigners(ledger.groupId)).includes(sender)) return undefined;
-    const account = isOwn ? undefined : ledger.sender && toAddress(sender);
+    const { ledger, clock } = this.#options;
+    const [signer = "", nodeId] = sender.split(separator);
+    const isOwn = signer === (ledger.sender ?? "");
+    if (!isOwn && (await this.#mayStillSend(signer, nodeId))) return undefined;
+    const account = isOwn ? undefined : ledger.sender && toAddress(signer);
     const generation = await this.#indexedGeneration(account, signal);
     if (ledger.isFinal || generation === undefined) return generation;
     await pause(clock, confirmAfterMs, signal);
@@ -62,6 +68,14 @@ export class PublishFate {
   async isStillGeneration(generation: number): Promise<boolean> {
     const { ledger, store } = this.#options;
     return (await store.findHead(ledger.groupId))?.generation === generation;
+  }
+
+  /** Whether another node may still send a publish. Under its next membership, a node sends nothing that it began under an earlier one. */
+  async #mayStillSend(signer: string, nodeId: string | undefined): Promise<boolean> {
+    const { ledger, nodes } = this.#options;
+    if (nodes === undefined) return false;
+    const live = nodeId === undefined ? await nodes.listSigners(ledger.groupId) : await nodes.listMembers();
+    return live.includes(nodeId ?? signer);
   }
 
   async #indexedGeneration(account: Ledger["sender"], signal: AbortSignal): Promise<number | undefined> {

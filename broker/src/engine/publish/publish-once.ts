@@ -231,14 +231,14 @@ export class PublishOnce {
 
   /** Publishes with the token of the row: if one publish did give two events, a reader can recognize them. */
   async #publishAgain(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
-    const { keys, fate } = this.#options;
     if (refusal !== undefined) throw refusal;
-    const isMine = row.sender === fate.sender || (await keys.movePublishKey(row, fate.sender));
+    const { sender } = named.row; // Another node may take the row over once this membership has ended: then `named` may not start.
+    const isMine = row.sender === sender || (await this.#options.keys.movePublishKey(row, sender));
     if (!isMine || named.topic === undefined) {
       named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" }); // Another node was faster.
       return;
     }
-    named.takeRow({ ...row, sender: fate.sender });
+    named.takeRow({ ...row, sender });
     this.#add(named, named.topic);
   }
 }

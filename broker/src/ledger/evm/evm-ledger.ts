@@ -20,6 +20,7 @@ import type {
   OutgoingBatch,
   TopicOpening,
 } from "../../ports/ledger.ts";
+import { pause } from "../../lib/pause.ts";
 import { Rpc } from "./endpoint/rpc.ts";
 import { isFeeCapped, RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
@@ -54,6 +55,8 @@ const defaultLimits: ConfiguredLimits = {
   bytesPerTransactionMax: 98_304,
   transactionsInFlightMax: 4,
 };
+/** Pause between two looks at the transactions of another signer, in milliseconds. */
+const othersLookMs = 500;
 /** Gas of closing a topic, which writes a storage slot and a log; measured about 40,000. */
 const closeGas = 100_000;
 
@@ -231,14 +234,18 @@ export class EvmLedger implements Ledger {
     return isSettled ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** The newest final block; undefined while it does not cover every nonce that the journal has for `sender`: the chain may still include one. */
+  /** Waits for a final block that covers each nonce that the journal has for `sender`: the chain may still include one. Undefined if `signal` aborts first. */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
-    const { journal, groupId } = options;
-    const entries = (await journal?.listTransactions(groupId, sender)) ?? [];
-    const blockNumber = await this.finalBlockNumber(signal);
-    const used = blockNumber < 0 ? 0 : await this.#ask(rpc.transactionCount(sender, blockNumber));
-    return entries.every((entry) => nonceOf(entry) < used) ? blockNumber : undefined;
+    const { journal, groupId, clock } = options;
+    const nonces = ((await journal?.listTransactions(groupId, sender)) ?? []).map(nonceOf);
+    while (!signal.aborted) {
+      const blockNumber = await this.finalBlockNumber(signal);
+      const used = blockNumber < 0 ? 0 : await this.#ask(rpc.transactionCount(sender, blockNumber));
+      if (nonces.every((nonce) => nonce < used)) return blockNumber;
+      await pause(clock, othersLookMs, signal);
+    }
+    return undefined;
   }
 
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {

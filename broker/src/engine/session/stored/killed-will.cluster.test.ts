@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { WillOrder } from "../../broker.ts";
+import { contentsOnChain } from "../../testing/node-troubles.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestCluster } from "../../testing/test-cluster.ts";
+
+let cluster: TestCluster;
+beforeEach(async () => {
+  cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
+});
+afterEach(() => cluster.stopAll());
+
+const will: WillOrder = {
+  delayMs: 0,
+  call: { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] },
+  opensTopic: false,
+  expiresAfterMs: undefined,
+};
+
+it("publishes a will once if its node is killed after it recorded the name, and is back when its membership has expired", async () => {
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { will, expiryMs: 600_000, onConnected: () => {} };
+  const keeper = await cluster.findFollower();
+  const attached = cluster.node(keeper).broker.attach({ ...order, ...rest }, new RecordingPeer());
+  const attachment = await cluster.run(attached);
+  const { store } = cluster.shared;
+  const record = store.recordPublishKeys.bind(store);
+  store.recordPublishKeys = async (claims) => {
+    store.recordPublishKeys = record;
+    const taken = await record(claims);
+    cluster.kill(keeper);
+    return taken;
+  };
+  attachment.detach({ expiryMs: 600_000, isRegular: false });
+  await cluster.clock.advance(100);
+  expect(cluster.nodes).toHaveLength(1);
+  cluster.launch(keeper);
+  await cluster.clock.advance(120_000);
+  expect(contentsOnChain(cluster)).toEqual(["gone"]);
+});
