@@ -135,6 +135,14 @@ export class NamedPublish implements Claim {
 
 /** Whether an error says that nothing was published and nothing will be. After any other error, a repeat asks the ledger. */
 export function isKeyFree(error: unknown): boolean {
-  const sure = ["topicClosed", "topicNotExist", "writerRefused", "contentTooLong", "transactionFailed"] as const;
-  return sure.some((name) => isBrokerError(error, name));
+  return surelyUnpublished.some((name) => isBrokerError(error, name));
 }
+
+const surelyUnpublished = [
+  "topicClosed",
+  "topicNotExist",
+  "writerRefused",
+  "contentTooLong",
+  "transactionFailed",
+  "chainUnreachable",
+] as const;

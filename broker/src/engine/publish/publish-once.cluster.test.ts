@@ -1,6 +1,7 @@
-import { decodeEvents } from "@stele/wire";
+import { BrokerError, decodeEvents } from "@stele/wire";
 import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
+import type { Ledger } from "../../ports/ledger.ts";
 import type { PublishCall, PublishOutcome } from "../broker.ts";
 import { TestCluster, type TestClusterOptions } from "../testing/test-cluster.ts";
 
@@ -124,6 +125,23 @@ it("a publish that was refused because the store's answer about its key was lost
   expect(refused.outcome).toMatchObject({ status: "REFUSED" });
   expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
   expect(published()).toEqual(["w0", "w1", "k"]);
+});
+
+it("a publish that was refused because its node does not reach the chain succeeds at another node", async () => {
+  let isReached = true;
+  const toLedger = (ledger: Ledger, index: number): Ledger => {
+    const append = ledger.append.bind(ledger);
+    ledger.append = async (...call) => {
+      if (index === 0 && !isReached) throw new BrokerError("chainUnreachable");
+      return append(...call);
+    };
+    return ledger;
+  };
+  await start(2, { toLedger });
+  isReached = false;
+  expect(await send(0, "k")).toMatchObject({ status: "REFUSED" });
+  expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
+  expect(published()).toEqual(["k"]);
 });
 
 it("publishes once what a node repeats while it frees the key of a lost answer", async () => {
