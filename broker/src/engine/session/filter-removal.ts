@@ -90,8 +90,9 @@ export class FilterRemoval {
     if (session?.protocol !== "STOMP") return sessions.removeSessionFilter(id);
     if (session.detachedAt !== undefined) return this.#removeDetached(session);
     for (const filter of filters ?? []) await sessions.removeSessionFilter(filter.id);
-    const left = (await sessions.findSession(session.id))?.session;
-    if (left?.detachedAt !== undefined) await this.#removeDetached(left); // Its connection ended before the last filter was gone.
+    const left = await sessions.findSession(session.id);
+    // Its connection ended before the last filter was gone. If it has filters, its client has begun it again since.
+    if (left?.session.detachedAt !== undefined && left.filters.length === 0) await this.#removeDetached(left.session);
     return true;
   }
 

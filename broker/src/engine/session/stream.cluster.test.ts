@@ -112,3 +112,25 @@ it.each([1, 2])(
     expect(await sessions.listSessions({ after: undefined, limit: 9 })).toEqual([]);
   },
 );
+
+it("keeps a stream that its client begins again and leaves while another node still removes the former one", async () => {
+  const world = await TestCluster.start(2);
+  cluster = world;
+  const former = await attachLeaving(world);
+  const { sessions } = world.shared.store;
+  const remove = sessions.removeSessionFilter.bind(sessions);
+  let removals = 0;
+  sessions.removeSessionFilter = async (id) => {
+    removals += 1;
+    if (removals < 2) return remove(id);
+    former.attachment?.detach({ expiryMs: 600_000, isRegular: true });
+    await world.clock.settle();
+    const isRemoved = await remove(id);
+    (await attachLeaving(world)).attachment?.detach({ expiryMs: 600_000, isRegular: true });
+    await world.clock.settle();
+    return isRemoved;
+  };
+  await world.run(world.node(1).broker.unSubscribe({ subscriptionId: key }));
+  const [row] = await sessions.listSessions({ after: undefined, limit: 9 });
+  expect(row?.filters.map(({ filter }) => filter)).toEqual(["a", "b"]);
+});
