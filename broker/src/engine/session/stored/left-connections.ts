@@ -121,10 +121,12 @@ export class LeftConnections {
   async detach(left: Connected, { will, expiryMs }: ConnectionEnd): Promise<void> {
     const { group, session, lingering } = left;
     const { store, clock, limits, signal, sweeper, room, times, writers, checkReturned } = this.#parts;
-    const end = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       await times.advance(group.id);
+      const toStored = (ms: number): number => times.durationFromNow(group.id, ms);
+      const willDelayMs = toStored(will?.delayMs ?? 0);
+      const end = { will: will && encodeWill(will), willDelayMs, expiryMs: toStored(expiryMs) };
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
       let isRemoved = false;
       former = await changeOwnRow(this.#parts, left, (key, row) => {

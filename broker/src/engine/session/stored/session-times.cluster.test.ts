@@ -1,19 +1,25 @@
 import { afterEach, expect, it } from "vitest";
+import type { WillOrder } from "../../broker.ts";
+import { contentsOnChain } from "../../testing/node-troubles.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
 
 let cluster: TestCluster;
 afterEach(() => cluster.stopAll());
 
-/** Connects a client to a node, and disconnects it. */
-async function visit(
-  node: number,
-  { key, expiryMs }: { readonly key: string; readonly expiryMs: number },
-): Promise<void> {
-  const defaults = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
+interface Visit {
+  readonly key: string;
+  readonly expiryMs: number;
+  readonly will?: WillOrder;
+}
+
+/** Connects a client to a node, and disconnects it. Returns whether the client had a session. */
+async function visit(node: number, { key, expiryMs, will }: Visit): Promise<boolean> {
+  const defaults = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will } as const;
   const order = { ...defaults, key, expiryMs, onConnected: () => {} };
   const attachment = await cluster.run(cluster.node(node).broker.attach(order, new RecordingPeer()));
-  attachment.detach({ expiryMs, isRegular: true });
+  attachment.detach({ expiryMs, isRegular: will === undefined });
+  return attachment.isPresent;
 }
 
 const rows = () => cluster.shared.store.sessions.listSessions({ after: undefined, limit: 9 });
@@ -33,4 +39,25 @@ it("a node that kept the session time and stood still does not count again what 
   expect(await rows()).toHaveLength(1);
   await cluster.clock.advance(40_000);
   expect(await rows()).toHaveLength(0);
+});
+
+it("a node that does not keep the session time ends no session and no delay of a will early", async () => {
+  cluster = await TestCluster.start(3);
+  await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
+  const keeper = await cluster.findFollower();
+  const other = (keeper + 1) % 3;
+  await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
+  const call = { topic: "wills", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+  const will = { delayMs: 5_000, call, opensTopic: false, expiresAfterMs: undefined };
+  for (const offsetMs of [100, 250, 400, 550, 700, 850]) {
+    await cluster.clock.advance(1_000 + offsetMs);
+    const [short, willing] = [`short ${offsetMs}`, `will ${offsetMs}`];
+    await visit(other, { key: short, expiryMs: 5_000 });
+    await visit(other, { key: willing, expiryMs: 60_000, will });
+    await cluster.clock.advance(4_850);
+    expect(await visit(other, { key: short, expiryMs: 5_000 }), short).toBe(true);
+    await visit(other, { key: willing, expiryMs: 60_000 });
+    await cluster.clock.advance(20_000);
+    expect(contentsOnChain(cluster), willing).toEqual([]);
+  }
 });

@@ -18,6 +18,9 @@ export interface SessionTimesParts {
   readonly hasKeys: (groupId: GroupId) => boolean;
 }
 
+/** How late the stored time may be at a node that does not keep it, in milliseconds: the keeper writes the time about once a second. */
+const lateMsMax = 2_000;
+
 /** Maximum number of due sessions per read. */
 export const dueSessionsMax = 100;
 
@@ -37,6 +40,14 @@ export class SessionTimes {
   /** Whether this node keeps the time of a group, and so sweeps its sessions without a connection. */
   isKeeper(groupId: GroupId): boolean {
     return this.#parts.isKeeper(groupId);
+  }
+
+  /**
+   * The duration to store for one that begins now: nothing may end early ([MQTT-3.1.3-9]). At a node that does not keep the time, it ends up to two seconds
+   * late instead. Zero stays zero.
+   */
+  durationFromNow(groupId: GroupId, ms: number): number {
+    return ms === 0 || this.isKeeper(groupId) ? ms : ms + lateMsMax;
   }
 
   /** The group's time, as of its last advance. */

@@ -9,8 +9,6 @@ const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
 /** Time in which the nodes notice a lost connection or node and settle its will, in milliseconds. */
 const settledMs = 90_000;
-/** How much too early the delay of a will may end, in milliseconds, if not the keeper of the session time detaches the session. */
-const timeLateMs = 1_000;
 
 const node = fc.nat(nodesMax - 1);
 const who = fc.nat(1);
@@ -248,9 +246,9 @@ class World {
     if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return once;
     if (next.acceptedAt === undefined || isDoubtful) return [0, 1];
     if (next.order.isClean) return once;
-    // Another node than the one that keeps the session time counts from a time that may be late: by a second, or by a halt of that node.
+    // Another node than the one that keeps the session time counts from a time that may be late by a halt of that node.
     const isLate = this.#troubles.some(({ node }) => this.#isInTrouble(node, end.at, end.at + delayMs));
-    return next.acceptedAt < end.at + delayMs - timeLateMs && !isLate ? [0] : [0, 1];
+    return next.acceptedAt < end.at + delayMs && !isLate ? [0] : [0, 1];
   }
 
   #isInTrouble(one: TestNode, from: number, to: number): boolean {
