@@ -67,18 +67,16 @@ export function toConnectedSession({
   };
 }
 
-/** Checks the rights of a new connection. {@link checkRightsOf} checks them again later. @throws BrokerError 100701, 100702, 200207. */
+/** Checks the rights of a new connection. {@link isStillAdmitted} checks them again later. @throws BrokerError 100701, 100702, 200207. */
 export function checkAdmission(known: Connected, access: Access): void {
   access.admit(known);
   if (mayTail(known, access)) return;
   throw new BrokerError("accessDenied", { details: "the right to a part of the tail's topics has ended" });
 }
 
-/** Ends the connection if its principal is no longer admitted, or may no longer receive the topics that it tails. */
-export function checkRightsOf(known: Connected, access: Access): void {
-  const { principal, peer, session } = known;
-  if (access.isAdmitted(principal) && mayTail(known, access)) session.memberships.checkRights();
-  else peer.ended("refused");
+/** Whether the principal of a connection is still admitted, and may still receive the topics that it tails. */
+export function isStillAdmitted(known: Connected, access: Access): boolean {
+  return access.isAdmitted(known.principal) && mayTail(known, access);
 }
 
 /** A tail needs the right to all of its filters: its client could not notice that some events are missing. */

@@ -66,7 +66,7 @@ export class Sessions implements Readers {
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
-    this.#owners = new ConnectedOwners(parts);
+    this.#owners = new ConnectedOwners({ ...parts, onStale: (known) => this.#release(known) });
     const onRefused = (sessions: readonly WritableSession[]): void => this.#onRefused(sessions);
     const groupIds = parts.groups.all.map(({ id }) => id);
     this.writers = new SessionWriters(groupIds, { ...parts, onRefused });
@@ -168,11 +168,8 @@ export class Sessions implements Readers {
   }
 
   /** Ends all connections of this node. Other nodes may have the sessions by now. */
-  endAll(why: "stopping" | "stale"): void {
-    for (const known of this.#connected.values()) {
-      known.peer.ended(why);
-      this.#release(known);
-    }
+  endStale(): void {
+    for (const known of this.#connected.values()) this.#owners.end(known, "stale");
   }
 
   /** Ends every connection. Resolves when the ends are written or `signal` aborts. */
