@@ -59,6 +59,7 @@ function toConnections(options: MqttOptions): Connections {
     connectTimeoutMs: settings.connectTimeoutMs,
     broker: options.broker,
     logger,
+    slices,
     metrics,
     create: (stream, caller, onClosed) => new Connection(stream, parts, { caller, onClosed }),
   });

@@ -46,6 +46,7 @@ function toConnections(options: StompOptions): Connections {
     connectTimeoutMs: settings.connectTimeoutMs,
     broker: options.broker,
     logger,
+    slices,
     metrics,
     create: (stream, caller, onClosed) => new Connection(stream, { ...options, log, slices, caller, onClosed }),
   });

@@ -3,6 +3,7 @@ import type { Caller, Protocol } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import type { Pauses } from "../../../lib/time-slices.ts";
 import { createRepeatLog } from "./connection-log.ts";
 
 /** One connection. Its constructor begins to serve it. */
@@ -20,6 +21,8 @@ export interface ConnectionsOptions {
   /** Decides which new connections are admitted. */
   readonly broker: Pick<Broker, "mayConnect">;
   readonly logger: Logger;
+  /** Time slices of the event loop. */
+  readonly slices: Pauses;
   readonly metrics: { watchConnections(read: () => number): void };
   /** The connection calls `onClosed` once, with itself. */
   readonly create: (stream: Duplex, caller: Caller, onClosed: (closed: Connected) => void) => Connected;
@@ -60,8 +63,12 @@ export class Connections {
     });
   }
 
-  /** Ends every connection. Clients can resend publishes that were not acknowledged. */
-  endAll(): void {
-    for (const connection of this.#open) connection.endByStop();
+  /** Ends every connection, in slices. Clients can resend publishes that were not acknowledged. */
+  async endAll(): Promise<void> {
+    for (const connection of this.#open) {
+      connection.endByStop();
+      const pause = this.options.slices.pause();
+      if (pause !== undefined) await pause;
+    }
   }
 }

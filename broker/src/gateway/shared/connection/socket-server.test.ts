@@ -30,6 +30,7 @@ function createSockets() {
     logger: { ...silentLogger, error: (message) => void logged.push(message) },
     metrics: { watchConnections: () => {} },
     broker: { mayConnect: () => true },
+    slices: { pause: () => undefined },
     connectionsMax: 10,
     connectTimeoutMs: 1_000,
     create: () => expect.fail("nobody connects"),

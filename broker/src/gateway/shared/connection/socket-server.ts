@@ -55,7 +55,7 @@ export class SocketServer {
   async drain(): Promise<void> {
     this.#draining ??= new Promise((resolve) => {
       this.#server.close(() => resolve());
-      this.#connections.endAll();
+      void this.#connections.endAll();
       // A socket still in the TLS handshake belongs to no connection yet, so `endAll` does not reach it.
       setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
     });
