@@ -14,7 +14,7 @@ import {
 } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
+import { byFilter, type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { GroupRecords } from "../../ports/group-records.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
@@ -117,9 +117,9 @@ export class MemoryStore extends MemoryGroups implements Store {
     this.#groups.set(groupId, group);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = new VanishedEvents(done.vanished);
-    for (const subscription of this.#subscriptions.values()) {
+    const all = [...this.#subscriptions.values()];
+    for (const subscription of byFilter(all.filter((one) => one.groupId === groupId && one.cursor >= end))) {
       const { filter, cursor, notifiedCount, retryAt } = subscription;
-      if (subscription.groupId !== groupId || cursor < end) continue;
       const taken = vanished.countUpTo(filter, cursor);
       const left = { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) };
       this.#change(subscription, { ...left, ...nothingFailed, retryAt });

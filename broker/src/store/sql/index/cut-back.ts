@@ -2,7 +2,7 @@ import { sql, type Transaction } from "kysely";
 import type { GroupId } from "../../../domain/group-id.ts";
 import { fromStored, type Position } from "../../../domain/position.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
-import { type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
+import { byFilter, type VanishedBatch, VanishedEvents } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
 import { failureCheckSql, nextEpochCheckSql, progressCheckSql } from "../row-checksums.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "../schema.ts";
@@ -29,7 +29,9 @@ type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor"> & { readonly is_f
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
   const { lease, groupId } = cut;
-  const beyond = rows.filter(({ cursor, is_failing }) => cursor > cut.end || (cursor === cut.end && is_failing));
+  const beyond = byFilter(
+    rows.filter(({ cursor, is_failing }) => cursor > cut.end || (cursor === cut.end && is_failing)),
+  );
   const events = new VanishedEvents(cut.vanished);
   for (let start = 0; start < beyond.length; start += rowsAtOnce) {
     for (const [taken, ids] of idsByTaken(beyond.slice(start, start + rowsAtOnce), events)) {
