@@ -116,8 +116,10 @@ export class Issuer {
     return this.#matching(kid);
   }
 
+  /** Keys with the identifier come first: the verifier tries only a few, and an issuer may have many keys without identifiers. */
   #matching(kid: string | undefined): readonly IssuerKey[] {
-    return this.#keys.filter((key) => key.kid === undefined || kid === undefined || key.kid === kid);
+    if (kid === undefined) return this.#keys;
+    return [kid, undefined].flatMap((one) => this.#keys.filter((key) => key.kid === one));
   }
 
   async #run(): Promise<void> {

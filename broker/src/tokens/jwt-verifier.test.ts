@@ -62,6 +62,14 @@ it.each([
   },
 );
 
+it("verifies a token by the key that it names, even after eight keys without an identifier", async () => {
+  const others = await Promise.all(Array.from({ length: 8 }, () => TestIssuer.create(issuer.name)));
+  const unnamed = others.map(({ jwk }) => ({ ...jwk, kid: undefined }));
+  documents[place] = JSON.stringify({ keys: [...unnamed, issuer.jwk] });
+  await clock.advance(60_000);
+  expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+});
+
 describe("refuses a token", () => {
   it.each([
     ["that is expired", () => ({ exp: seconds() }), "expired"],
