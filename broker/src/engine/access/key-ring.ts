@@ -306,8 +306,10 @@ export class KeyRing {
   #put(key: NumberedApiKey): void {
     const { tenant } = key;
     const id = ownerOfKey(key);
-    if (key.expiresAt !== undefined) this.#expiring.add(key, key.expiresAt);
-    const former = this.#entries.get(key.id)?.principal;
+    const known = this.#entries.get(key.id);
+    if (known?.key.expiresAt !== undefined) this.#expiring.delete(known.key, known.key.expiresAt);
+    if (key.expiresAt !== undefined && key.revokedAt === undefined) this.#expiring.add(key, key.expiresAt);
+    const former = known?.principal;
     // A revocation keeps what a damaged row names, so the former owner may be another one.
     for (const owner of new Set([id, former?.id ?? id])) {
       this.#changed.add(owner);
