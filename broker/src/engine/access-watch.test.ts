@@ -17,7 +17,7 @@ beforeEach(() => {
   clock = new VirtualClock();
   [ended, asked] = [new Set(), 0];
   const worker = { start: () => {}, stop: async () => {}, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses of a worker.
-  workers = new DeliveryWorkers(() => worker);
+  workers = new DeliveryWorkers(() => worker, new TimeSlices(clock));
   const mayDeliver = ({ principal = "" }: { readonly principal?: string | undefined }): boolean => {
     asked += 1;
     return !ended.has(principal);

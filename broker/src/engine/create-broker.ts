@@ -129,7 +129,7 @@ class Engine implements RunningBroker {
       options.defaultGroupId,
     );
     this.#progressWriter = new ProgressWriter({ ...options, onRefused: this.#onRefused });
-    this.#workers = new DeliveryWorkers(this.#createWorkerFactory());
+    this.#workers = new DeliveryWorkers(this.#createWorkerFactory(), this.#slices);
     const parts = {
       ...options,
       groups: this.#groups,

@@ -1,5 +1,6 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Pauses } from "../../lib/time-slices.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { AcceptedAhead } from "./accepted-ahead.ts";
 import type { DeliveryWorker } from "./delivery-worker.ts";
@@ -15,6 +16,7 @@ export type WorkerFactory = (subscription: CallbackSubscription, ahead?: Accepte
 /** The workers of this node: one for each active callback subscription that it delivers. */
 export class DeliveryWorkers {
   readonly #createWorker: WorkerFactory;
+  readonly #slices: Pauses;
   readonly #entries = new Map<SubscriptionId, WorkerEntry>();
   /** The workers by the principals of their subscriptions; the empty text for subscriptions without one. */
   readonly #byOwner = new Map<string, Set<WorkerEntry>>();
@@ -23,8 +25,9 @@ export class DeliveryWorkers {
   readonly #ending = new Map<WorkerEntry, Promise<void>>();
   #isStopped = false;
 
-  constructor(createWorker: WorkerFactory) {
+  constructor(createWorker: WorkerFactory, slices: Pauses) {
     this.#createWorker = createWorker;
+    this.#slices = slices;
   }
 
   /** Starts delivery; does nothing after {@link stop}. An earlier worker of the subscription must have been removed. */
@@ -54,7 +57,11 @@ export class DeliveryWorkers {
 
   /** Aborts the attempts of all workers of a group, and returns when every worker has ended, including those that were already ending. */
   async removeAll(groupId: GroupId): Promise<void> {
-    for (const [id, { subscription }] of this.#entries) if (subscription.groupId === groupId) void this.remove(id, 0);
+    for (const [id, { subscription }] of this.#entries) {
+      if (subscription.groupId === groupId) void this.remove(id, 0);
+      const pause = this.#slices.pause();
+      if (pause !== undefined) await pause;
+    }
     await Promise.all(this.#endingOf(groupId));
   }
 

@@ -82,7 +82,9 @@ class Node {
   readonly #index = createMemoryStore();
   readonly #store: Store;
   readonly #progress = new IndexProgress();
-  readonly #workers = new DeliveryWorkers((subscription) => this.#createWorker(subscription));
+  readonly #workers = new DeliveryWorkers((subscription) => this.#createWorker(subscription), {
+    pause: () => undefined,
+  });
   readonly #parts;
   readonly #watcher: Watcher;
   readonly #batches: EventBatch[] = [];

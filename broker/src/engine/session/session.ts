@@ -190,7 +190,12 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#stopped?.resolve();
     this.#stopped = undefined;
     this.#changed();
-    if (connection !== undefined) this.#read(connection);
+  }
+
+  /** Reads on. Call it after {@link restart}; it takes longer than all the rest. */
+  readOn(): void {
+    const connection = this.#connection;
+    if (connection !== undefined && connection.reading === undefined && !this.isStopped) this.#read(connection);
   }
 
   /** Continues under the row's epoch, with its filters. The row's progress may be older than the session's. */
@@ -241,7 +246,6 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   hasFilter(filter: TopicFilter): boolean {
     return this.#filters.find(filter) !== undefined;
   }
-
   get filterCount(): number {
     return this.#filters.size;
   }

@@ -15,6 +15,7 @@ import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
 import { checkAdmission, checkMembership, isKept, toConnectedSession, warningOf } from "./connected.ts";
+import { readOnEach, stopEach } from "./session-slices.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./stored/left-connections.ts";
@@ -146,18 +147,20 @@ export class Sessions implements Readers {
 
   async stop(groupId: GroupId): Promise<void> {
     this.#stopped.add(groupId);
-    await Promise.all([this.#sharesOf(groupId).stop(), ...this.#of(groupId).map((session) => session.stop())]);
+    await Promise.all([this.#sharesOf(groupId).stop(), stopEach(this.#of(groupId), this.#parts.slices)]);
   }
 
   restart(groupId: GroupId, keptUpTo: Position): void {
     this.#stopped.delete(groupId);
-    for (const session of this.#of(groupId)) {
+    const all = this.#of(groupId);
+    for (const session of all) {
       if (!this.#parts.isShared) session.restart();
       else {
         session.cutBack(keptUpTo);
         void this.#laterReads.readUntilDone(session);
       }
     }
+    if (!this.#parts.isShared) void readOnEach(all, this.#parts.slices);
     this.#sharesOf(groupId).restart();
   }
 

@@ -72,7 +72,10 @@ export class LaterReads {
     } else if (known.protocol === "STOMP" && row.filters.length === 0)
       void this.#end(known); // Another node has carried out unSubscribe. Not awaited: the end may wait for what the caller of a read holds.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
-    else if (!isStopped(known)) session.restart(row);
+    else if (!isStopped(known)) {
+      session.restart(row);
+      session.readOn();
+    }
   }
 
   /** Never rejects: after a failure, the session is removed with the pending end of its connection. */

@@ -1,0 +1,64 @@
+import { expect, it } from "vitest";
+import type { CallbackSubscription } from "../../domain/subscription.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
+import { DeliveryWorkers } from "../deliver/delivery-workers.ts";
+import { readOnEach, stopEach } from "./session-slices.ts";
+
+const readers = 1_000;
+
+/** An event loop with readers, each of whose steps takes 0.1 ms. */
+class SlowLoop {
+  steps = 0;
+  readonly #turns: (() => void)[] = [];
+  readonly slices = new TimeSlices({
+    monotonic: () => this.steps / 10,
+    soon: (action) => void this.#turns.push(action),
+  });
+  readonly step = async (): Promise<void> => void (this.steps += 1);
+
+  /** Runs all turns of some work. Returns the largest number of steps in one of them. */
+  async largestTurn(work: () => Promise<void>): Promise<number> {
+    const done = work();
+    let largest = this.steps;
+    while (this.#turns.length > 0) {
+      const before = this.steps;
+      for (const action of this.#turns.splice(0)) {
+        action();
+        for (let tick = 0; tick < 4; tick += 1) await Promise.resolve();
+      }
+      largest = Math.max(largest, this.steps - before);
+    }
+    await done;
+    return largest;
+  }
+}
+
+const all = <T>(one: T): readonly T[] => Array.from({ length: readers }, () => one);
+
+it("stops thousands of sessions in slices before a rollback", async () => {
+  const loop = new SlowLoop();
+  const largest = await loop.largestTurn(() => stopEach(all({ stop: loop.step }), loop.slices));
+  expect(loop.steps).toBe(readers);
+  expect(largest).toBeLessThan(readers / 10);
+});
+
+it("lets thousands of sessions read on in slices after a rollback", async () => {
+  const loop = new SlowLoop();
+  const largest = await loop.largestTurn(() => readOnEach(all({ readOn: () => void loop.step() }), loop.slices));
+  expect(loop.steps).toBe(readers);
+  expect(largest).toBeLessThan(readers / 10);
+});
+
+it("stops thousands of callback workers in slices before a rollback", async () => {
+  const loop = new SlowLoop();
+  const worker = { start: () => {}, stop: loop.step, feed: { close: () => {} } } as unknown as DeliveryWorker; // All that DeliveryWorkers uses of a worker.
+  const workers = new DeliveryWorkers(() => worker, loop.slices);
+  for (let index = 0; index < readers; index += 1)
+    workers.add({ id: `${index}`, groupId: defaultGroupId } as unknown as CallbackSubscription); // The fields that DeliveryWorkers reads.
+  const largest = await loop.largestTurn(() => workers.removeAll(defaultGroupId));
+  expect(loop.steps).toBe(readers);
+  expect(largest).toBeLessThan(readers / 10);
+  expect([...workers.all()]).toEqual([]);
+});
