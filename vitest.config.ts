@@ -14,7 +14,7 @@ const servers = [
   "{broker,chain,contracts}/src/**/*.embedded{,.prop}.test.ts",
   "chain/src/embedded-chain{,.*}.test.ts",
   "contracts/src/gas-snapshot.test.ts",
-  "broker/src/compose/{backup,cluster,proof,refused,scrub,start-server}.test.ts",
+  "broker/src/compose/{backup,cluster,hung-stop,proof,refused,scrub,start-server}.test.ts",
   "broker/src/ledger/evm/evm-ledger.writer.*.test.ts",
   "broker/src/ledger/evm/registry/own-writers.test.ts",
   "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations/migrations}.test.ts",

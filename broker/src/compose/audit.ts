@@ -25,7 +25,7 @@ export async function startAuditLog({ auditLog }: Config, parts: AuditParts): Pr
   if (auditLog === "") return undefined;
   const log = auditLog === toOutput ? new OutputAuditLog(standardOutput) : new FileAuditLog(auditLog, parts);
   await log.start();
-  parts.cleanup.add(() => log.stop(stopMsMax));
+  parts.cleanup.add(() => log.stop(stopMsMax), "audit log");
   return log;
 }
 

@@ -217,7 +217,7 @@ export function serveBackups({ folder, clock, logger, cleanup, ...parts }: Backu
       return makeBackup(target, { folder: root, holds, version, now: () => clock.now(), signal });
     },
   });
-  cleanup.add(() => service.stop());
+  cleanup.add(() => service.stop(), "backups");
   service.start();
 }
 

@@ -83,7 +83,7 @@ async function externalOptions(group: ExternalGroup, parts: GroupOptions) {
   const logger = parts.logger.child({ groupId: id });
   const privateKey = await loadKey(group, { ...parts, logger });
   const provider = new EndpointSet({ addresses, chainId, clock: parts.clock, logger });
-  parts.cleanup.add(() => provider.close());
+  parts.cleanup.add(() => provider.close(), "endpoints");
   return {
     provider,
     privateKey,

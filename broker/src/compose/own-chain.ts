@@ -43,7 +43,7 @@ export async function startEmbedded(
     unsavedBytesMax: config.chainUnsavedBytesMax,
     needsHeadFile,
   });
-  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
+  cleanup.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }), "embedded chain");
   watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
 }

@@ -30,9 +30,10 @@ import type { Config } from "../config/settings.ts";
 import { parseGroupId } from "../domain/group-id.ts";
 import type { GroupHealth } from "../engine/broker.ts";
 import { createBroker } from "../engine/create-broker.ts";
-import type { ClusterOptions, RunningBroker } from "../engine/engine-options.ts";
+import { type ClusterOptions, hungMsMax, type RunningBroker } from "../engine/engine-options.ts";
 import { TracedSink } from "../engine/deliver/traced-sink.ts";
 import type { ProcessTrouble } from "../engine/group-life.ts";
+import { Deadline } from "../engine/time.ts";
 import { CleanupStack } from "../lib/cleanup-stack.ts";
 import { createDeferred } from "../lib/deferred.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -73,7 +74,10 @@ export interface RunningServer {
   readonly dataDir: string;
   /** Resolves if a part fails without which the broker cannot run: for example, if the chain cannot write blocks. */
   readonly failure: Promise<Error>;
-  /** Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes. */
+  /**
+   * Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes.
+   * @throws the first failure; Error that names a part that hangs.
+   */
   stop(): Promise<void>;
 }
 
@@ -82,6 +86,8 @@ const randomness = createSystemRandomness();
 
 /** Time to stop cleanly after a failed start, in milliseconds. */
 const failedStartGraceMs = 1_000;
+/** How long the parts below the engine may take to close after the engine, in milliseconds. If one hangs, it is left. */
+const closingMsMax = 2_000;
 /** Upper bound on shutdown time, in milliseconds, that a node of a cluster reserves for handing over and leaving. */
 const leavingMsMax = 2_000;
 
@@ -96,12 +102,18 @@ export async function startServer(config: Config, options: ServerOptions): Promi
   try {
     return await start(config, { ...options, cleanup });
   } catch (error) {
-    const closed = cleanup.closeAll();
+    const closed = closeWithin(signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs, cleanup);
     if (signal?.aborted === true && error === signal.reason) await closed;
     // Throws the first error, which the operator has to know, and only logs a later one.
     else await closed.catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
     throw error;
   }
+}
+
+/** Closes all parts. Each keeps to the time that is left of `graceMs` by itself, unless it hangs. @throws Error that names a part that hangs. */
+async function closeWithin(graceMs: number, cleanup: CleanupStack): Promise<void> {
+  using hung = new Deadline(clock, graceMs + hungMsMax + closingMsMax);
+  await cleanup.closeAll(hung.signal);
 }
 
 export interface ServerOptions {
@@ -127,15 +139,16 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   const parts = { broker: broker.calls, operator: broker.operator, chain, metrics, logger, randomness };
   const endOrders = (): void => void broker.runningOrders.stop(closeDeadlineMs);
   const listeners = createListeners(config, { ...parts, closeDeadlineMs, endOrders, listeners: () => addresses });
-  cleanup.add(() => closeAll(listeners));
+  cleanup.add(() => closeAll(listeners), "listeners");
   // Before the first answer: from then on, a client may rely on the data in the folder.
   engine.confirm();
   addresses = await listenAll(listeners, logger);
   serveBackups({ ...engine, logger, cleanup, clock });
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
-    engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);
-    return cleanup.closeAll();
+    const graceMs = config.shutdownDelayMs + config.shutdownDeadlineMs;
+    engine.stopWithin(graceMs);
+    return closeWithin(graceMs, cleanup);
   };
   return {
     url: addresses[0]?.address ?? "",
@@ -171,13 +184,13 @@ export async function startEngine(
 ): Promise<RunningEngine> {
   reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
-  cleanup.add(() => folder.release());
+  cleanup.add(() => folder.release(), "data folder");
   const groups = groupsOf(config);
   let isStarted = false;
   const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
   const { needsHeadFile } = await checkDataFolder(folder, config, { logger, needsData });
   const newFiles = new NewFiles(folder.path("."));
-  cleanup.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
+  cleanup.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined), "new files");
   const failure = createDeferred<Error>();
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
@@ -196,7 +209,7 @@ export async function startEngine(
   const metrics = createMetrics();
   const tracing = await findTracing({ version, logger });
   const sink = createSink(config, { metrics, cleanup, tracing });
-  cleanup.add(() => sink.stop(graceMs()));
+  cleanup.add(() => sink.stop(graceMs()), "callbacks");
   const ledgers = await createLedgers(groups, {
     folder,
     secrets,
@@ -218,7 +231,7 @@ export async function startEngine(
   const auditLog = await startAuditLog(config, { clock, logger, cleanup });
   const shared = { metrics, logger, cluster, processTrouble, auditLog, tracing, onFailure: failure.resolve };
   const broker = await createEngine(config, { ledgers, store: sealed, sink, ...shared });
-  cleanup.add(() => broker.stop(graceMs()));
+  cleanup.add(() => broker.stop(graceMs()), "broker");
   signal?.throwIfAborted();
   const file = embedded && chainFile(folder);
   const started = broker.start().catch((error: unknown) => Promise.reject(explainStart(error, file)));
@@ -287,14 +300,14 @@ async function createForCluster(
   const url = databaseAddress(config, logger);
   const store = createPostgresStore({ url, logger, onFault, connectionsMax: config.databaseConnectionsMax });
   const coordinator = createPostgresCoordinator({ url, logger, onFault });
-  cleanup.add(() => coordinator.stop());
+  cleanup.add(() => coordinator.stop(), "coordinator");
   const cluster = { coordinator, address: addressOfNode(config), records: store };
   return { store, cluster, storeFile: () => undefined };
 }
 
 function createSink(config: Config, { metrics, cleanup, tracing }: SinkOptions): Sink {
   const names = new DnsResolver({ clock, metrics, servers: config.callbackDnsServers });
-  cleanup.add(() => names.close());
+  cleanup.add(() => names.close(), "name server");
   const sink = createWebhookSink({
     clock,
     metrics,

@@ -23,10 +23,10 @@ export async function startWatches(config: Config, parts: WatchParts): Promise<(
   const { folder, clock, logger, metrics, cleanup } = parts;
   const descriptors = new DescriptorWatch({ clock, logger });
   descriptors.start();
-  cleanup.add(() => descriptors.stop());
+  cleanup.add(() => descriptors.stop(), "watch of descriptors");
   const disk = new DiskWatch({ folder: folder.path("."), warnBytes: config.diskFreeWarnBytes, clock, logger });
   await disk.start();
-  cleanup.add(() => disk.stop());
+  cleanup.add(() => disk.stop(), "watch of the disk");
   metrics.watchDisk({ freeBytes: () => disk.freeBytes, sizes: () => sizesOf(folder) });
   return () => {
     const { reason, warning } = descriptors.trouble;

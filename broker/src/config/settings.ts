@@ -126,7 +126,7 @@ export const settings = {
   }),
   shutdownDeadlineMs: integer({
     section: "Listening",
-    description: "How long a stopping broker, after `shutdownDelayMs`, waits for requests in progress.",
+    description: "How long a stop may take after `shutdownDelayMs`, unless a part hangs; see [stop](deploy.md#stop).",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 0,

@@ -24,7 +24,7 @@ import { toFeedOptions } from "./dispatch/feed-options.ts";
 import { FeedHub } from "./dispatch/feed-hub.ts";
 import type { Readers } from "./dispatch/readers.ts";
 import { RecentBatches } from "./dispatch/recent-batches.ts";
-import type { EngineOptions, RunningBroker } from "./engine-options.ts";
+import { type EngineOptions, hungMsMax, type RunningBroker } from "./engine-options.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerOptions } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
@@ -228,7 +228,7 @@ class Engine implements RunningBroker {
   }
 
   async stop(graceMs: number): Promise<void> {
-    const { clock, store } = this.#options;
+    const [{ clock, store, figures }, { all }] = [this.#options, this.#groups];
     this.#stopping.abort();
     this.#groupWatch.stop();
     this.#cluster?.drain();
@@ -237,30 +237,30 @@ class Engine implements RunningBroker {
     using deadline = new Deadline(clock, graceMs);
     const { signal } = deadline;
     using publishing = new Deadline(clock, graceMs - (this.#cluster === undefined ? 0 : leavingMs(graceMs)));
+    using hung = new Deadline(clock, graceMs + hungMsMax);
     // Steps run in the reverse of the order in which they are added.
     const cleanup = new CleanupStack();
-    cleanup.add(() => store.stop());
-    cleanup.add(() => this.#options.figures.stop());
-    cleanup.add(() => this.#held.stop());
-    cleanup.add(() => this.#lag.stop());
-    for (const ring of this.#rings) cleanup.add(() => ring.stop());
-    for (const group of this.#groups.all) cleanup.add(() => group.ledger.stop(signal));
-    cleanup.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
-    for (const { claimRecorder } of this.#groups.all) cleanup.add(() => claimRecorder.stop());
-    cleanup.add(() => this.#cluster?.stop(signal));
-    cleanup.add(() => this.#progressWriter.flush());
-    cleanup.add(() => this.#workers.stop(leftMs()));
-    cleanup.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
-    cleanup.add(() => this.#cluster?.deliveries.stop(signal));
-    cleanup.add(() => this.#subscriptions.stop());
+    cleanup.add(() => store.stop(), "store");
+    for (const one of [figures, this.#held, this.#lag]) cleanup.add(() => one.stop(), "figures");
+    for (const ring of this.#rings) cleanup.add(() => ring.stop(), "keys and roles");
+    for (const { ledger } of all) cleanup.add(() => ledger.stop(signal), "chain");
+    cleanup.add(async () => void (await Promise.all(all.map((one) => one.keyJanitor.stop()))), "publish keys");
+    for (const { claimRecorder } of all) cleanup.add(() => claimRecorder.stop(), "publish keys");
+    cleanup.add(() => this.#cluster?.stop(signal), "membership");
+    cleanup.add(() => this.#progressWriter.flush(), "writing of progress");
+    cleanup.add(() => this.#workers.stop(leftMs()), "deliveries");
+    const { deliveries } = this.#cluster ?? {};
+    cleanup.add(() => deliveries?.release(Math.min(handOverGraceMs, leftMs() / 2), signal), "hand-over");
+    cleanup.add(() => deliveries?.stop(signal), "hand-over");
+    cleanup.add(() => this.#subscriptions.stop(), "subscriptions");
     // Ends all rollbacks before the readers stop: a rollback would restart them.
-    cleanup.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
-    const batchers = this.#groups.all.map(({ batcher }) => batcher);
-    cleanup.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
-    cleanup.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
-    cleanup.add(() => this.#sessions.stopAll(signal));
-    cleanup.add(() => untilAborted(this.runningOrders.stop(leftMs() / 2), signal));
-    await cleanup.closeAll();
+    cleanup.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))), "indexing");
+    const drain = ({ batcher }: Group): Promise<void> => batcher.drain(publishing.signal);
+    cleanup.add(async () => void (await Promise.all(all.map(drain))), "publishes");
+    cleanup.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)), "start");
+    cleanup.add(() => this.#sessions.stopAll(signal), "sessions");
+    cleanup.add(() => untilAborted(this.runningOrders.stop(leftMs() / 2), signal), "orders");
+    await cleanup.closeAll(hung.signal);
   }
 
   async scrub(): Promise<readonly ScrubReport[]> {

@@ -50,6 +50,9 @@ export interface EngineOptions extends Pick<GroupLifeOptions, "processTrouble">,
   readonly readMemory?: (() => number) | undefined;
 }
 
+/** How long a part that hangs holds up a stop after its deadline, in milliseconds. */
+export const hungMsMax = 2_000;
+
 /** The engine with its lifecycle. */
 export interface RunningBroker {
   /** The calls of gateways. */
@@ -64,6 +67,7 @@ export interface RunningBroker {
    * Ends a start in progress and the orders that call receivers, commits waiting publishes, ends delivery after the attempts in progress, writes the
    * cursors, hands subscriptions and leases over to the other nodes, and closes. If a step fails, the next ones still run. All steps together get `graceMs`;
    * then the rest is aborted. If nodes share the store, attempts in progress get only the time of a hand-over, and some time is reserved for leaving.
+   * @throws the first failure of a step; Error that names a step that hangs `hungMsMax` longer than `graceMs`.
    */
   stop(graceMs: number): Promise<void>;
   /** Like `calls.health`, but without a check of rights. */

@@ -9,7 +9,7 @@ it("closes in reverse order, continues after a failure, and throws the first fai
     cleanup.add(() => {
       closed.push(name);
       if (name !== "b") throw new Error(name);
-    });
+    }, name);
   }
   await expect(cleanup.closeAll()).rejects.toThrow("c");
   expect(closed).toEqual(["c", "b", "a"]);
@@ -19,12 +19,34 @@ it("a second closeAll waits for the first", async () => {
   const gate = createDeferred<void>();
   const closed: string[] = [];
   const cleanup = new CleanupStack();
-  cleanup.add(() => void closed.push("last"));
-  cleanup.add(() => gate.promise);
+  cleanup.add(() => void closed.push("last"), "last");
+  cleanup.add(() => gate.promise, "gate");
   const first = cleanup.closeAll();
   const second = cleanup.closeAll();
   expect(closed).toEqual([]);
   gate.resolve();
   await Promise.all([first, second]);
   expect(closed).toEqual(["last"]);
+});
+
+it("begins every step after the signal aborts, waits for none, and names the first that has not ended", async () => {
+  const closed: string[] = [];
+  const cleanup = new CleanupStack();
+  cleanup.add(() => void closed.push("first"), "first");
+  cleanup.add(() => new Promise(() => closed.push("second")), "second");
+  cleanup.add(() => new Promise(() => closed.push("third")), "third");
+  const ending = new AbortController();
+  const end = cleanup.closeAll(ending.signal);
+  ending.abort();
+  await expect(end).rejects.toThrow("not stopped in time: third");
+  expect(closed).toEqual(["third", "second", "first"]);
+});
+
+it("throws no unhandled error when a step fails after the signal has aborted", async () => {
+  const gate = createDeferred<void>();
+  const cleanup = new CleanupStack();
+  cleanup.add(() => gate.promise, "gate");
+  await expect(cleanup.closeAll(AbortSignal.abort())).rejects.toThrow("not stopped in time: gate");
+  gate.reject(new Error("too late"));
+  await new Promise((resolve) => setImmediate(resolve));
 });
