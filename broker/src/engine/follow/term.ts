@@ -9,6 +9,7 @@ import type { Randomness } from "../../ports/randomness.ts";
 import { LeaseLostError } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
+import { untilAborted } from "../time.ts";
 import type { Follower } from "./follower.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -47,6 +48,8 @@ export class Term {
   readonly #overtaken: Overtaken;
   readonly #trouble: ReportedTrouble;
   #failures = 0;
+  /** Aborts when this node must read the head of the stored index again. */
+  #again = new AbortController();
 
   constructor(options: TermOptions, lease: GroupLease) {
     this.#options = options;
@@ -93,7 +96,9 @@ export class Term {
    * First offers the readers the blocks that an earlier follower indexed, or that this node indexed before a failure. Then the progress equals the head of
    * the store, and no other node writes the index while this node has the lease.
    */
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #follow(until: AbortSignal): Promise<void> {
+    this.#again = new AbortController();
+    const signal = AbortSignal.any([until, this.#again.signal]);
     const { watcher, createFollower, ledger, progress, health } = this.#options;
     const head = await watcher.catchUp(signal);
     if (signal.aborted) return;
@@ -121,7 +126,7 @@ export class Term {
     return undefined;
   }
 
-  /** Aborts `away` when another node should follow. */
+  /** Aborts `away` when another node should follow, and `again` when the stored index has become shorter. */
   async #watchChain(away: AbortController, signal: AbortSignal): Promise<void> {
     const { clock, logger, progress } = this.#options;
     const since = clock.monotonic();
@@ -130,8 +135,16 @@ export class Term {
       if (isOvertaken)
         logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();
-      else await pause(clock, outagePollMs, signal);
+      // A chain without new blocks would never show it: a write of the index would fail.
+      else if (await this.#isShortened(signal)) this.#again.abort();
+      await pause(clock, outagePollMs, signal);
     }
+  }
+
+  /** See {@link Watcher.isShortened}; false if the store does not answer. */
+  async #isShortened(signal: AbortSignal): Promise<boolean> {
+    const asking = this.#options.watcher.isShortened().catch(() => false);
+    return (await untilAborted(asking, signal)) === true;
   }
 
   /** Whether the chain has not answered for too long during this term. */

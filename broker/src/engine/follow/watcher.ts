@@ -53,6 +53,12 @@ export class Watcher {
     return head;
   }
 
+  /** Whether the stored index lacks a part that this node has seen: a node that started has emptied it, or the database lost it. */
+  async isShortened(): Promise<boolean> {
+    const { blockNumber } = this.#options.progress;
+    return numberOf(await this.#findHead()) < blockNumber;
+  }
+
   #findHead(): Promise<IndexHead | undefined> {
     const { store, groupId } = this.#options;
     return store.findHead(groupId);
