@@ -11,7 +11,7 @@ import type { ChainDamage } from "./integrity/chain-damage.ts";
 import type { Scrubber, ScrubReport } from "./integrity/scrubber.ts";
 import type { Troubles } from "./integrity/troubles.ts";
 import type { Retention } from "./retention/retention.ts";
-import { chainNotAnswered, type Group } from "./group.ts";
+import { catchingUp, chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
 import { untilAborted } from "./time.ts";
@@ -192,7 +192,6 @@ export class GroupLife {
   }
 }
 
-const catchingUp = "its index is catching up with the chain";
 const unreachable = `${errorCatalogue.chainUnreachable.message}: `;
 
 /** The reason without the error's catalogue message, which callers get as a prefix anyway. */

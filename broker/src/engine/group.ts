@@ -55,6 +55,8 @@ export type TopicState = Pick<Topic, "name" | "closed">;
 
 /** Why a group accepts no calls before its ledger has started. */
 export const chainNotAnswered = "its chain has not answered yet";
+/** Why a group accepts no calls while its index lacks final blocks. */
+export const catchingUp = "its index is catching up with the chain";
 
 /** One chain with its index, for the operations of the broker. */
 export class Group {
@@ -146,7 +148,7 @@ export class Group {
 
   /** Why the group accepts no calls; undefined if it does. */
   get closedBecause(): string | undefined {
-    return this.#closedBecause ?? this.#forbiddenBecause;
+    return this.#closedBecause ?? this.#forbiddenBecause ?? (this.progress.isRebuilding ? catchingUp : undefined);
   }
 
   /** Refuses every call until {@link open}. Callers see the reason, so it must contain no secret. */

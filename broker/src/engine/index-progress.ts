@@ -13,6 +13,7 @@ export class IndexProgress {
   #blockNumber = -1;
   #generation = -1;
   #version = 0;
+  #rebuiltUpTo = -1;
   #waiters: Waiter[] = [];
   #seen: BlockRef[] = [];
 
@@ -37,6 +38,16 @@ export class IndexProgress {
    */
   get seen(): readonly BlockRef[] {
     return this.#seen;
+  }
+
+  /** Whether the index lacks blocks that this node has seen in it, because another node emptied it. */
+  get isRebuilding(): boolean {
+    return this.#blockNumber < this.#rebuiltUpTo;
+  }
+
+  /** Call it with the newest block of an index that another node emptied, or of an index that is rolled back. */
+  rebuildTo(blockNumber: number): void {
+    this.#rebuiltUpTo = blockNumber;
   }
 
   /** Call it with the newest indexed block, if nodes share the store. */

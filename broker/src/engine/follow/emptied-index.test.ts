@@ -1,6 +1,9 @@
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { Ledger } from "../../ports/ledger.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
+import { untilAborted } from "../time.ts";
 
 it("nodes rebuild an index that a starting node has emptied, although the chain has no new block", async () => {
   const cluster = await TestCluster.start(2);
@@ -16,3 +19,53 @@ it("nodes rebuild an index that a starting node has emptied, although the chain 
     expect(await cluster.run(broker.getEvent({ eventId, groupId: undefined }))).toMatchObject({ eventId });
   }
 });
+
+describe("while an emptied index is rebuilt", () => {
+  const notUp = expect.objectContaining({ code: 200_205 });
+
+  it.each([0, 1])("node %i refuses calls, and serves again when the index is rebuilt", async (index) => {
+    const { cluster, eventId, release } = await startRebuilding();
+    await cluster.clock.advance(5_000);
+    const { broker } = cluster.node(index);
+    expect(broker.groupHealth()).toMatchObject([{ ready: false, reason: "its index is catching up with the chain" }]);
+    await expect(cluster.run(broker.getEvent({ eventId, groupId: undefined }))).rejects.toEqual(notUp);
+    await expect(cluster.run(cluster.publish(index, "a", "x"))).rejects.toEqual(notUp);
+    await expect(cluster.run(cluster.subscribe(index, "#"))).rejects.toEqual(notUp);
+    release();
+    await cluster.clock.advance(5_000);
+    expect(broker.groupHealth()).toMatchObject([{ ready: true }]);
+    const id = await cluster.run(cluster.subscribe(index, "#"));
+    await cluster.run(cluster.publish(index, "a", "new"));
+    await cluster.clock.advance(5_000);
+    expect(textsOf(cluster, id)).toEqual(["new"]);
+  });
+});
+
+function textsOf({ sink }: TestCluster, id: string): readonly string[] {
+  const attempts = sink.attempts.filter(({ subscription }) => subscription.id === id);
+  return attempts.map(({ event }) => Buffer.from(event.content).toString());
+}
+
+/** A cluster of two nodes whose index was emptied, and whose chain returns no blocks before `release` is called. */
+async function startRebuilding() {
+  let held: Promise<void> = Promise.resolve();
+  const toLedger = (ledger: Ledger): Ledger => {
+    const follow = ledger.follow.bind(ledger);
+    ledger.follow = async function* (after, signal) {
+      for await (const step of follow(after, signal)) {
+        await untilAborted(held, signal);
+        yield step;
+      }
+    };
+    return ledger;
+  };
+  const cluster = await TestCluster.start(2, { toLedger });
+  onTestFinished(() => cluster.stopAll());
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const eventId = await cluster.run(cluster.publish(0, "a", "old"));
+  await cluster.clock.advance(5_000);
+  const { promise, resolve: release } = createDeferred<void>();
+  held = promise;
+  await cluster.shared.store.rollBack(defaultGroupId, undefined);
+  return { cluster, eventId, release };
+}

@@ -3,7 +3,7 @@ import { endOfBlock } from "../../domain/position.ts";
 import type { ReadWriteLock } from "../../lib/read-write-lock.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import type { IndexHead, RollBack, Store } from "../../ports/store.ts";
+import { type IndexHead, reorganisationBlocksMax, type RollBack, type Store } from "../../ports/store.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -72,6 +72,7 @@ export class Restarter {
   ): Promise<{ readonly done: T; readonly head: IndexHead | undefined }> {
     const { changes, readers, groupId, progressWriter, progress, store } = this.#options;
     this.#isDue = true;
+    const { blockNumber: before } = progress;
     return changes.exclusive(async () => {
       await Promise.all(readers.map((one) => one.stop(groupId)));
       await progressWriter.flush();
@@ -82,6 +83,8 @@ export class Restarter {
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
       progress.forgetSeen(kept);
+      if (to !== undefined) progress.rebuildTo(to.number);
+      else if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));
       return { done, head };
