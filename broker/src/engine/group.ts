@@ -129,8 +129,8 @@ export class Group {
   }
 
   #createOnce(options: GroupOptions): PublishOnce {
-    const { id: groupId, limits, progress, topics, batcher, keyJanitor: janitor } = this;
-    const own = { groupId, limits, progress, topics, batcher, janitor, keys: options.store };
+    const { id: groupId, limits, progress, topics, batcher, keyJanitor: janitor, claimRecorder: recorder } = this;
+    const own = { groupId, limits, progress, topics, batcher, recorder, janitor, keys: options.store };
     const tokenKey = toTokenKey(options.extensionPrefix);
     return new PublishOnce({
       ...options,

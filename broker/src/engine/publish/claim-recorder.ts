@@ -6,7 +6,7 @@ import type { IndexProgress } from "../index-progress.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { Claim } from "./claim.ts";
 import type { Draft, DraftBatch } from "./draft.ts";
-import { UnsureKeys } from "./unsure-keys.ts";
+import { UnsureKeys, type UnusedKey } from "./unsure-keys.ts";
 
 /** How long a transaction waits for the store to record the keys of its publishes and of earlier transactions, in milliseconds. */
 const recordTimeoutMs = 10_000;
@@ -44,6 +44,11 @@ export class ClaimRecorder {
   constructor(options: ClaimRecorderOptions) {
     this.#options = options;
     this.#unsure = new UnsureKeys(options);
+  }
+
+  /** Frees a recorded key under which nothing was published, and nothing will be. Tries again until the store answers. */
+  free(unused: UnusedKey): void {
+    this.#unsure.add([unused], Promise.resolve());
   }
 
   /** Frees no more keys of failed publishes. */
@@ -99,7 +104,8 @@ export class ClaimRecorder {
     } catch (error) {
       const fail = (claim: Claim): void => claim.onFailed(error);
       this.#note(claims, fail);
-      if (writing !== undefined) this.#unsure.add(claims, writing);
+      const unused = claims.flatMap(({ unrecorded: row, mayStart }) => (row === undefined ? [] : { row, mayStart }));
+      if (writing !== undefined) this.#unsure.add(unused, writing);
       for (const claim of claims) fail(claim);
       return claims;
     }

@@ -144,6 +144,29 @@ it("a publish that was refused because its node does not reach the chain succeed
   expect(published()).toEqual(["k"]);
 });
 
+it("a publish that the chain refused while the store was away succeeds at another node", async () => {
+  let isRefused = false;
+  const toLedger = (ledger: Ledger, index: number): Ledger => {
+    const append = ledger.append.bind(ledger);
+    ledger.append = async (...call) => {
+      if (index > 0 || !isRefused) return append(...call);
+      cluster.node(0).gate.cut("refused");
+      throw new BrokerError("transactionFailed");
+    };
+    return ledger;
+  };
+  await start(2, { delayMs: () => 100, toLedger });
+  for (const index of [0, 1]) await send(index, `w${index}`);
+  isRefused = true;
+  const refused = submit(0, "k");
+  await cluster.clock.advance(1_000);
+  cluster.node(0).gate.heal();
+  await cluster.clock.advance(2_000);
+  expect(refused.outcome).toMatchObject({ status: "REFUSED" });
+  expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
+  expect(published()).toEqual(["w0", "w1", "k"]);
+});
+
 it("publishes once what a node repeats while it frees the key of a lost answer", async () => {
   await startWarm();
   submit(0, "k");

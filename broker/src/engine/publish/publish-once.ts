@@ -11,6 +11,7 @@ import type { OnSettled, PublishOutcome } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import type { Batcher } from "./batcher.ts";
+import type { ClaimRecorder } from "./claim-recorder.ts";
 import { isKeyFree, type KeyedPublish, NamedPublish, type NamedPublishOptions } from "./named-publish.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
@@ -36,6 +37,7 @@ export interface PublishOnceOptions {
   readonly topics: Pick<OpenTopics, "find" | "read">;
   readonly batcher: Pick<Batcher, "add">;
   readonly keys: PublishKeys;
+  readonly recorder: Pick<ClaimRecorder, "free">;
   readonly search: TokenSearch;
   readonly fate: PublishFate;
   readonly janitor: KeyJanitor;
@@ -172,7 +174,7 @@ export class PublishOnce {
 
   /** Answers the callers. Before, frees the key if nothing was published under it and nothing will be, and this node is still a member. */
   async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
-    const { keys, janitor, logger, search } = this.#options;
+    const { keys, recorder, janitor, logger, search } = this.#options;
     if (named.isRecorded) janitor.added(named.row.scope, 1);
     if (outcome.status === "SUCCESS" && outcome.eventId !== "") search.note(named.row.token, outcome.eventId);
     const isLive = named.mayStart?.() ?? true;
@@ -181,7 +183,8 @@ export class PublishOnce {
         await keys.releasePublishKeys([named.row]);
         janitor.added(named.row.scope, -1);
       } catch (error) {
-        logger.debug("publish key not released", { error }); // The key stays in use. A repeat finds that nothing was published.
+        logger.debug("publish key not released, trying again", { error });
+        recorder.free(named);
       }
     }
     named.finish(outcome);

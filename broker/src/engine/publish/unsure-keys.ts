@@ -20,9 +20,15 @@ interface Unsure {
   isWritten: boolean;
 }
 
+/** A key under whose token nothing was published. */
+export interface UnusedKey extends Pick<Claim, "mayStart"> {
+  readonly row: HeldKey;
+}
+
 /**
- * Keys that could not be recorded, as far as this node knows: the answer of the store may have been lost. Nothing is published under their tokens, which no
- * other node can find out, so this node frees them. Otherwise repeats at other nodes, and wills that other nodes publish, would wait until this node leaves.
+ * Keys that the store may hold although nothing is published under their tokens: its answer to their record was lost, or they could not be freed after a
+ * refusal. No other node can find that out, so this node frees them. Otherwise repeats at other nodes, and wills that other nodes publish, would wait until
+ * this node leaves.
  */
 export class UnsureKeys {
   readonly #options: UnsureKeysOptions;
@@ -41,12 +47,12 @@ export class UnsureKeys {
     return new Map(own.map(({ key }) => [key.token, key.sender]));
   }
 
-  /** Frees the keys of failed claims once `writing`, which may still record them, has ended. Tries again until the store answers. */
-  add(claims: readonly Claim[], writing: Promise<unknown>): void {
+  /** Frees keys once `writing`, which may still record them, has ended. Tries again until the store answers. */
+  add(unused: readonly UnusedKey[], writing: Promise<unknown>): void {
     const added: Unsure[] = [];
-    for (const { unrecorded, mayStart } of claims) {
-      if (unrecorded === undefined || this.#byToken.size >= unsureKeysMax) continue;
-      const { groupId, scope, key, token, sender } = unrecorded;
+    for (const { row, mayStart } of unused) {
+      if (this.#byToken.size >= unsureKeysMax) break;
+      const { groupId, scope, key, token, sender } = row;
       const unsure = { key: { groupId, scope, key, token, sender }, mayStart, isWritten: false };
       this.#byToken.set(token, unsure);
       added.push(unsure);
