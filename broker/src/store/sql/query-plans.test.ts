@@ -1,13 +1,16 @@
-import { type Compilable, CompiledQuery } from "kysely";
+import { type Compilable, CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
 import { TenantNames } from "../../domain/tenant-names.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { blockOf, topicOf } from "../../ports/store-examples.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { batchesOfRange, nextBatchOfEach } from "./index/count-events.ts";
 import { indexChecks } from "./index/find-contradiction.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress } from "./index/index-queries.ts";
+import { SqlIndex } from "./index/sql-index.ts";
 import { countTopicsAfter } from "./index/topic-counts.ts";
 import { countTopicsIn, findTopicsIn, passTopics } from "./index/topics-in-ranges.ts";
 import { migrate } from "./migrations/migrations.ts";
@@ -146,6 +149,38 @@ describe("query plans of SQLite", () => {
     const later = /^SEARCH topics USING INDEX \S+_1 \(group_id=\? AND ordinal>\?\)$/;
     expect(await topicsOf(7)).toEqual(matching(newest, later, byName));
     expect(await topicsOf(0)).toEqual(matching(newest, byName, byName));
+  });
+
+  it("counts a tenant's topics by their names again, unless few topics were opened since the last count", async () => {
+    const nodes: RootOperationNode[] = [];
+    const noting: KyselyPlugin = {
+      transformQuery: ({ node }) => {
+        nodes.push(node);
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    };
+    const index = new SqlIndex({ ...database, relaxed: database.relaxed.withPlugin(noting) });
+    let opened = 0;
+    const open = async (count: number, prefix: string): Promise<void> => {
+      const names = Array.from({ length: count }, (_, at) => parseTopicName(`${prefix}/${opened + at + 1}`));
+      const topics = names.map((name, at) => topicOf(name, opened + at + 1));
+      opened += count;
+      await index.applyBlocks(defaultGroupId, [blockOf(opened, { opened: topics })]);
+    };
+    const toQuery = (node: RootOperationNode) => database.relaxed.getExecutor().compileQuery(node, createQueryId());
+    const isPassed = async (): Promise<boolean> => {
+      nodes.length = 0;
+      await index.countTopics(defaultGroupId, "a/", []);
+      const plans = await Promise.all(nodes.map((node) => planOf(toQuery(node))));
+      return plans.flat().some((step) => step.includes("ordinal>"));
+    };
+    await open(100, "a");
+    expect(await isPassed()).toBe(false);
+    await open(2, "b");
+    expect(await isPassed()).toBe(true);
+    await open(100, "b");
+    expect(await isPassed()).toBe(false);
   });
 
   it("nextBatchOfEach scans the places and looks each up by index", async () => {
