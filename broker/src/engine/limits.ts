@@ -39,9 +39,10 @@ export interface EngineLimits {
   readonly feedEventsMax: number;
   /** Encoded bytes of batches that a reader may queue before it leaves the live feed. */
   readonly feedBytesMax: number;
-  /** Batches that all readers together may queue, about 60 bytes each. A reader that would queue more than its share of them leaves the live feed. */
-  readonly liveBatchesMax: number;
-  /** The same for encoded bytes. Each reader may queue one batch in any case. */
+  /**
+   * Memory of the batches that all readers together may queue. A reader that would queue more than its share of it leaves the live feed. Each may queue one
+   * batch in any case.
+   */
   readonly liveBytesMax: number;
   /** Maximum number of batches in one read by a reader that catches up. */
   readonly readBatchesMax: number;
@@ -121,7 +122,6 @@ export const defaultEngineLimits: EngineLimits = {
   willBytesMax: 64 * 1024 * 1024,
   feedEventsMax: 2_048,
   feedBytesMax: 1024 * 1024,
-  liveBatchesMax: 2 ** 20,
   liveBytesMax: 256 * 1024 * 1024,
   readBatchesMax: 64,
   readBytesMax: 1024 * 1024,

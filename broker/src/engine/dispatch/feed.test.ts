@@ -293,11 +293,13 @@ async function queuedOf(limits: Partial<EngineLimits>): Promise<readonly number[
   });
 }
 
+/** Memory of a queued batch. */
+const queuedBytes = 512 + batchOf(1).events.byteLength;
+
 it.each<[number, string, Partial<EngineLimits>]>([
-  [50, "all batches, if all readers together may queue as many", { liveBatchesMax: 500 }],
-  [20, "their share of the batches that all readers may queue", { liveBatchesMax: 200 }],
-  [30, "their share of the bytes that all readers may queue", { liveBytesMax: 300 * batchOf(1).events.byteLength }],
-  [1, "one batch, however many readers there are", { liveBatchesMax: 1, liveBytesMax: 1 }],
+  [50, "all batches, if all readers together may queue as many", { liveBytesMax: 500 * queuedBytes }],
+  [20, "their share of the memory that all readers may queue", { liveBytesMax: 200 * queuedBytes }],
+  [1, "one batch, however many readers there are", { liveBytesMax: 1 }],
 ])("ten readers that take nothing queue %i of 50 batches: %s", async (count, _, limits) => {
   expect(await queuedOf(limits)).toEqual(Array.from({ length: 10 }, () => count));
 });

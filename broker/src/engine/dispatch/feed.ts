@@ -43,6 +43,9 @@ export interface FeedOptions extends FeedOrder {
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
 
+/** Estimated memory of a queued batch without its encoded events. */
+const batchBytes = 512;
+
 /** Waiting events of one batch: the first and last index in the batch, both inclusive. */
 interface Slice {
   readonly batch: EventBatch;
@@ -206,10 +209,9 @@ export class Feed implements Reader, Holder {
     const { limits, hub } = this.#options;
     const bytes = this.#queuedBytes + events.byteLength;
     if (this.#queuedEvents + count > limits.feedEventsMax || bytes > limits.feedBytesMax) return true;
-    // While their receivers are down, tens of thousands of readers take nothing.
-    const isOverShare =
-      this.#queue.length >= hub.shareOf(limits.liveBatchesMax) || bytes > hub.shareOf(limits.liveBytesMax);
-    return isOverShare && this.#queue.length > 0;
+    // While their receivers are down, tens of thousands of readers take nothing, and each may have a topic of its own.
+    const keptBytes = bytes + (this.#queue.length + 1) * batchBytes;
+    return this.#queue.length > 0 && keptBytes > hub.shareOf(limits.liveBytesMax);
   }
 
   /** Removes events from the front of the queue. */
