@@ -80,5 +80,8 @@ export function testNameRanges(store: () => Store): void {
     const others = ["b/4", "b/5", "b/6"].map((name, index) => topicOf(parseTopicName(name), index + 204));
     await store().applyBlocks(group, [blockOf(5, { opened: others })]);
     expect(await counts()).toEqual([202, 201]);
+    const ranges = [{ from: "b/", before: "b0" }];
+    const { topics } = await store().listTopics(group, { offset: 1, limit: 2, ranges });
+    expect(topics.map(({ name }) => name)).toEqual(["b/4", "b/5"]);
   });
 }

@@ -39,7 +39,7 @@ import { SqlBatches } from "./sql-batches.ts";
 import { SqlMending } from "./sql-mending.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, SqlRollBack } from "./sql-rollback.ts";
-import { readTopicsIn } from "./topics-in-ranges.ts";
+import { findTopicsIn } from "./topics-in-ranges.ts";
 import { TopicCache } from "./topic-cache.ts";
 import { TopicCounts } from "./topic-counts.ts";
 import { toIndexError } from "./unfit-block.ts";
@@ -164,8 +164,10 @@ export class SqlIndex {
     return this.#toPage(rows, page, await this.#countTopics(this.#database, groupId));
   }
 
+  /** The prefix ends with a slash, and "0" follows the slash in byte order: so the range contains exactly the names with the prefix. */
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
-    return this.#topicCounts.count({ groupId, prefix, except });
+    const range = { from: prefix, before: `${prefix.slice(0, -1)}0` };
+    return this.#topicCounts.count({ groupId, range, except });
   }
 
   async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
@@ -336,9 +338,11 @@ export class SqlIndex {
   }
 
   async #listTopicsIn(groupId: GroupId, { offset, limit, ranges = [] }: TopicQuery): Promise<TopicPage> {
-    const groupCount = await this.#countTopics(this.#database, groupId);
-    const { rows, counted } = await readTopicsIn(this.#shared, { groupId, ranges }, { offset, limit, groupCount });
-    return this.#toPage(rows, { offset, limit }, counted);
+    let counted = 0;
+    for (const range of ranges) counted += await this.#topicCounts.count({ groupId, range, except: [] });
+    const rows = await findTopicsIn(this.#shared, { groupId, ranges }, { offset, limit }).execute();
+    const seen = rows.length === 0 ? 0 : offset + rows.length; // More topics may have been opened since the count.
+    return this.#toPage(rows, { offset, limit }, Math.max(counted, seen));
   }
 
   /** A page that is not full ends the list: the total leaves out topics that were opened between the page's query and the count. */
