@@ -6,11 +6,13 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import {
   type FencedKey,
   type HeldKey,
+  type KeyClaim,
   type PublishKeyRow,
   type PublishKeys,
   type TakenKey,
   toFencedKey,
 } from "../../ports/publish-keys.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Claim } from "./claim.ts";
 import { ClaimRecorder } from "./claim-recorder.ts";
 import { Draft } from "./draft.ts";
@@ -193,6 +195,34 @@ it("records a key again that was freed while the store answered that a failed re
   expect(await sent).toBe(1);
   expect(taken).toEqual([]);
   expect(stored).toEqual(new Map([["k", "2"]]));
+});
+
+it("lets no late record of a session's key replace the key's next publish", async () => {
+  const clock = new VirtualClock();
+  const store = createMemoryStore();
+  const answered = createDeferred<void>();
+  let writes = 0;
+  const recordPublishKeys = async (rows: readonly KeyClaim[]): Promise<readonly TakenKey[]> => {
+    writes += 1;
+    if (writes === 1) await answered.promise;
+    return store.recordPublishKeys(rows);
+  };
+  const keys = { recordPublishKeys, releasePublishKeys: (rows: readonly HeldKey[]) => store.releasePublishKeys(rows) };
+  const own = { keys, progress: { blockNumber: 0 }, clock };
+  const recorder = new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
+  const sent: string[] = [];
+  const send = async (token: string, digest: string): Promise<void> => {
+    const unrecorded = { ...row, token, digest, mayReplace: true };
+    if ((await recorder.record(toDraft(toClaim([], { unrecorded })))).length > 0) sent.push(token);
+  };
+  const late = send("1", "first");
+  await clock.advance(10_001);
+  await late;
+  await send("2", "second");
+  answered.resolve();
+  await clock.settle();
+  if (sent.length === 0) await send("3", "second");
+  expect(await store.findPublishKey(row)).toMatchObject({ token: sent[0] });
 });
 
 it.each([

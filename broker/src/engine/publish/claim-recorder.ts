@@ -74,7 +74,7 @@ export class ClaimRecorder {
     if (claims.length === 0) return batches;
     const left = new Set<Claim>();
     for (const claim of claims) {
-      const failure = this.#failureBefore(claim);
+      const failure = this.#failureBefore(claim) ?? this.#findUnanswered(claim);
       if (failure === undefined) continue;
       failure.fail(claim);
       left.add(claim);
@@ -115,6 +115,19 @@ export class ClaimRecorder {
   #failureBefore({ order }: Claim): Failure | undefined {
     const failure = order && this.#failures.get(order.session);
     return failure !== undefined && order !== undefined && order.since <= failure.at ? failure : undefined;
+  }
+
+  /**
+   * The failure of a session's publish while an earlier record of its key may still be under way: that record would replace this one, and a repeat would
+   * publish the event a second time.
+   */
+  #findUnanswered(claim: Claim): Failure | undefined {
+    const { unrecorded } = claim;
+    if (unrecorded?.mayReplace !== true || !this.#unsure.mayBeRecorded(unrecorded)) return undefined;
+    const details = "the store has not answered about an earlier publish with this key";
+    const fail = (one: Claim): void => one.onFailed(new BrokerError("busy", { details }));
+    this.#note([claim], fail);
+    return { at: this.#options.clock.monotonic(), fail };
   }
 
   #note(claims: readonly Claim[], fail: Failure["fail"]): void {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { HeldKey, PublishKeys } from "../../ports/publish-keys.ts";
+import type { HeldKey, PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
 import type { Claim } from "./claim.ts";
 
 /** Wait between two tries to free keys, in milliseconds. */
@@ -45,6 +45,13 @@ export class UnsureKeys {
   senders(): ReadonlyMap<string, string> {
     const own = [...this.#byToken.values()].filter(isOwn);
     return new Map(own.map(({ key }) => [key.token, key.sender]));
+  }
+
+  /** Whether a write that has not ended may still record the key. */
+  mayBeRecorded({ scope, key }: PublishKey): boolean {
+    for (const { key: known, isWritten } of this.#byToken.values())
+      if (!isWritten && known.key === key && known.scope === scope) return true;
+    return false;
   }
 
   /** Frees keys once `writing`, which may still record them, has ended. Tries again until the store answers. */
