@@ -10,7 +10,7 @@ export const headersMax = 256;
 /** Connections open at once; further ones are refused until one closes. */
 export const connectionsMax = 20_000;
 
-/** Connections that wait to be accepted, if the system allows as many. Past the limit, clients retry after 1, 3 and 7 s. */
+/** Connections that wait to be accepted at one port, if the system allows as many. Past the limit, clients retry after 1, 3 and 7 s. */
 export const connectionsWaitingMax = 4096;
 
 /** How long a client may take for its headers. */

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
@@ -21,6 +22,22 @@ it("rejects if it cannot listen, and logs nothing", async () => {
   expect(second.logged).toEqual([]);
   await first.sockets.drain();
 });
+
+it("keeps the connections of 1,000 clients that come at once, until it can accept them", async () => {
+  const { sockets } = createSockets();
+  const { port } = new URL(await sockets.listen(anyPort, "mqtt"));
+  // Blocks this process, so that it accepts none of them.
+  const { status } = spawnSync(process.execPath, ["--eval", connectAll, "1000", port], { timeout: 10_000 });
+  expect(status).toBe(0);
+  await sockets.drain();
+}, 20_000);
+
+/** A program that ends when all of its connections are open. */
+const connectAll = `
+  const [count, port] = process.argv.slice(1).map(Number);
+  let opened = 0;
+  for (let number = 0; number < count; number += 1)
+    require("node:net").connect(port, "127.0.0.1", () => { if (++opened === count) process.exit(0); });`;
 
 function createSockets() {
   const logged: string[] = [];

@@ -1,5 +1,6 @@
 import type { Server, Socket } from "node:net";
 import type { Connections } from "./connections.ts";
+import { connectionsWaitingMax } from "../../limits.ts";
 import { closeFloods } from "./flood-gate.ts";
 import { closeGraceMs, probeAfterMs } from "./limits.ts";
 import type { Place } from "./listener.ts";
@@ -41,7 +42,7 @@ export class SocketServer {
   async listen({ host, port }: Place, scheme: string): Promise<string> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
-      this.#server.listen({ host, port }, () => {
+      this.#server.listen({ host, port, backlog: connectionsWaitingMax }, () => {
         this.#server.off("error", reject);
         resolve();
       });
