@@ -97,7 +97,6 @@ export async function runOnKeys(
     const file = resolve(config.dataDir, "keys.sqlite");
     const isFirst = createsFolder && !isClustered(config) && !existsSync(file);
     const { output, result, change } = await onKeys(config, createsFolder, (keys) => task(keys, { config, read }));
-    if (isFirst) giveToFolderOwner(file);
     const note = isFirst ? `stele ${name}: created ${file}, which only a broker with this data folder reads\n` : "";
     const problem = change === undefined ? "" : auditCommand(config, { ...change, time: now() });
     return {
@@ -120,13 +119,16 @@ async function onKeys<Result>(
   createsFolder: boolean,
   task: (keys: ApiKeys) => Promise<Result>,
 ): Promise<Result> {
-  if (!isClustered(config)) {
+  const file = isClustered(config) ? undefined : resolve(config.dataDir, "keys.sqlite");
+  if (file !== undefined) {
     if (createsFolder) makeFolderSync(resolve(config.dataDir));
     else requireFolder(config);
   }
+  const createsFile = file !== undefined && !existsSync(file);
   const keys = await createApiKeys(config, { logger: silentLogger });
   await retried(() => keys.start());
   try {
+    if (createsFile) giveToFolderOwner(file);
     return await retried(() => task(keys));
   } finally {
     await keys.stop();

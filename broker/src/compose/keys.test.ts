@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -94,13 +94,17 @@ it("names the file that the first key creates, and says that only a broker with 
   expect((await runKeys(create, { env: {}, now })).problem).toBe("");
 });
 
-it.runIf(process.getuid?.() === 0)(
-  "as root, gives the first key's file to the owner of the data folder, who runs the broker",
-  async () => {
-    const dataDir = join(folder, "other user");
-    mkdirSync(dataDir);
-    chownSync(dataDir, 65_534, 65_534);
-    await runKeys(["create", "--principal", "shop", "--role", "admin", "--data-dir", dataDir], { env: {}, now });
-    expect(statSync(join(dataDir, "keys.sqlite"))).toMatchObject({ uid: 65_534, gid: 65_534 });
+it.runIf(process.getuid?.() === 0).each<[typeof runKeys, ...string[]]>([
+  [runKeys, "create", "--principal", "shop", "--role", "admin"],
+  [runKeys, "create", "--principal", "shop", "--role", "missing"],
+  [runKeys, "list"],
+  [runKeys, "revoke", "0123456789abcdef"],
+  [runRoles, "list"],
+])(
+  "as root, gives a new file of keys to the owner of the data folder, who runs the broker (%o %s)",
+  async (command, ...argv) => {
+    chownSync(folder, 65_534, 65_534);
+    await run(command, ...argv);
+    expect(statSync(join(folder, "keys.sqlite"))).toMatchObject({ uid: 65_534, gid: 65_534 });
   },
 );
