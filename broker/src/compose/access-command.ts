@@ -8,6 +8,7 @@ import { loadConfig } from "../config/load-config.ts";
 import type { Config } from "../config/settings.ts";
 import { silentLogger } from "../lib/logger.ts";
 import { type OutputFormat, takeFormat, toJsonText, WrongFormat } from "../lib/output-format.ts";
+import { refuseLinks } from "../lib/system/data-folder.ts";
 import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 import { makeFolderSync } from "../lib/system/make-folder.ts";
 import type { AuditLine } from "../ports/audit-log.ts";
@@ -123,6 +124,7 @@ async function onKeys<Result>(
   if (file !== undefined) {
     if (createsFolder) makeFolderSync(resolve(config.dataDir));
     else requireFolder(config);
+    refuseLinks(resolve(config.dataDir));
   }
   const createsFile = file !== undefined && !existsSync(file);
   const keys = await createApiKeys(config, { logger: silentLogger });

@@ -1,4 +1,4 @@
-import { chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -108,3 +108,11 @@ it.runIf(process.getuid?.() === 0).each<[typeof runKeys, ...string[]]>([
     expect(statSync(join(folder, "keys.sqlite"))).toMatchObject({ uid: 65_534, gid: 65_534 });
   },
 );
+
+it("refuses a link as the file of keys: the owner of the data folder could make root write any file", async () => {
+  const target = join(folder, "elsewhere");
+  symlinkSync(target, join(folder, "keys.sqlite"));
+  const outcome = await run(runKeys, "create", "--principal", "shop", "--role", "admin");
+  expect(outcome).toMatchObject({ exitCode: 1, problem: expect.stringContaining("keys.sqlite is a symbolic link") });
+  expect(existsSync(target)).toBe(false);
+});

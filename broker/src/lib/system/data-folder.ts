@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type Logger, silentLogger } from "../logger.ts";
@@ -68,8 +68,12 @@ function makeUsable(root: string): void {
   }
 }
 
-/** SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, use the name in the folder. */
-function refuseLinks(root: string): void {
+/**
+ * SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, use the name in the folder. And who may write
+ * to the folder could make a command that runs as root write elsewhere.
+ * @throws DataFolderError if one of the folder's databases is a link.
+ */
+export function refuseLinks(root: string): void {
   const entries = readdirSync(root, { withFileTypes: true });
   const link = entries.find((entry) => entry.isSymbolicLink() && databases.test(entry.name));
   if (link === undefined) return;
@@ -77,7 +81,7 @@ function refuseLinks(root: string): void {
   throw new DataFolderError(
     [
       `${file} is a symbolic link: a broker with another data folder could write the same file, and the log of the database is beside the target.`,
-      `Stop each broker that uses ${realpathSync(file)}. Then replace the link by that file, together with the files beside it whose names begin with its name.`,
+      `Stop each broker that uses ${resolve(root, readlinkSync(file))}. Then replace the link by that file, together with the files beside it whose names begin with its name.`,
       "To keep the data elsewhere, make the data folder itself a link, or name the other folder by --data-dir or STELE_DATA_DIR.",
     ].join(" "),
   );

@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, lstatSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describeFileError, describeOwner } from "./file-owner.ts";
+import { describeFileError, describeOwner, giveToFolderOwner } from "./file-owner.ts";
 
 const others = 65_534;
 const failed = (code: string) => Object.assign(new Error(code), { code });
@@ -42,3 +42,22 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
     expect(describeOwner(join(folder, "none", "file"), others)).toContain(`; ${folder} belongs to user`);
   });
 });
+
+it.runIf(process.getuid?.() === 0)(
+  "as root, gives a link to the owner of its folder, but not the link's target",
+  () => {
+    const [folder, target] = [
+      mkdtempSync(join(tmpdir(), "stele-owner-")),
+      mkdtempSync(join(tmpdir(), "stele-target-")),
+    ];
+    try {
+      chownSync(folder, others, others);
+      symlinkSync(target, join(folder, "link"));
+      giveToFolderOwner(join(folder, "link"));
+      expect(statSync(target).uid).toBe(0);
+      expect(lstatSync(join(folder, "link")).uid).toBe(others);
+    } finally {
+      for (const made of [folder, target]) rmSync(made, { recursive: true });
+    }
+  },
+);

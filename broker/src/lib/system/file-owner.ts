@@ -1,4 +1,4 @@
-import { chownSync, type Stats, statSync } from "node:fs";
+import { lchownSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
@@ -21,11 +21,14 @@ export function describeFileError(path: string, error: unknown): string {
   return `${message}; ${path} is a folder: name a file, or remove the folder (containers get one for a mounted file that does not exist)`;
 }
 
-/** As root, gives the file to the owner of its folder: a broker that runs as that user could not open it otherwise. */
+/**
+ * As root, gives the file to the owner of its folder: a broker that runs as that user could not open it otherwise. Follows no link: that user could have
+ * made one to any file.
+ */
 export function giveToFolderOwner(file: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(file));
-  if (uid !== 0) chownSync(file, uid, gid);
+  if (uid !== 0) lchownSync(file, uid, gid);
 }
 
 export function formatMode(mode: number): string {
