@@ -1,8 +1,9 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Config } from "../config/settings.ts";
 import type { CleanupStack } from "../lib/cleanup-stack.ts";
 import type { Logger } from "../lib/logger.ts";
+import { giveToFolderOwner } from "../lib/system/file-owner.ts";
 import { standardOutput } from "../lib/system/standard-output.ts";
 import type { AuditLine, AuditLog } from "../ports/audit-log.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -49,8 +50,10 @@ export function auditCommand(
 }
 
 function appendTo(path: string, text: string): void {
+  const isNew = !existsSync(path);
   const file = openSync(path, auditFileFlags, auditFileMode);
   try {
+    if (isNew) giveToFolderOwner(path);
     writeSync(file, text);
   } finally {
     closeSync(file);
