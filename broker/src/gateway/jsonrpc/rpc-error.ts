@@ -1,4 +1,5 @@
 import { BrokerError, errorCatalogue, type RpcErrorData, rpcBrokerFailureCode } from "@stele/wire";
+import { withHints } from "../shared/failure.ts";
 import { type RpcError, type RpcErrorName, rpcErrors } from "../shared/rpc/message.ts";
 
 /** An error as docs/jsonrpc.md defines it: the data has the same form with every code. */
@@ -17,7 +18,7 @@ export function toProtocolError(name: RpcErrorName, details: string): BrokerRpcE
 
 /** A failure of an operation. `message` is the catalogue's or, for 200001 and 200000, JSON-RPC's own: clients can compare it. The details are in `data`. */
 export function toRpcError(failure: BrokerError): BrokerRpcError {
-  const data = toData(failure.code, failure.message);
+  const data = toData(failure.code, withHints(failure));
   if (failure.code === errorCatalogue.parameterInvalid.code) return { ...rpcErrors.invalidParams, data };
   if (failure.code === errorCatalogue.unknown.code) return { ...rpcErrors.internalError, data };
   return { code: rpcBrokerFailureCode, message: messages.get(failure.code) ?? failure.message, data };

@@ -145,6 +145,14 @@ describe("JSON-RPC methods", () => {
     });
   });
 
+  it("returns the hints of an error after its details", async () => {
+    const failure = new BrokerError("urlInvalid", { details: "it cannot be parsed", hints: ["Give an absolute URL."] });
+    await using server = await serve({ subscribe: () => Promise.reject(failure) });
+    const request = { id: "1", jsonrpc: "2.0", method: "subscribe", params: { topic: "a", url: "b" } };
+    const message = "url is malformed or not allowed: it cannot be parsed. Give an absolute URL.";
+    expect(await answer(server.url, request)).toMatchObject({ error: { code: -32001, data: { message } } });
+  });
+
   it("answers an unexpected error with -32603, logs it once, and hides its text", async () => {
     const defect = new TypeError("secret");
     await using server = await serve({ state: () => Promise.reject(defect) });

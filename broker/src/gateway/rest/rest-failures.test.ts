@@ -223,6 +223,14 @@ describe("a REST failure is HTTP 200 with a code", () => {
     },
   );
 
+  it("returns the hints of an error after its message", async () => {
+    const failure = new BrokerError("urlInvalid", { details: "it cannot be parsed", hints: ["Give an absolute URL."] });
+    await using server = await serve({ subscribe: () => Promise.reject(failure) });
+    const response = await fetch(`${server.url}/rest/subscribe?topic=a&url=b`);
+    const message = "url is malformed or not allowed: it cannot be parsed. Give an absolute URL.";
+    expect(await response.json()).toEqual({ code: 100501, message });
+  });
+
   it("logs an unexpected error once, and hides its text from the client", async () => {
     const defect = new TypeError("secret at /etc/passwd");
     await using server = await serve({ open: () => Promise.reject(defect) });

@@ -13,6 +13,11 @@ export function parameterError(details: string, cause?: unknown): BrokerError {
   return new BrokerError("parameterInvalid", cause === undefined ? { details } : { details, cause });
 }
 
+/** The message of a failure with its hints, for the protocols that have no place of their own for hints. */
+export function withHints({ message, hints }: BrokerError): string {
+  return [message, ...hints].join(". ");
+}
+
 /**
  * Converts an error to the one that the client gets, and logs it once: an unknown error as a defect of the broker, with its cause; a transaction
  * that the chain did not execute (200202) as a warning, of which many are left out; every other failure, such as one of the caller, at level debug.

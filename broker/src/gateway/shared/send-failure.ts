@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import { toFailure } from "./failure.ts";
+import { toFailure, withHints } from "./failure.ts";
 import { leaveNode } from "./leave-node.ts";
 
 export const jsonType = "application/json; charset=utf-8";
@@ -22,5 +22,5 @@ export function sendFailure(
   return reply
     .header("content-type", jsonType)
     .header("stele-error-retry", String(failure.retry))
-    .send(JSON.stringify({ code: failure.code, message: failure.message }));
+    .send(JSON.stringify({ code: failure.code, message: withHints(failure) }));
 }
