@@ -41,6 +41,12 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
   it("names the nearest existing folder above a path that it cannot read", () => {
     expect(describeOwner(join(folder, "none", "file"), others)).toContain(`; ${folder} belongs to user`);
   });
+
+  it("does not suggest to give away the folder above a missing file, which may be one of the system", () => {
+    expect(describeOwner(join(folder, "none"), others)).toMatch(
+      new RegExp(`, or create ${folder}/none for it, in a folder that it may open: chown ${others} ${folder}/none$`),
+    );
+  });
 });
 
 it.runIf(process.getuid?.() === 0)(

@@ -6,10 +6,10 @@ import { dirname } from "node:path";
  * and what to do. Empty if the system has no users.
  */
 export function describeOwner(path: string, user = process.getuid?.()): string {
-  const stats = findStats(path);
-  if (stats === undefined) return dirname(path) === path ? "" : describeOwner(dirname(path), user);
-  if (user === undefined) return "";
-  return `; ${path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}: ${remedyFor(path, stats, user)}`;
+  const found = findNearest(path);
+  if (user === undefined || found === undefined) return "";
+  const { stats } = found;
+  return `; ${found.path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}: ${remedyFor(path, found, user)}`;
 }
 
 /** The system's error for a file that this process cannot use, with what to do about it. */
@@ -35,15 +35,24 @@ export function formatMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
-function remedyFor(path: string, stats: Stats, user: number): string {
-  if (stats.uid === user) return `chmod u+rw${stats.isDirectory() ? "x" : ""} ${path}`;
-  return `run the broker as user ${stats.uid}, or give it the file: chown ${user} ${path}`;
+interface Found {
+  readonly path: string;
+  readonly stats: Stats;
 }
 
-function findStats(path: string): Stats | undefined {
+/** Gives away nothing but the file itself: the folder above it may be one of the system. */
+function remedyFor(file: string, { path, stats }: Found, user: number): string {
+  if (stats.uid === user) return `chmod u+rw${stats.isDirectory() ? "x" : ""} ${path}`;
+  const asOwner = `run the broker as user ${stats.uid}`;
+  if (path === file) return `${asOwner}, or give it the file: chown ${user} ${path}`;
+  return `${asOwner}, or create ${file} for it, in a folder that it may open: chown ${user} ${file}`;
+}
+
+/** The file, or the nearest folder above it that this process can see. */
+function findNearest(path: string): Found | undefined {
   try {
-    return statSync(path);
+    return { path, stats: statSync(path) };
   } catch {
-    return undefined;
+    return dirname(path) === path ? undefined : findNearest(dirname(path));
   }
 }
