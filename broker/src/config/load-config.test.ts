@@ -185,6 +185,12 @@ describe("loadConfig", () => {
     ]);
   });
 
+  test("ignores a byte order mark at the beginning of a config file", () => {
+    expect(problemsOf({ argv: ["--config", "f"], files: { f: '\uFEFF{"port": "x"}' } })).toEqual([
+      'port in f: "x" is not an integer from 0 to 65535',
+    ]);
+  });
+
   test("names the line of a syntax error in a config file", () => {
     const problems = problemsOf({ argv: ["--config", "f"], files: { f: '{\n  "port": 1,\n}' } });
     expect(problems).toEqual([expect.stringMatching(/ at position 15 \(line 3 column 1\)$/)]);

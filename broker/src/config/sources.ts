@@ -105,7 +105,7 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
   let content: unknown;
   let json = "";
   try {
-    json = readFile(path);
+    json = readFile(path).replace(/^\uFEFF/u, ""); // Editors of Windows write a byte order mark; RFC 8259, section 8.1, allows to ignore it.
     content = JSON.parse(json);
   } catch (error) {
     const reason = error instanceof Error ? withLine(error.message, json) : String(error);
