@@ -12,7 +12,7 @@ const ROWS_PER_STEP = 2_000;
 
 type Steps<Result> = Generator<number, Result>;
 
-/** A sum over entries that does not depend on their order. Different entries have equal sums in one case of 2^52. */
+/** A sum over entries that does not depend on their order. Two sums of 32 bits: different entries rarely have equal ones. */
 class EntrySum {
   #low = 0;
   #high = 0;
