@@ -24,8 +24,8 @@ export function readState(dump: string): ChainState {
 }
 
 /**
- * Whether the transactions explain the nonce of every account without code. A nonce may be lower than they explain, because the list may have transactions
- * of removed blocks.
+ * Whether the dump has all transactions that the nonces count. Ignores contracts. A nonce may be lower than the number of listed transactions, because
+ * the list may have transactions of removed blocks.
  */
 function isConsistent({ accounts, transactions }: DumpedState): boolean {
   const counts = new Map<string, number>();

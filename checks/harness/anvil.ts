@@ -37,7 +37,7 @@ export interface Anvil extends AsyncDisposable {
 
 const mnemonic = "test test test test test test test test test test test junk";
 
-/** The private key of one of the accounts that anvil funds; public knowledge, for tests only. */
+/** The private key of the account with this index, from 0, among those that anvil funds. These keys are public: use them in tests only. */
 export function devKey(index: number): Hex {
   const { privateKey } = mnemonicToAccount(mnemonic, { addressIndex: index }).getHdKey();
   if (privateKey === null) throw new Error("the account of the mnemonic has no private key");
@@ -73,7 +73,7 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   };
 }
 
-/** Turns interval mining off. Resolves when no block is still being made. */
+/** Turns interval mining off. Resolves once anvil has finished the block that it may be making. */
 async function stopMining(url: string): Promise<void> {
   await askNode(url, { method: "evm_setIntervalMining", params: [0] });
   for (;;) {

@@ -20,7 +20,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A run that has ended. */
+/** The exit of a broker process, and everything that it printed. */
 export interface EndedRun extends Exit {
   readonly stdout: string;
   readonly stderr: string;
@@ -35,9 +35,9 @@ export interface BrokerProcess extends AsyncDisposable {
   /** Output so far: stderr has the banner and the last error, stdout the log. */
   stderr(): string;
   stdout(): string;
-  /** SIGTERM; resolves with its exit. */
+  /** Sends SIGTERM; resolves with the exit once the process is gone. */
   stop(): Promise<Exit>;
-  /** SIGKILL; resolves once the process is gone. */
+  /** Sends SIGKILL; resolves with the exit once the process is gone. */
   kill(): Promise<Exit>;
   signal(name: NodeJS.Signals): void;
 }
@@ -50,7 +50,7 @@ process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a broker and waits for its banner. @throws Error with its output if it ends before that. */
+/** Starts a broker and waits for its banner. @throws Error with the broker's stderr if it ends first, or prints no banner in time. */
 export async function startBroker(options: BrokerOptions): Promise<BrokerProcess> {
   const run = new Run(options);
   const ready = run.waitForOutput(readyLine);

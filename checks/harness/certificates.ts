@@ -10,6 +10,7 @@ export interface CertificateFile {
 
 /** A certificate authority that keeps its files and the certificates that it signs in one folder. */
 export class Authority {
+  /** Path of the authority's own certificate. */
   readonly file: string;
   readonly #folder: string;
   readonly #name: string;
@@ -20,7 +21,10 @@ export class Authority {
     openssl("req", "-x509", ...newKey, "-days", "2", "-keyout", this.#key, "-out", this.file, "-subj", `/CN=${name}`);
   }
 
-  /** `alternatives` is the subjectAltName, such as `DNS:localhost,URI:urn:a`. A negative `validDays` gives an expired certificate. */
+  /**
+   * Makes a key and signs a certificate for it, with the common name `name`. `alternatives` is the subjectAltName, such as
+   * `DNS:localhost,URI:urn:a`. A negative `validDays` gives an expired certificate.
+   */
   sign(name: string, alternatives: string, validDays = 1): CertificateFile {
     const file = (ending: string) => join(this.#folder, `${name}.${ending}`);
     const signed = { certificate: file("pem"), key: file("key") };

@@ -98,12 +98,12 @@ export class Client implements AsyncDisposable {
     return this.#ask(this.#rpc, "publish", { topic, content, extensions });
   }
 
-  /** Over REST, so that callbacks are RESTful. */
+  /** Subscribes over REST, so that callbacks are RESTful. */
   subscribe(params: Params): Promise<string> {
     return this.#ask(this.#rest, "subscribe", params);
   }
 
-  /** Over JSON-RPC, so that callbacks are JSON-RPC requests. */
+  /** Subscribes over JSON-RPC, so that callbacks are JSON-RPC requests. */
   subscribeByRpc(params: Params): Promise<string> {
     return this.#ask(this.#rpc, "subscribe", params);
   }
@@ -149,7 +149,7 @@ export class Client implements AsyncDisposable {
     return answer.json() as Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>;
   }
 
-  /** One subscription of the listing. */
+  /** The listing's entry for a subscription; undefined if no node lists it. */
   async findSubscription(id: string): Promise<ListingEntry | undefined> {
     return Object.values(await this.listSubscriptions()).find((entries) => id in entries)?.[id];
   }

@@ -14,7 +14,7 @@ interface NodeOptions {
 
 /** A node, which a test can stop and restart on the same data. */
 export class ClusterNode implements AsyncDisposable {
-  /** Its advertised address. */
+  /** The node's advertised address. */
   readonly address: string;
   readonly proxies: NodeOptions["proxies"];
   readonly #options: NodeOptions;
@@ -66,23 +66,23 @@ export class ClusterNode implements AsyncDisposable {
     this.#running = { broker, client: new Client(broker.url) };
   }
 
-  /** SIGTERM. */
+  /** Sends SIGTERM and waits for the exit. */
   async stop(): Promise<Exit> {
     return this.#end((broker) => broker.stop());
   }
 
-  /** SIGKILL. */
+  /** Sends SIGKILL and waits for the exit. */
   async kill(): Promise<Exit> {
     return this.#end((broker) => broker.kill());
   }
 
-  /** SIGSTOP. */
+  /** Sends SIGSTOP: the process halts with its connections open. */
   freeze(): void {
     this.#isFrozen = true;
     this.broker.signal("SIGSTOP");
   }
 
-  /** SIGCONT. */
+  /** Sends SIGCONT: a frozen process continues. */
   thaw(): void {
     this.#isFrozen = false;
     this.broker.signal("SIGCONT");

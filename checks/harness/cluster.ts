@@ -39,9 +39,9 @@ const nodeCountDefault = 3;
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
-/** Seconds between blocks when `killChain` tries again after too many blocks came. */
+/** Seconds between blocks after `killChain` found too many unsaved blocks, while it tries again. */
 const slowBlockTimeS = 1;
-/** Nothing listens on this port. Proxies connect to it while the chain node is down, because that node restarts on any free port. */
+/** Nothing listens on this port. Proxies connect to it while the chain node is down: the port of its next start is not known yet. */
 const closedPort = 1;
 
 interface ClusterContext {
@@ -108,7 +108,7 @@ export class Cluster implements AsyncDisposable {
     return this.#anvil;
   }
 
-  /** Sends each call to a random node of those that ran when the client was created. After `stop` or `resume`, there is a new client. */
+  /** A client that sends each call to a random node among those that ran when it was created. After `stop` or `resume`, this is a new client. */
   get client(): Client {
     this.#client ??= new Client(
       new SpreadClient(

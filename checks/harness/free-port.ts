@@ -2,16 +2,16 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 
-/** Below the system's ports for outgoing connections: such a connection could take a server's port while the server restarts. */
+/** Below the ports that the system gives to outgoing connections: such a connection could take a server's port while the server restarts. */
 const portRange = { from: 20_000, to: 32_000 };
 /**
- * Ports that a process claims at once. It listens on a block's first port until it ends, and gives out the others. Processes that test in parallel so have
- * ports of their own: a port that looks free may be meant for a server that does not listen yet, or not at the moment.
+ * Ports that a process claims at once, as one block. The process listens on the block's first port until it ends, and gives out the others. So processes
+ * that test in parallel never share a port, even if it looks free because its server has not started yet or is restarting.
  */
 const blockSize = 100;
 const blockCount = (portRange.to - portRange.from) / blockSize;
 
-/** What is left of the block claimed last. */
+/** The ports of the last claimed block that nobody has yet: from `next` to before `end`. */
 let next = 0;
 let end = 0;
 
@@ -20,7 +20,7 @@ export function findFreePort(): Promise<number> {
   return findFreePorts(1);
 }
 
-/** The first of several consecutive free ports, fewer than a block has. */
+/** Reserves `count` consecutive free ports, and returns the first. `count` must be lower than the size of a block. */
 export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
     while (next + count > end) await claimBlock();
@@ -51,7 +51,7 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** The server that listens on the port, or nothing if the port is taken. */
+/** Listens on the port, and returns the server; undefined if the port is taken. */
 async function listenOn(port: number): Promise<Server | undefined> {
   const server = createServer();
   try {

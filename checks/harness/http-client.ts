@@ -22,7 +22,7 @@ export interface HttpSender extends AsyncDisposable {
   send(request: HttpRequest): Promise<HttpAnswer>;
 }
 
-/** Further calls wait for a connection. */
+/** Connections of one client. Further calls wait until a connection is free. */
 const connectionsMax = 128;
 const timeoutDefaultMs = 60_000;
 

@@ -17,12 +17,12 @@ const algorithm = "ES256";
 const tokenSecondsDefault = 600;
 
 /**
- * A certified OpenID Connect provider. For a browser it is another site than the tests' brokers: `localhost` is not 127.0.0.1. It logs in everyone
- * who enters a name, and puts that name into the token's claim `roles`.
+ * An OpenID Connect provider on a certified library. A browser treats it as another site than the tests' brokers, because its host is `localhost` and not
+ * 127.0.0.1. It logs in everyone who enters a name, and puts that name into the token's claim `roles`.
  */
 export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
-  /** Audience of the access tokens that it issues from now on. */
+  /** Audience of the access tokens that the provider issues from now on. */
   audience = "stele";
   tokenSeconds = tokenSecondsDefault;
   /** Further claims of access tokens. */

@@ -51,7 +51,7 @@ export class Database {
     this.#url = url;
   }
 
-  /** URL for a broker: it names a TCP port of this machine, by default the server's; a proxy's port is possible. */
+  /** URL of this database for a broker. `port` is a TCP port of this machine: by default the server's, or that of a proxy. */
   address(port: number = this.server.port): string {
     return `postgres://stele@127.0.0.1:${port}/${this.#url.split("/").at(-1) ?? ""}`;
   }

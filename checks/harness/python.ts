@@ -9,7 +9,7 @@ const python = chosen ?? "python3";
 export const debianPython = "/usr/bin/python3";
 const isDebianRequired = process.env["CHECKS_DEBIAN_PYTHON"] === "required";
 
-/** Whether to run the tests of the client library that `statement` imports. */
+/** Whether to run the tests of the client library that the Python `statement` imports: if `program` can import it, or if a missing library must fail them. */
 export function canImport(statement: string, program = python): boolean {
   if (program === debianPython ? isDebianRequired : chosen !== undefined) return true;
   try {
@@ -20,7 +20,7 @@ export function canImport(statement: string, program = python): boolean {
   }
 }
 
-/** A script that one of these Pythons runs. */
+/** A script that runs in `program`, one of these Pythons. */
 export class PythonScript extends Script {
   constructor(file: string, args: readonly string[], program = python) {
     // stomp.py asks the resolver for every name of this machine unless the variable is set.

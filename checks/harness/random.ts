@@ -29,7 +29,7 @@ export function createRandom(seed: number): Random {
 }
 
 /**
- * The seeds of a test: those in the environment variable, separated by commas; else CHECKS_ROUNDS seeds from CHECKS_SEED on; else `fixed`.
+ * The seeds of a test: those in the environment variable named `variable`, separated by commas; else CHECKS_ROUNDS seeds from CHECKS_SEED on; else `fixed`.
  * @throws Error if a seed in the variable is not a whole number.
  */
 export function seedsOf(variable: string, fixed: readonly number[]): readonly number[] {

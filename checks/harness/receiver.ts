@@ -44,7 +44,7 @@ export interface Receiver extends AsyncDisposable {
   /** Clears the list of attempts. */
   forget(): void;
   waitFor(what: string, condition: () => boolean, options?: { readonly timeoutMs?: number }): Promise<void>;
-  /** Waits until it has accepted this many events. */
+  /** Waits until the receiver has accepted this many events. */
   waitForCount(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly EventBody[]>;
   /** Closes the port, so that the system refuses connections. */
   refuse(): Promise<void>;

@@ -32,8 +32,8 @@ export class TailClient {
   }
 
   /**
-   * Reads one connection until it ends, and cuts it after a frame for which `mayGoOn` returns false. @throws the connection's error, or an Error
-   * with the status and body if the broker refuses.
+   * Opens a connection and reads it until it ends, or until `mayGoOn` returns false for a frame. @throws the connection's error, or an Error with the
+   * status and body if the broker refuses.
    */
   async read(brokerUrl: string, mayGoOn: (frame: TailFrame) => boolean): Promise<void> {
     const last = this.lastId === undefined ? {} : { "last-event-id": this.lastId };

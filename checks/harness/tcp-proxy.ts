@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { findFreePort } from "./free-port.ts";
 
-/** Forwards connections to one port, or to a port that a function chooses for each connection, as a load balancer does. A test can cut them. */
+/** Forwards connections to one port, or to a port that a function chooses for each, as a load balancer does. A test can cut the connections. */
 export class TcpProxy implements AsyncDisposable {
   readonly port: number;
   readonly #target: () => number;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type Behaviour, type Receiver, startReceiver } from "./receiver.ts";
 import type { RunningWorld, World, WorldOptions } from "./world.ts";
 
-/** One broker for all tests of the enclosing describe block. */
+/** Starts one world for all tests of the enclosing describe block. Returns a function that gives the tests the running world. */
 export function useWorld(world: World, options: WorldOptions = {}): () => RunningWorld {
   let running: RunningWorld | undefined;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ export function useWorld(world: World, options: WorldOptions = {}): () => Runnin
   };
 }
 
-/** Starts receivers that stop at the end of the enclosing describe block, whose tests may run concurrently. */
+/** Returns a function that starts a receiver. Receivers stop after the whole describe block, because its tests may run concurrently. */
 export function useReceivers(): (behaviour?: Behaviour) => Promise<Receiver> {
   const receivers: Receiver[] = [];
   afterAll(async () => {

@@ -15,7 +15,7 @@ export interface World {
   /** Whether this machine has the programs that the world needs. */
   readonly isAvailable?: boolean;
   start(options?: WorldOptions): Promise<RunningWorld>;
-  /** Stops the servers that its brokers shared. */
+  /** Stops the servers that the world's brokers shared. */
   close?(): Promise<void>;
 }
 
@@ -56,7 +56,7 @@ export interface AnvilWorldOptions {
   readonly protocol?: "http" | "ws";
 }
 
-/** Interval between polls of an HTTP endpoint, in milliseconds. With the default of a second, tests would spend most of their time waiting. */
+/** Interval between polls of an HTTP endpoint, in milliseconds. With the broker's default of a second, tests would spend most of their time waiting. */
 const pollMs = 20;
 
 /** One broker on an anvil of its own, which keeps running while the broker is stopped. */
@@ -75,7 +75,7 @@ export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions)
   };
 }
 
-/** A failed start leaves nothing running. */
+/** Starts the world's broker. If that fails, stops everything else that the world started. */
 async function startWorld(world: RunningWorld): Promise<RunningWorld> {
   try {
     await world.resume();
