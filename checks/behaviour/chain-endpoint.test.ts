@@ -55,7 +55,7 @@ describe("the embedded chain over HTTP, read with viem", () => {
     expect(await chain.readContract({ ...contract, functionName: "sequence" })).toBe(BigInt(state.sequenceNumber));
   });
 
-  it("a call that reverts returns error code 3, as geth does", async () => {
+  it("eth_call of a function that reverts returns error code 3, as geth does", async () => {
     const { chain, address } = await publishOne("chain/3");
     // 0x43d726d6 is close(), which a topic's contract does not have.
     const call = chain.request({ method: "eth_call", params: [{ to: address, data: "0x43d726d6" }, "latest"] });
@@ -111,7 +111,7 @@ describe("the embedded chain over HTTP, read with viem", () => {
 describe("the setting chainEndpoint", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_CHAIN_ENDPOINT: "off" } });
 
-  it("off: /chain returns 404, and neither the banner nor GET / mentions /chain", async () => {
+  it("chainEndpoint=off: /chain returns 404, and neither the banner nor GET / mentions /chain", async () => {
     const { client, broker } = running();
     await expect(connect(broker.url).getBlockNumber()).rejects.toMatchObject({ status: 404 });
     expect(broker.stderr()).not.toMatch(/^ {2}Chain /m);
@@ -122,7 +122,7 @@ describe("the setting chainEndpoint", () => {
 describe("the setting basePath", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_BASE_PATH: "/events" } });
 
-  it("precedes /chain in the URL, in the banner and in GET /", async () => {
+  it("a base path precedes /chain in the URL, in the banner and in the answer to GET /", async () => {
     const { client, broker } = running();
     expect(await connect(broker.url).getChainId()).toBe(5_461_068);
     expect(broker.stderr()).toContain(`  Chain     ${broker.url}/chain\n`);

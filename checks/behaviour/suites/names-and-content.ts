@@ -37,23 +37,26 @@ export function describeNamesAndContent(world: World, running: () => RunningWorl
 
     // Transports run one after another, because they use the same topics.
     describe.each(doorNames)("by %s", (doorName) => {
-      test.each(names)("a topic name with %s comes back unchanged everywhere", async (_what, topic) => {
-        const door = openDoor(running().client.http, doorName);
-        const receiver = await receive();
-        expect(take("open", await door.call("open", { topic }))).toBe(true);
-        expect(take("exist", await door.call("exist", { topic }))).toBe(true);
-        const id = take("subscribe", await door.call("subscribe", { topic, url: receiver.url }));
-        const sent = take("publish", await door.call("publish", { topic, content: topic }));
-        expect(sent.topic).toBe(topic);
-        const event = take("getEvent", await door.call("getEvent", { eventId: sent.eventId }));
-        expect(event).toMatchObject({ topic, content: Buffer.from(topic).toString("base64") });
-        expect(take("state", await door.call("state", { topic }))).toMatchObject({ topicName: topic });
-        const { topicInfoList } = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
-        expect(topicInfoList.filter(({ topicName }) => topicName === topic)).toHaveLength(1);
-        expect(await receiver.waitForCount(1)).toEqual([event]);
-        expect(await running().client.findSubscription(id)).toMatchObject({ topicName: topic });
-        expect(take("unSubscribe", await door.call("unSubscribe", { subscriptionId: id }))).toBe(true);
-      });
+      test.each(names)(
+        "a topic name with %s comes back unchanged from every operation and in the callback",
+        async (_what, topic) => {
+          const door = openDoor(running().client.http, doorName);
+          const receiver = await receive();
+          expect(take("open", await door.call("open", { topic }))).toBe(true);
+          expect(take("exist", await door.call("exist", { topic }))).toBe(true);
+          const id = take("subscribe", await door.call("subscribe", { topic, url: receiver.url }));
+          const sent = take("publish", await door.call("publish", { topic, content: topic }));
+          expect(sent.topic).toBe(topic);
+          const event = take("getEvent", await door.call("getEvent", { eventId: sent.eventId }));
+          expect(event).toMatchObject({ topic, content: Buffer.from(topic).toString("base64") });
+          expect(take("state", await door.call("state", { topic }))).toMatchObject({ topicName: topic });
+          const { topicInfoList } = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
+          expect(topicInfoList.filter(({ topicName }) => topicName === topic)).toHaveLength(1);
+          expect(await receiver.waitForCount(1)).toEqual([event]);
+          expect(await running().client.findSubscription(id)).toMatchObject({ topicName: topic });
+          expect(take("unSubscribe", await door.call("unSubscribe", { subscriptionId: id }))).toBe(true);
+        },
+      );
     });
 
     const restDoors = doorNames.filter((name) => name.startsWith("REST"));

@@ -144,13 +144,16 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(take("subscribe", again)).toBe(subscriptionId);
   });
 
-  it.each(["1", "", " "])("groupId %j is the default group", async (groupId) => {
-    const topic = named("grouped");
-    expect(await door.call("open", { topic, groupId })).toEqual(yes());
-    expect(await door.call("exist", { topic })).toEqual(yes());
-    const sent = take("publish", await door.call("publish", { topic, groupId, content: "x" }));
-    expect(await door.call("getEvent", { eventId: sent.eventId, groupId })).toMatchObject({ isGood: true });
-    expect(await door.call("state", { topic, groupId })).toMatchObject({ isGood: true });
-    expect(await door.call("list", { groupId })).toMatchObject({ isGood: true });
-  });
+  it.each(["1", "", " "])(
+    "groupId %j means the default group in open, publish, getEvent, state and list",
+    async (groupId) => {
+      const topic = named("grouped");
+      expect(await door.call("open", { topic, groupId })).toEqual(yes());
+      expect(await door.call("exist", { topic })).toEqual(yes());
+      const sent = take("publish", await door.call("publish", { topic, groupId, content: "x" }));
+      expect(await door.call("getEvent", { eventId: sent.eventId, groupId })).toMatchObject({ isGood: true });
+      expect(await door.call("state", { topic, groupId })).toMatchObject({ isGood: true });
+      expect(await door.call("list", { groupId })).toMatchObject({ isGood: true });
+    },
+  );
 }

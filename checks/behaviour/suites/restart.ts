@@ -26,7 +26,7 @@ const survivals: readonly Survival[] = [
   ["a closed topic stays closed after a restart", staysClosed],
 ];
 
-/** All tests share one restart, because it takes longer than they do. */
+/** Tests what survives a restart. All tests share one restart, because a restart takes longer than the tests. */
 export function describeRestart(world: World, running: () => RunningWorld): void {
   describe(`a restart on the ${world.name}`, () => {
     const test = world.isSlow ? it.concurrent : it;

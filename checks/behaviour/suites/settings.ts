@@ -45,7 +45,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
       "/metrics",
       "/openapi.json",
       "/asyncapi.json",
-    ])("%s is under the base path", async (path) => {
+    ])("GET %s under the base path returns 200", async (path) => {
       expect((await running().client.http.send({ method: "GET", path })).status).toBe(200);
     });
 
@@ -102,7 +102,7 @@ function describeNoCoordination(world: World): void {
     const running = useWorld(world, { env: { STELE_COORDINATION: "none" } });
     const receive = useReceivers();
 
-    it("JSON-RPC unSubscribe returns 100601, and REST unSubscribe works (INTERFACE.md, JSON-RPC rule 1)", async () => {
+    it("JSON-RPC unSubscribe returns 100601, and REST unSubscribe removes the subscription (INTERFACE.md, JSON-RPC rule 1)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("lone");
@@ -119,7 +119,7 @@ function describeNoCoordination(world: World): void {
       expect(await client.findSubscription(subscriptionId)).toBeUndefined();
     });
 
-    it("topics and events survive a restart, subscriptions do not", async () => {
+    it("without coordination, topics and events survive a restart, and subscriptions do not", async () => {
       const world = running();
       await world.client.open("lasting");
       const sent = await world.client.publish("lasting", "x");
@@ -135,7 +135,7 @@ function describeNoCoordination(world: World): void {
 
 function describeLimits(world: World, running: () => RunningWorld): void {
   describe(`configured limits on the ${world.name}`, () => {
-    it("contentBytesMax and extensionsBytesMax accept the limit and refuse one byte more", async () => {
+    it("a publish at contentBytesMax and extensionsBytesMax succeeds, and one byte more returns 100201 or 100204", async () => {
       const { client } = running();
       await client.open("bounded");
       expect(await codeOf(client.publish("bounded", "0123456789", { "acme-a": "6789012345" }))).toBeUndefined();

@@ -14,7 +14,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
   const receive = useReceivers();
 
   describe(`the admin listing on the ${world.name}`, () => {
-    it("lists subscriptions by node, each with exactly the documented fields (INTERFACE.md, SubscriptionListing)", async () => {
+    it("the listing has the subscriptions by node, each with exactly the documented fields (INTERFACE.md, SubscriptionListing)", async () => {
       const { client, addresses } = running();
       const receiver = await receive();
       await client.open("listed/a");
@@ -43,7 +43,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(stamp).toBeLessThan(Date.now() + 1);
     });
 
-    it("names the same nodes in the answers to POST and GET", async () => {
+    it("GET and POST /admin/listSubscription name the same nodes", async () => {
       const { client } = running();
       const [get, post] = [
         await client.http.send({ method: "GET", path: "/admin/listSubscription" }),
@@ -107,7 +107,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
   });
 
   describe(`resuming a subscription on the ${world.name}`, () => {
-    test("returns its identifier and continues from its cursor, at a new url", async () => {
+    test("subscribe with a known identifier and a new url returns the identifier and continues from the cursor", async () => {
       const { client } = running();
       const [before, after] = [await receive(), await receive()];
       await client.open("continued/2");
@@ -127,7 +127,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(entry).toMatchObject({ notifyingEventCount: "0", interfaceType: "RESTful" });
     });
 
-    test("accepts the identifier in upper case too", async () => {
+    test("subscribe with a known identifier in upper case returns it in lower case", async () => {
       const { client } = running();
       await client.open("continued/3");
       const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:65535/" });
@@ -140,7 +140,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(again).toBe(subscriptionId);
     });
 
-    test("with another topic returns 100108 and changes nothing", async () => {
+    test("subscribe with a known identifier and another topic returns 100108 and changes nothing", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/4");
@@ -156,7 +156,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
     });
 
-    test("after its removal creates a new subscription under the same identifier", async () => {
+    test("subscribe with the identifier of a removed subscription creates a new subscription with it", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/6");
@@ -261,7 +261,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       for (const broker of brokers) expect(broker.stderr() + broker.stdout()).not.toContain(secret);
     });
 
-    test("Retry-After is honoured, and a repeat has the same eventId", async () => {
+    test("after a 503 with Retry-After of 2 seconds, the broker waits that long and repeats the same eventId", async () => {
       const { client } = running();
       const times: number[] = [];
       const lastWait = (): number => (times.at(-1) ?? 0) - (times.at(-2) ?? 0);
