@@ -5,38 +5,35 @@ import { embeddedWorld } from "../harness/world.ts";
 import { badCalls } from "./bad-values.ts";
 import { expectUnchanged } from "./unchanged.ts";
 
-describe.each(doorNames)(
-  "a bad value sent by %s is refused with its documented code and changes nothing:",
-  (doorName) => {
-    const running = useWorld(embeddedWorld);
-    let eventId = "";
-    beforeAll(async () => {
-      const { client } = running();
-      await client.open("bad");
-      await client.open("bad/closed");
-      ({ eventId } = await client.publish("bad", "an event"));
-      await client.publish("bad/closed", "an event");
-      await client.close("bad/closed");
-      await client.subscribe({ topic: "bad", url: "http://127.0.0.1:65535/" });
-    });
-    const calls = badCalls.filter(({ isLong }) => isLong !== true || !/GET|query/.test(doorName));
+describe.each(doorNames)("a bad value sent by %s", (doorName) => {
+  const running = useWorld(embeddedWorld);
+  let eventId = "";
+  beforeAll(async () => {
+    const { client } = running();
+    await client.open("bad");
+    await client.open("bad/closed");
+    ({ eventId } = await client.publish("bad", "an event"));
+    await client.publish("bad/closed", "an event");
+    await client.close("bad/closed");
+    await client.subscribe({ topic: "bad", url: "http://127.0.0.1:65535/" });
+  });
+  const calls = badCalls.filter(({ isLong }) => isLong !== true || !/GET|query/.test(doorName));
 
-    it.each(calls.map((call) => [call.operation, call.what, call] as const))(
-      "%s: %s",
-      async (operation, _what, call) => {
-        const { client } = running();
-        const door = openDoor(client.http, doorName);
-        const params: Params = call.params.eventId === "{event}" ? { ...call.params, eventId } : call.params;
-        await expectUnchanged(client, async () => {
-          const outcome = await door.call(operation, params);
-          expect(outcome).toMatchObject({ isGood: false, code: call.code });
-          if (!outcome.isGood) {
-            expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
-            // Malformed parameters get JSON-RPC's own code, all other errors the broker's.
-            if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
-          }
-        });
-      },
-    );
-  },
-);
+  it.each(calls.map((call) => [call.operation, call.what, call] as const))(
+    "%s with %s returns its documented code and changes nothing",
+    async (operation, _what, call) => {
+      const { client } = running();
+      const door = openDoor(client.http, doorName);
+      const params: Params = call.params.eventId === "{event}" ? { ...call.params, eventId } : call.params;
+      await expectUnchanged(client, async () => {
+        const outcome = await door.call(operation, params);
+        expect(outcome).toMatchObject({ isGood: false, code: call.code });
+        if (!outcome.isGood) {
+          expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
+          // Malformed parameters get JSON-RPC's own code, all other errors the broker's.
+          if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
+        }
+      });
+    },
+  );
+});

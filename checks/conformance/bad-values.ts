@@ -33,7 +33,7 @@ const topics: readonly (readonly [string, string, number])[] = [
   ["a topic with an emoji", "a😀", 100106],
   ["a topic with a line break", "a\nb", 100106],
 ];
-/** Not for `subscribe`, which takes filters: it accepts some of these, and refuses others with another code. */
+/** Bad topic names for every operation but `subscribe`, which takes filters: it accepts some of them, and refuses others with another code. */
 const badNamesOnly: readonly (readonly [string, string, number])[] = [
   ["a topic with +", "a+b", 100106],
   ["a topic with #", "a#b", 100106],

@@ -40,7 +40,7 @@ function toExist(topic: string, end: string): string {
 }
 
 describe("a request in pieces", () => {
-  it.each(requests)("%s: the broker executes a request that arrives byte by byte once", async (_name, request) => {
+  it.each(requests)("%s: a request that arrives byte by byte is executed once", async (_name, request) => {
     const before = await sequenceNumber();
     const pieces = [...request].map((byte) => Uint8Array.of(byte));
     const answer = parseAnswer(await exchangeRaw(running().broker.url, { pieces }));
@@ -71,24 +71,27 @@ describe("a request in pieces", () => {
 });
 
 describe("a request that is cut off at any byte", () => {
-  it.each(requests)("%s: changes nothing, and the broker stays ready", async (_name, request) => {
-    const { broker, client } = running();
-    await expectUnchanged(client, async () => {
-      // Ten at a time, over separate connections.
-      for (let start = 1; start < request.length; start += 10) {
-        const cuts = Array.from({ length: Math.min(10, request.length - start) }, (_, index) => start + index);
-        await Promise.all(
-          cuts.map((end) => exchangeRaw(broker.url, { pieces: [request.subarray(0, end)], isCut: true })),
-        );
-      }
-    });
-    expect((await client.http.send({ method: "GET", path: "/health/ready" })).status).toBe(200);
-  });
+  it.each(requests)(
+    "%s: a request that is cut off at any byte changes nothing, and the broker stays ready",
+    async (_name, request) => {
+      const { broker, client } = running();
+      await expectUnchanged(client, async () => {
+        // Ten at a time, over separate connections.
+        for (let start = 1; start < request.length; start += 10) {
+          const cuts = Array.from({ length: Math.min(10, request.length - start) }, (_, index) => start + index);
+          await Promise.all(
+            cuts.map((end) => exchangeRaw(broker.url, { pieces: [request.subarray(0, end)], isCut: true })),
+          );
+        }
+      });
+      expect((await client.http.send({ method: "GET", path: "/health/ready" })).status).toBe(200);
+    },
+  );
 });
 
 describe("a request with flipped bits", () => {
   it.each(seedsOf("CHECKS_MUTATION_SEEDS", [1, 2]))(
-    "is answered or refused, crashes nothing, and publishes at most one event, seed %d",
+    "a request with flipped bits is answered or refused, crashes nothing, and publishes at most one event (seed %d)",
     async (seed) => {
       const random = createRandom(seed);
       const { broker, client } = running();
@@ -123,7 +126,7 @@ describe("a request with flipped bits", () => {
 
 describe("a body of random bytes", () => {
   it.each(["/rest/publish", "/rest/open", "/rest/subscribe", "/jsonrpc"])(
-    "to %s is refused and changes nothing",
+    "a body of random bytes to %s is refused and changes nothing",
     async (path) => {
       const random = createRandom(path.length);
       const { broker, client } = running();

@@ -34,7 +34,7 @@ const calls = [
   ["state", { topic: params.topic }],
 ] as const;
 
-/** A broker with these settings for all tests of a block, which asks it by JSON-RPC. */
+/** Starts a broker with the settings of `envOf` for all tests of the block. Returns functions that call it by JSON-RPC. */
 function useBroker(envOf: () => Promise<Readonly<Record<string, string>>>) {
   const folder = createTempFolder();
   let broker: BrokerProcess;
@@ -69,7 +69,7 @@ describe("a method whose group has not reached its chain", () => {
   });
 
   it.each(calls.filter(([name]) => name !== "unSubscribe"))(
-    "%s returns 200205, which its document lists",
+    "%s returns 200205 while its group has not reached the chain, and the OpenRPC document lists this code",
     async (name, values) => {
       expect(await broker.call(name, values)).toMatchObject({ isGood: false, code: 200205 });
       expect(await broker.listCodes(name)).toContain(200205);
@@ -80,8 +80,11 @@ describe("a method whose group has not reached its chain", () => {
 describe("a method that is called without a credential, where access is on", () => {
   const broker = useBroker(async () => ({ STELE_ACCESS: '{"roles":{}}' }));
 
-  it.each(calls)("%s returns 100701, which its document lists", async (name, values) => {
-    expect(await broker.call(name, values)).toMatchObject({ isGood: false, code: 100701 });
-    expect(await broker.listCodes(name)).toEqual(expect.arrayContaining([100701, 100702, 200300]));
-  });
+  it.each(calls)(
+    "%s without a credential returns 100701, and the OpenRPC document lists the codes of refused access",
+    async (name, values) => {
+      expect(await broker.call(name, values)).toMatchObject({ isGood: false, code: 100701 });
+      expect(await broker.listCodes(name)).toEqual(expect.arrayContaining([100701, 100702, 200300]));
+    },
+  );
 });

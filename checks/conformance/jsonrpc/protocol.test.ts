@@ -242,13 +242,13 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
     expectError(await ask([]), -32600, null);
   });
 
-  it("each member that is not a request is answered with an error and a Null id", async () => {
+  it("each member of a batch that is not a request is answered with an error and a Null id", async () => {
     const responses = await askMany([1, "two", null, [], {}]);
     expect(responses).toHaveLength(5);
     for (const response of responses) expectError(response, -32600, null);
   });
 
-  it("an invalid member does not affect the valid ones", async () => {
+  it("an invalid member of a batch does not affect the valid members", async () => {
     const { client } = running();
     await client.open("batched");
     const bad = { jsonrpc: "2.0", method: "publish", params: { topic: "batched", content: "!" }, id: 2 };
@@ -260,7 +260,7 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
     expect(good.map(({ result }) => (result as { eventId: string }).eventId.split("-")[1])).toEqual(["1", "2"]);
   });
 
-  it("notifications have no response; a batch of notifications only is answered with 204 and no body", async () => {
+  it("notifications in a batch have no response; a batch of notifications only is answered with 204 and no body", async () => {
     const notification = { jsonrpc: "2.0", method: "open", params: { topic: "noted" } };
     const responses = await askMany([notification, { ...exist, id: 1 }]);
     expect(responses.map(({ id }) => id)).toEqual([1]);

@@ -37,7 +37,9 @@ export function properties(version: 4 | 5, ...parts: readonly Uint8Array[]): Buf
 }
 
 export interface ConnectBytes {
+  /** Protocol name. */
   readonly name?: string;
+  /** Protocol level. */
   readonly level?: number;
   readonly flags?: number;
   readonly properties?: readonly Uint8Array[];
@@ -59,18 +61,18 @@ export interface PublishBytes {
   readonly properties?: readonly Uint8Array[];
 }
 
-/** A PUBLISH of QoS 1 with identifier 1. */
+/** A PUBLISH, by default of QoS 1 and with packet identifier 1. */
 export function publish(version: 4 | 5, bytes: PublishBytes = {}): Buffer {
   const { first = 0x32, topic = utf8("bytes"), packetId = 1 } = bytes;
   return packet(first, topic, uint16(packetId), properties(version, ...(bytes.properties ?? [])), Buffer.from("x"));
 }
 
-/** A SUBSCRIBE with identifier 1. */
+/** A SUBSCRIBE with packet identifier 1. */
 export function subscribe(version: 4 | 5, payload: Uint8Array, first = 0x82): Buffer {
   return packet(first, uint16(1), properties(version), payload);
 }
 
-/** An UNSUBSCRIBE with identifier 1. */
+/** An UNSUBSCRIBE with packet identifier 1. */
 export function unsubscribe(version: 4 | 5, payload: Uint8Array, first = 0xa2): Buffer {
   return packet(first, uint16(1), properties(version), payload);
 }

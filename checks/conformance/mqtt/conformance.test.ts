@@ -65,12 +65,12 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
 describe.each([4, 5] as const)("the statements of level %s", (version) => {
   const covered = new Set(cases.websocket.flatMap((one) => statementsOf(one, version)));
 
-  it("are each covered by a case, or listed as uncovered with a reason", () => {
+  it("each statement is covered by a case, or listed as uncovered with a reason", () => {
     const missing = allStatements(version).filter((one) => !covered.has(one) && uncovered[version][one] === undefined);
     expect(missing).toEqual([]);
   });
 
-  it("are listed as uncovered only if they exist and no case covers them", () => {
+  it("no statement is both covered and listed as uncovered, and all of them exist in the standard", () => {
     expect(Object.keys(uncovered[version]).filter((one) => covered.has(one))).toEqual([]);
     const known = new Set(allStatements(version));
     expect([...covered, ...Object.keys(uncovered[version])].filter((one) => !known.has(one))).toEqual([]);

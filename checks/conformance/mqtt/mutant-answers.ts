@@ -9,9 +9,9 @@ export type Outcome = (typeof outcomes)[number];
 export interface Exchange {
   /** The version of the client's CONNECT. If a CONNACK came, the version of the CONNACK counts instead. */
   readonly version: 4 | 5;
-  /** All that the client sent. */
+  /** All bytes that the client sent. */
   readonly sent: Buffer;
-  /** Whether the mutant ends where the packet after it begins. */
+  /** Whether the mutant ends with a whole packet, so that the broker reads the packet after it separately. */
   readonly isFollowed: boolean;
   readonly received: Buffer;
   /** Number of answers to the packets before the mutant. */

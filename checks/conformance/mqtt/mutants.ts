@@ -33,7 +33,7 @@ const properties = {
   topicAlias: 1,
 };
 
-/** What a client may send after CONNECT. States without an event occur several times, because they take a fraction of the time. */
+/** The states in which a mutant is sent. Those without an event are in the list several times, because they take a fraction of the time. */
 function statesOf({ topic, retaining }: Target): readonly State[] {
   const subscribed: SetupPacket = toSubscribe("x/#", { qos: 2, answers: ["suback"] });
   const given = (qos: 1 | 2): SetupPacket => toSubscribe(retaining, { qos, answers: ["suback", "publish"] });
@@ -117,8 +117,8 @@ function clientIdOf(lane: number): string {
 }
 
 /**
- * Sends one mutated packet in a state that the broker has confirmed, and after it a packet whose answer shows that the broker still reads.
- * @throws Error if the protocol does not allow the broker's answers.
+ * Sends one mutated packet in a state that the broker has confirmed, and then a packet whose answer shows that the broker still reads. `lane` gives the
+ * client its identifier. @throws Error if the protocol does not allow the broker's answers.
  */
 export async function attack(target: Target, random: Random, lane: number): Promise<Outcome> {
   const version = random.pick([4, 5] as const);

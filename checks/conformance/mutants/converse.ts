@@ -11,7 +11,10 @@ export interface Step {
 /** Silence of the broker after which the client gives up, in milliseconds. */
 const silenceMsMax = 60_000;
 
-/** Runs the steps. Returns everything received until the broker closed. @throws Error if the broker does not close; also whatever {@link Step.isDone} throws. */
+/**
+ * Connects to a port of the broker and runs the steps. Returns everything received until the broker closed. @throws Error if the broker does not
+ * close; also whatever {@link Step.isDone} throws.
+ */
 export async function converse(port: number, steps: readonly Step[]): Promise<Buffer> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const closed = whenClosed(socket);

@@ -11,8 +11,8 @@ const partsPerSeed = isLong ? 2 : 4;
 const laneCount = 40;
 const peakMebibytesMax = 512;
 /**
- * Limit of the growth from the highest reading of the first half to the last reading. More than a broker's memory usually varies. In the long run it
- * shows a leak of about 140 bytes per mutant.
+ * Limit of the growth from the highest reading of the first half to the last reading. A broker's memory usually varies by less. In the long run this
+ * limit shows a leak of about 140 bytes per mutant.
  */
 const growthMebibytesMax = 64;
 
@@ -25,7 +25,10 @@ export interface MutantRun<Outcome extends string> {
   readonly seedsVariable: string;
   /** Each of these must occur more often, over all seeds, than a hundredth of {@link mutantsPerSeed}. */
   readonly outcomes: readonly Outcome[];
-  /** Sends one mutant on its own connection. A lane starts its next attack when the previous one has ended. @throws Error for an answer that the protocol does not allow. */
+  /**
+   * Sends one mutant on its own connection. A lane starts its next attack when the previous one has ended. @throws Error for an answer that the protocol
+   * does not allow.
+   */
   readonly attack: (random: Random, lane: number) => Promise<Outcome>;
   /** Lets another client, which stays connected, do its work. */
   readonly serveHonest: () => Promise<void>;

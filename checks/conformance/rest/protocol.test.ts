@@ -122,7 +122,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     }
   });
 
-  it("query and body are combined", async () => {
+  it("parameters of the query and of the body are combined", async () => {
     const request = {
       method: "POST",
       path: "/rest/publish?topic=rest",

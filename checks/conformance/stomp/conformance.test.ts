@@ -61,7 +61,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
 describe.each(versions)("the statements of %s", (version) => {
   const covered = new Set(cases.flatMap((one) => one.covers[version] ?? []));
 
-  it("are each covered by a case, and no case covers an unknown one", () => {
+  it("each statement is covered by a case, and no case covers an unknown statement", () => {
     expect([...covered].toSorted()).toEqual(Object.keys(statements[version]).toSorted());
   });
 });

@@ -35,7 +35,7 @@ interface ServerFrame {
 
 const mutationsMax = 2;
 
-/** States without a subscription occur several times, because they take a fraction of the time. */
+/** The states in which a mutant is sent. Those without a subscription are in the list several times, because they take a fraction of the time. */
 function statesOf({ topic }: Target): readonly State[] {
   const begin = { command: "BEGIN", headers: { transaction: "t", receipt: "ready" } };
   const subscribe = { id: "s", destination: topic, ack: "client", receipt: "ready" };
@@ -78,7 +78,7 @@ function toMutant(bytes: Buffer, random: Random): Buffer {
   return mutant;
 }
 
-/** Sends one mutated frame, and nothing after it. @throws Error if the broker answers with anything but frames. */
+/** Sends one mutated frame, and nothing after it. @throws Error if the protocol does not allow the broker's answers. */
 export async function attack(target: Target, random: Random): Promise<Outcome> {
   const version = random.pick(versions);
   const hello = toHello(version);
@@ -117,7 +117,7 @@ async function talk(port: number, { before, mutant, expected }: Conversation): P
   return answers;
 }
 
-/** Reads the whole frames, and ignores the start of another. @throws Error for anything else. */
+/** Reads the whole frames. Ignores an unfinished frame at the end. @throws Error if a frame is malformed. */
 function readAnswers(bytes: Buffer): readonly ServerFrame[] {
   const frames: ServerFrame[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -142,7 +142,7 @@ function readAnswers(bytes: Buffer): readonly ServerFrame[] {
   return frames;
 }
 
-/** @throws Error if an ERROR is not the last frame, or lacks its message or code. */
+/** Returns what the broker did, by its answers to the mutant. @throws Error if an ERROR is not the last frame, or lacks its message or code. */
 function toOutcome(answers: readonly ServerFrame[]): Outcome {
   const errors = answers.filter(({ command }) => command === "ERROR");
   const last = answers.at(-1);

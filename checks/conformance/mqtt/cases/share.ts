@@ -20,7 +20,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "a share gives each event to one member, with the QoS that this member was granted",
+    name: "a share gives each event to one session, with the QoS that this session was granted",
     v5: ["4.8.2-3"],
     run: async (context) => {
       const first = await context.connect("first");
@@ -37,7 +37,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "a share's event of QoS 2 is completed with its member when the member reconnects",
+    name: "an event of QoS 2 of a share stays with its session, which completes it after a reconnect",
     v5: ["4.8.2-4"],
     run: async (context) => {
       const first = await context.connect("first", context.kept);
@@ -55,7 +55,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "a share's event of QoS 2 goes to no other member when the session of its member ends",
+    name: "an event of QoS 2 of a share goes to no other session when its own session ends",
     v5: ["4.8.2-5"],
     run: async (context) => {
       const first = await context.connect("first");
@@ -72,7 +72,7 @@ export const shareCases: readonly Case[] = [
     },
   },
   {
-    name: "an event that a member of a share refuses goes to no other member",
+    name: "an event of a share that one session refuses goes to no other session",
     v5: ["4.8.2-6"],
     run: async (context) => {
       const first = await context.connect("first");

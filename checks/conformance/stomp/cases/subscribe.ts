@@ -100,7 +100,7 @@ export const subscribeCases: readonly Case[] = [
     },
   },
   {
-    name: "a subscription begins where eventId says",
+    name: "a subscription begins after the event that its header eventId names, or at OFFSET_FIRST or OFFSET_LAST",
     covers: { "1.0": ["subscribe-2"], ...since11("message-1") },
     run: async (context) => {
       const ids = [await context.publish("1"), await context.publish("2"), await context.publish("3")];
