@@ -72,22 +72,25 @@ describe("callbacks match the AsyncAPI document", () => {
       options: { format: "cloudevents", ...batch },
       expected: ["cloudEventPing", "cloudEventBatch"],
     },
-  ])("as $operation, with $options", async ({ operation, isRpc, options, expected }) => {
-    const name = `${operation}-${isRpc}-${"batch" in options}`;
-    await running().client.open(name);
-    await subscribe(isRpc, { topic: name, url: webhooks.urlOf(name), ...options });
-    await publishTwo(name);
-    const callbacks = await webhooks.take(name, expected.length);
-    const matches = callbacks.map(({ headers, body }) => {
-      const payload: unknown = JSON.parse(body.toString());
-      return document.matchesOf(operation, { contentType: headers["content-type"], headers, payload });
-    });
-    expect(matches).toEqual(expected.map((one) => [one]));
-    const signed = callbacks.map(({ headers }) => "webhook-signature" in headers);
-    expect(signed).toEqual(callbacks.map(() => "secret" in options));
-  });
+  ])(
+    "callbacks of $operation with $options match the AsyncAPI document",
+    async ({ operation, isRpc, options, expected }) => {
+      const name = `${operation}-${isRpc}-${"batch" in options}`;
+      await running().client.open(name);
+      await subscribe(isRpc, { topic: name, url: webhooks.urlOf(name), ...options });
+      await publishTwo(name);
+      const callbacks = await webhooks.take(name, expected.length);
+      const matches = callbacks.map(({ headers, body }) => {
+        const payload: unknown = JSON.parse(body.toString());
+        return document.matchesOf(operation, { contentType: headers["content-type"], headers, payload });
+      });
+      expect(matches).toEqual(expected.map((one) => [one]));
+      const signed = callbacks.map(({ headers }) => "webhook-signature" in headers);
+      expect(signed).toEqual(callbacks.map(() => "secret" in options));
+    },
+  );
 
-  it("as CloudEvents in binary mode, whose attributes are headers", async () => {
+  it("callbacks of CloudEvents in binary mode match the AsyncAPI document only with all attributes in the headers", async () => {
     await running().client.open("binary");
     await subscribe(false, { topic: "binary", url: webhooks.urlOf("binary"), format: "cloudevents-binary" });
     await running().client.publish("binary", "bytes", {});
@@ -104,7 +107,7 @@ describe("tails match the AsyncAPI document", () => {
   it.each([
     ["interface", "tailEvent"],
     ["cloudevents", "tailCloudEvent"],
-  ])("as SSE in the format %s", async (format, name) => {
+  ])("a tail by SSE in the format %s matches the AsyncAPI document", async (format, name) => {
     await running().client.open(format);
     await publishTwo(format);
     const url = new URL(`/tail?topic=${format}&after=OFFSET_FIRST&format=${format}`, document.urlOf("http"));
@@ -119,7 +122,7 @@ describe("tails match the AsyncAPI document", () => {
     }
   });
 
-  it("as lines of JSON, up to the line that announces the end", async () => {
+  it("a tail of JSON lines matches the AsyncAPI document, up to the line that announces the end", async () => {
     const world = await embeddedWorld.start();
     await world.client.open("lines");
     await world.client.publish("lines", "1", {});
@@ -141,22 +144,25 @@ describe("tails match the AsyncAPI document", () => {
 });
 
 describe("MQTT and STOMP messages match the AsyncAPI document", () => {
-  it.each(["mqtt", "mqttWebSocket"])("an MQTT payload with mqttPayload: event, at the server %s", async (server) => {
-    const client = await connectAsync(document.urlOf(server).href, { protocolVersion: 5, reconnectPeriod: 0 });
-    const arrived = new Promise<unknown>((resolve) => {
-      client.on("message", (_topic, payload, { properties = {} }) =>
-        resolve({ contentType: properties.contentType, payload: JSON.parse(payload.toString()) as unknown }),
-      );
-    });
-    await client.subscribeAsync(server, { qos: 1 });
-    await client.publishAsync(server, "21 degrees", { qos: 1, properties: { userProperties: { "svc-a": "b" } } });
-    const message = (await arrived) as Parameters<AsyncDocument["matchesOf"]>[1]; // As `arrived` resolves.
-    expect(document.matchesOf("mqttDeliver", message)).toEqual(["mqttEvent"]);
-    expect(document.matchesOf("mqttDeliver", { ...message, payload: "21 degrees" })).toEqual([]);
-    await client.endAsync();
-  });
+  it.each(["mqtt", "mqttWebSocket"])(
+    "an MQTT message with mqttPayload: event matches the AsyncAPI document, at the server %s",
+    async (server) => {
+      const client = await connectAsync(document.urlOf(server).href, { protocolVersion: 5, reconnectPeriod: 0 });
+      const arrived = new Promise<unknown>((resolve) => {
+        client.on("message", (_topic, payload, { properties = {} }) =>
+          resolve({ contentType: properties.contentType, payload: JSON.parse(payload.toString()) as unknown }),
+        );
+      });
+      await client.subscribeAsync(server, { qos: 1 });
+      await client.publishAsync(server, "21 degrees", { qos: 1, properties: { userProperties: { "svc-a": "b" } } });
+      const message = (await arrived) as Parameters<AsyncDocument["matchesOf"]>[1]; // As `arrived` resolves.
+      expect(document.matchesOf("mqttDeliver", message)).toEqual(["mqttEvent"]);
+      expect(document.matchesOf("mqttDeliver", { ...message, payload: "21 degrees" })).toEqual([]);
+      await client.endAsync();
+    },
+  );
 
-  it("the user properties of an MQTT message with the content as payload", async () => {
+  it("the user properties of an MQTT message with mqttPayload: content match the AsyncAPI document", async () => {
     const own = await readDocument(contentPayload);
     const client = await connectAsync(own.urlOf("mqtt").href, { protocolVersion: 5, reconnectPeriod: 0 });
     const arrived = new Promise<object>((resolve) => {
@@ -172,7 +178,7 @@ describe("MQTT and STOMP messages match the AsyncAPI document", () => {
     await client.endAsync();
   });
 
-  it("a STOMP MESSAGE, and the RECEIPT and ERROR of a SEND", async () => {
+  it("a STOMP MESSAGE, and the RECEIPT and ERROR of a SEND, match the AsyncAPI document", async () => {
     const port = Number(document.urlOf("stomp").port);
     const addresses = { tcp: port, websocket: document.urlOf("stompWebSocket").href };
     const context = new Context({ addresses, transport: "tcp", version: "1.2", cut: "frames", name: "" });

@@ -131,7 +131,7 @@ describe("a backup of a broker under load", () => {
   }, 300_000);
 });
 
-describe("a folder", () => {
+describe("backups and restores of a data folder", () => {
   const folder = createTempFolder();
   const path = (name: string): string => join(folder.path, name);
 
@@ -151,21 +151,21 @@ describe("a folder", () => {
     return () => folder[Symbol.dispose]();
   }, 300_000);
 
-  it.each(["running", "stopped"])("of a %s broker is backed up with its keys, readable only by its owner", (name) => {
+  it.each(["running", "stopped"])("the backup of a %s broker has its keys, and only its owner can read it", (name) => {
     const names = ["backup.json", "chain.sqlite", "keys.sqlite", "signer.key", "store.sqlite"];
     expect(readdirSync(path(name)).toSorted()).toEqual(names);
     for (const file of names) expect(statSync(join(path(name), file)).mode & 0o777).toBe(0o600);
     expect(statSync(path(name)).mode & 0o777).toBe(0o700);
   });
 
-  it.each(["running", "stopped"])("of a %s broker is restored with the roles of its store", async (name) => {
+  it.each(["running", "stopped"])("a restore of the backup of a %s broker has the roles of its store", async (name) => {
     const restored = path(`${name} restored`);
     expect(await stele("restore", path(name), "--data-dir", restored)).toMatchObject({ code: 0 });
     const shown = await stele("role", "show", "kept", "--data-dir", restored);
     expect(shown).toMatchObject({ code: 0, stdout: '[{"effect":"allow","actions":["read"]}]\n' });
   });
 
-  it("that somebody copied from a running broker is refused as a backup", async () => {
+  it("a restore refuses a folder that somebody copied from a running broker", async () => {
     const outcome = await stele("restore", path("copied"), "--data-dir", path("never"));
     expect(outcome).toMatchObject({
       code: 1,
@@ -174,7 +174,7 @@ describe("a folder", () => {
     expect(existsSync(path("never"))).toBe(false);
   });
 
-  it("that is a backup is refused as a broker's data folder, and keeps its files", async () => {
+  it("a broker refuses a backup as its data folder, and leaves the backup's files as they were", async () => {
     const before = readdirSync(path("stopped"));
     const { code, stderr } = await runBroker({ dataDir: path("stopped") });
     expect(code).toBe(1);
@@ -182,7 +182,7 @@ describe("a folder", () => {
     expect(readdirSync(path("stopped")).filter((name) => name !== "lock")).toEqual(before);
   });
 
-  it("that is not empty is refused as the target of a backup or a restore", async () => {
+  it("a backup and a restore refuse a target folder that is not empty", async () => {
     expect(await stele("backup", path("stopped"), "--data-dir", path("data"))).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/exists and is not an empty folder/),
@@ -193,7 +193,7 @@ describe("a folder", () => {
     });
   });
 
-  it("that is a backup with a changed file is not restored, and the attempt leaves nothing behind", async () => {
+  it("a restore refuses a backup with a changed file, and leaves nothing behind", async () => {
     cpSync(path("running"), path("changed"), { recursive: true });
     const file = join(path("changed"), "chain.sqlite");
     const bytes = readFileSync(file);
@@ -233,14 +233,14 @@ it("a broker and the backup command end even if reading a file hangs", async () 
   execFileSync("mkfifo", [join(data, "hanging.key")]); // Opening it hangs until somebody writes.
   const command = stele("backup", backup, "--data-dir", data);
   await until("the keys are copied last", () => existsSync(join(backup, "store.sqlite")));
-  expect(await broker.stop()).toMatchObject({ signal: "SIGKILL" }); // It kills itself: see `unlessStuck`.
+  expect(await broker.stop()).toMatchObject({ signal: "SIGKILL" }); // The broker kills itself: see `unlessStuck`.
   expect(broker.stdout()).toMatch(/broker stopped/);
   expect(await command).toMatchObject({ code: 1, stderr: expect.stringMatching(/the broker was stopped/) });
   expect(existsSync(backup)).toBe(false);
 });
 
 it.runIf(process.getuid?.() === 0)(
-  "root backs up a broker that another user runs, as the systemd unit does",
+  "root backs up a broker that runs as another user, as it does under the systemd unit",
   async () => {
     using folder = createTempFolder();
     const [data, backups] = [join(folder.path, "data"), join(folder.path, "backups")];

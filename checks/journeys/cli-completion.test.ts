@@ -33,7 +33,7 @@ function canRun(shell: string): boolean {
   return process.env[`CHECKS_${shell.toUpperCase()}`] === "required" || findProgram(shell) !== undefined;
 }
 
-it.each(["bash", "zsh", "fish"])("prints a script for %s", async (shell) => {
+it.each(["bash", "zsh", "fish"])("stele completion %s prints a script", async (shell) => {
   const { code, stdout } = await callStele(["completion", shell], { env: environment() });
   expect(code).toBe(0);
   expect(stdout).toContain("--dry-run");
@@ -88,11 +88,12 @@ const typed = [
 ] as const;
 
 describe.runIf(canRun("zsh"))("zsh (needs zsh)", () => {
-  it("completes commands, flags and their values, and the names of contexts", async () => {
+  it("zsh completes commands, flags and their values, and the names of contexts", async () => {
     const output = join(folder.path, "zsh-lines");
     const keys = typed.map(([line]) => `zpty -w -n shell $'${line}\\t\\C-x\\C-r'`);
-    // Runs an interactive shell on its own terminal. Control-X Control-R writes the line to a file. Types only once the line editor runs: before that, the
-    // terminal itself takes Control-R. The shell's echo of the command has a backslash, so only the editor's start prints the awaited text.
+    // The script runs an interactive shell on its own terminal. There, Control-X Control-R writes the line to a file. The script types only once the line
+    // editor runs: before that, the terminal itself handles Control-R. It waits for the text LINE-EDITOR, which only the editor's start prints: the shell's
+    // echo of the command has a backslash in it.
     const script = `zmodload zsh/zpty
       zpty shell zsh -f -i
       zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(stele completion zsh)'
@@ -113,7 +114,7 @@ describe.runIf(canRun("zsh"))("zsh (needs zsh)", () => {
 });
 
 describe.runIf(canRun("fish"))("fish (needs fish)", () => {
-  it("completes commands, flags and their values, and the names of contexts", async () => {
+  it("fish completes commands, flags and their values, and the names of contexts", async () => {
     const cases = [
       ["subs red", "redeliver"],
       ["key create --princ", "--principal"],

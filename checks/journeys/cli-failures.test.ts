@@ -88,7 +88,7 @@ describe.skipIf(process.platform !== "linux")("a command whose output cannot be 
     ["start --help", ["start", "--help"], 1],
     ["verify --help", ["verify", "--help"], 2],
     ["scrub --help", ["scrub", "--help"], 2],
-  ])("fails: stele %s", async (_, args, code) => {
+  ])("stele %s exits with an error if its output cannot be written", async (_, args, code) => {
     using folder = createTempFolder();
     const run = await runStele(args, { program, env: { STELE_DATA_DIR: folder.path } });
     expect(run).toMatchObject({ code, stderr: expect.stringContaining("stele: the output is lost: ENOSPC") });

@@ -49,7 +49,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** JSON-RPC has one path: its methods are its operations. */
+/** The name of an operation: the HTTP method and path of a call, and for JSON-RPC, which has one path, also the called method. */
 function toOperation(call: string, body: unknown): string {
   if (!call.endsWith("/jsonrpc")) return call;
   const requests = [JSON.parse(String(body))].flat() as readonly { readonly method: string }[]; // As the client sends them.
@@ -187,7 +187,7 @@ async function registryOf(eventId: string): Promise<string> {
 }
 
 describe("stele tail, pub and listen", () => {
-  it("print a line for each event with --template, and escape control characters in its content", async () => {
+  it("tail --template prints a line for each event, and escapes control characters in its content", async () => {
     await stele.open("filled");
     await stele.publish("filled", "a\u{1b}[2Jb");
     const args = [
@@ -216,7 +216,7 @@ describe("stele tail, pub and listen", () => {
     [["pub", "t", "x", "--count", "0", "--template"], "--count is at least 1"],
     [["tail", "t", "--since", "10m", "--after", "OFFSET_FIRST"], "cannot be used with"],
     [["listen", "t", "--forward", "http://x", "--since", "1h", "--after", "x"], "cannot be used with"],
-  ])("refuse %j with exit code 2", async (args, reason) => {
+  ])("%j is refused with exit code 2", async (args, reason) => {
     const { code, stdout, stderr } = await callStele(args, { env: environment() });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(reason);

@@ -44,8 +44,8 @@ async function forward(request: IncomingMessage): Promise<void> {
   await fetch(`${running().broker.url}${request.url}`, { method: "POST", headers, body: await buffer(request) });
 }
 
-describe("stele pub, when the answer is lost and nothing listens any more", () => {
-  it("says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
+describe("stele pub, when a publish fails or its outcome is unknown", () => {
+  it("after a lost answer, says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
     await stele().open("lost");
     const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await startLosingProxy() });
     expect(run).toMatchObject({
@@ -61,7 +61,7 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
     expect(await stele().state("lost")).toMatchObject({ sequenceNumber: 2 });
   });
 
-  it("refuses an empty key, which a script may give by mistake", async () => {
+  it("refuses an empty key of --once, which a script may give by mistake", async () => {
     await stele().open("keyless");
     for (const args of [["x"], ["--whole"]]) {
       const { code, stderr } = await pub(["keyless", ...args, "--once", ""], { input: "x" });
@@ -78,7 +78,7 @@ describe("stele pub, when the answer is lost and nothing listens any more", () =
     );
   });
 
-  it("advises to look at the topic first if the events have no keys", async () => {
+  it("after a lost answer for an event without a key, advises to look at the topic first", async () => {
     await stele().open("unnamed");
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });
     expect(code).toBe(1);
@@ -99,7 +99,7 @@ describe("stele pub from stdin", () => {
     expect(await once(child, "close")).toEqual([1, null]);
   });
 
-  it("keeps the bytes of each line", async () => {
+  it("publishes each line of stdin with exactly its bytes", async () => {
     await stele().open("bytes");
     const input = Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x0d, 0x0a]);
     const rows = rowsOf(await pub(["bytes", "-o", "ndjson"], { input }));

@@ -178,7 +178,7 @@ describe("a client command", () => {
     expect(stderr).toContain(reason);
   });
 
-  it("says that no broker answers", async () => {
+  it("exits with 1 and names the address if no broker answers there", async () => {
     const port = await findFreePort();
     const { code, stderr } = await run(["topics", "show", "x", "--url", `http://127.0.0.1:${port}`]);
     expect(code).toBe(1);
@@ -242,7 +242,7 @@ async function runTail(
 }
 
 describe("stele context", () => {
-  it("gives other commands its address and key, but no key if their address comes from elsewhere", async () => {
+  it("a context gives other commands its address and its key, but not the key if --url or STELE_URL gives the address", async () => {
     const keys: (string | undefined)[] = [];
     await using listener = await listen((authorization) => keys.push(authorization));
     const env = { XDG_CONFIG_HOME: join(folder.path, "keys"), STELE_URL: "" };

@@ -101,7 +101,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("still asks for a key after somebody pressed Escape twice", async () => {
+  it("still asks for a key after somebody pressed Escape three times", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     const dialog = page.getByRole("dialog", { name: "This broker asks for a key" });
     await dialog.waitFor();
@@ -136,7 +136,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     expect(await there.getByRole("region", { name: "Publish" }).count()).toBe(0);
   });
 
-  it("can be linked to from another site, but neither framed nor read", async () => {
+  it("a page of another site can link to the console, but neither frame nor read it", async () => {
     await using pages = await PageServer.start();
     const console = `${broker.url}/console/tail?topic=a`;
     const address = pages.add(

@@ -61,7 +61,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("verifies no proof of another event than the one that was asked for", async () => {
+  it("refuses to verify a proof of another event than the requested one", async () => {
     const stele = new Stele({ url: broker.url });
     const outcomes = await stele.publishMany(["asked for", "other"].map((content) => ({ topic: "x/a", content })));
     const [eventId = "", other = ""] = outcomes.map((outcome) =>

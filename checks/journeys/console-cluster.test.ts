@@ -41,7 +41,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
     }
   });
 
-  it("an operator pauses and replays a subscription at one node and resumes it at another, which shows that it is paused", async () => {
+  it("an operator pauses and replays a subscription at one node; another node shows the pause, and resumes the subscription", async () => {
     const receiver = await newReceiver();
     const id = await cluster.client.subscribe({ topic: "flow/#", url: receiver.url });
     const [one, other] = await Promise.all([0, 1].map((index) => openAt(index, `subscriptions/${id}`)));

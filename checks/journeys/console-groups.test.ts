@@ -77,7 +77,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await page.context().close();
   });
 
-  it("shows no blocks of another group than the one in the address", async () => {
+  it("shows no blocks if the address names an unknown group, and links to the known groups", async () => {
     const page = await browser.open(`${broker.url}/console/chain?group=other`);
     await page.getByText("The broker has no group other.").waitFor();
     expect(await page.getByRole("region", { name: "Blocks" }).count()).toBe(0);

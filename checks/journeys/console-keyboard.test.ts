@@ -55,7 +55,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("shows the name of the present view in its header", async () => {
+    it("shows the whole name of the current view in its header", async () => {
       const page = await open("cluster");
       await page.getByRole("heading", { name: "Cluster" }).waitFor();
       const { x = 0, width = 390 } =

@@ -20,7 +20,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await world[Symbol.asyncDispose]();
   });
 
-  it("return to their view, publish after they unlock changes, and log out in every tab", async () => {
+  it("people return to their view after the log-in, publish after they unlock changes, and log out in every tab", async () => {
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders%2F%23`);
     await dialogOf(page).getByLabel("Key or token").fill("stele_0000000000000000_wrong");
     await dialogOf(page).getByRole("button", { name: "Continue" }).click();
@@ -44,7 +44,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await dialogOf(page).waitFor();
   });
 
-  it("see only what their token allows", async () => {
+  it("people see only what their token allows", async () => {
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "looker");
     await page.getByText("acme/looker", { exact: true }).waitFor();
@@ -54,7 +54,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     expect(await views.allTextContents()).toEqual(["Overview", "Tail"]);
   });
 
-  it("find a tab locked after somebody else has logged in in another tab", async () => {
+  it("a tab locks its changes after another person has logged in in another tab", async () => {
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");
     await page.getByText("acme/clerk", { exact: true }).waitFor();
@@ -75,7 +75,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await page.getByRole("button", { name: "Unlock changes" }).waitFor();
   });
 
-  it("are asked to log in again when their token expires during a tail, and return to the tail", async () => {
+  it("when a token expires during a tail, the console asks for a new log-in, and then returns to the tail", async () => {
     world.provider.tokenSeconds = 12;
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
     await logIn(page, "clerk");
@@ -87,7 +87,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     expect(page.url()).toContain("/console/tail?topic=orders");
   });
 
-  it("read why the broker refuses the provider's token", async () => {
+  it("the console shows why the broker refuses the provider's token", async () => {
     world.provider.audience = "somebody else";
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");
@@ -100,7 +100,7 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     world.provider.audience = "stele";
   });
 
-  it("give no rights to pages of other sites, nor to pages of other ports of the broker's host", async () => {
+  it("a log-in gives no rights to pages of other sites, nor to pages of other ports of the broker's host", async () => {
     await using pages = await PageServer.start();
     const page = await browser.open(`${world.consoleUrl}/`);
     await logIn(page, "clerk");
@@ -125,14 +125,14 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     expect(await page.evaluate(`fetch("/rest/exist?topic=stolen").then((answer) => answer.text())`)).toBe("false");
   });
 
-  it("get log-in pages without serious axe violations, in light and dark", async () => {
+  it("the log-in pages have no serious axe violations, in light and dark", async () => {
     const log = { name: "log-in", ready: (page: Page) => dialogOf(page).waitFor() };
     expect(await browser.examine(`${world.consoleUrl}/`, log)).toEqual([]);
     const failed = { name: "log-in-failed", ready: (page: Page) => page.getByRole("alert").waitFor() };
     expect(await browser.examine(`${world.consoleUrl}/callback/acme`, failed)).toEqual([]);
   });
 
-  it("meet no page that violates its Content-Security-Policy, throws an error or calls another server", () => {
+  it("no page violates its Content-Security-Policy, throws an error or calls another server", () => {
     const visited = [world.provider.issuer, ...foreign].map((origin) => `request: ${origin}/`);
     expect(browser.faults.filter((fault) => !visited.some((start) => fault.startsWith(start)))).toEqual([]);
   });

@@ -85,7 +85,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("offers to open only the topic that the broker did not find, and does not reopen another", async () => {
+  it("offers to open the topic that the broker did not find, but does not reopen a closed topic that is entered instead", async () => {
     await world.client.open("shut");
     await world.client.close("shut");
     const page = await browser.open(view(""));
@@ -100,7 +100,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("publishes an event once, even if its answer was lost and somebody publishes it again", async () => {
+  it("publishes an event only once if the broker's answer is lost and the user publishes the event again", async () => {
     await world.client.open("once");
     const page = await browser.open(view(""));
     await unlock(page);
@@ -224,7 +224,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("keeps its header and offers to load the page again, if it cannot load the file of a view", async () => {
+  it("keeps its header, and offers to load the page again, if the file of a view does not load", async () => {
     const page = await browser.open(view(""));
     await page.route("**/assets/chain-page-*.js", (route) => route.abort());
     await page.getByRole("link", { name: "Chain" }).click();
@@ -275,7 +275,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("shows how long an event waits now, also while nothing else changes", async () => {
+  it("updates how long an event has waited, also while nothing else changes", async () => {
     const receiver = await newReceiver();
     await world.client.open("aging");
     const id = await world.client.subscribe({ topic: "aging", url: receiver.url });
@@ -291,7 +291,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("counts the dead letters of a subscription, which neither wait nor are acknowledged", async () => {
+  it("counts the dead letters of a subscription, and does not count them as waiting events", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(422).end());
     await world.client.open("refused");
     const rule = { onFailure: "skip", attemptsMax: "1" };

@@ -129,7 +129,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     }
   });
 
-  it("publish, and tail without a gap over a restart of the broker and of the tail", async () => {
+  it("the examples publish, and tail without a gap over a restart of the broker and of the tail", async () => {
     const publish = commandOf(name, "publish");
     const [printed = ""] = await start(publish).lines(1);
     const [first] = /[0-9a-f]{8}-1-\d+/.exec(printed) ?? [];
@@ -145,14 +145,14 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(idsOf(await later.lines(1))).toEqual([third.eventId]);
   });
 
-  it("say why the broker refuses a topic", async () => {
+  it("the publish example exits with an error that says why the broker refuses a topic", async () => {
     const program = start(commandOf(name, "publish").replace(topic, "'a#'"));
     await until("the program ends", () => program.code !== null, { timeoutMs: 60_000 });
     expect(program.code).not.toBe(0);
     expect(program.errors).toMatch(/100106|topic/);
   });
 
-  it("print events whose content is no text", async () => {
+  it("the tail example prints an event whose content is not text", async () => {
     const stele = new Stele({ url: running().broker.url });
     await stele.open(topic);
     const { eventId } = await stele.publish(topic, new Uint8Array([0xff]));
@@ -163,7 +163,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(tail).toMatchObject({ code: null, output: expect.stringContaining(eventId) });
   });
 
-  it("continue a tail from their last event, also if a reorg has removed it meanwhile", async () => {
+  it("the tail example reconnects with the eventId of its last event", async () => {
     const places: (string | undefined)[] = [];
     const event = JSON.stringify({ topic, content: "eA==", extensions: {}, eventId: "2cf24dba-1-2" });
     const server = createServer(({ headers }, response) => {
@@ -179,7 +179,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(places[1]).toBe("2cf24dba-1-2");
   });
 
-  it("end a tail once nothing reads its output", async () => {
+  it("the tail example ends with an error once nothing reads its output", async () => {
     const stele = new Stele({ url: running().broker.url });
     await stele.open(topic);
     // More than the pipe holds: the tail writes after `head` has ended.
@@ -189,7 +189,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(program.code).not.toBe(0);
   });
 
-  it("accept nothing that an empty secret signed", async () => {
+  it("the receive example with an empty secret exits, or accepts no callback that an empty secret signed", async () => {
     const own = await findFreePort();
     const command = commandOf(name, "receive").replace("9000", String(own)).replace(`whsec_${secret}`, "");
     const receiver = start(command);
@@ -198,7 +198,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     else expect(receiver.errors).toContain("SECRET");
   });
 
-  it("agree to be called, receive signed callbacks, and refuse others", async () => {
+  it("the receive example agrees to be called, receives signed callbacks, and refuses others", async () => {
     const own = await findFreePort();
     const receiver = start(commandOf(name, "receive").replace("9000", String(own)));
     expect(await receiver.lines(1)).toEqual([`listening ${own}`]);
@@ -213,7 +213,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     expect(await statusesOf(url)).toEqual([204, 401, 401, 401]);
   });
 
-  it("receive each event of a batch", async () => {
+  it("the receive example prints each event of a batch", async () => {
     const own = await findFreePort();
     const receiver = start(commandOf(name, "receive").replace("9000", String(own)));
     await receiver.lines(1);
@@ -230,7 +230,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
 
 // The TypeScript client repeats such a publish.
 it.each(languages.filter(({ name, canRun }) => canRun && name !== "TypeScript"))(
-  "the example in $name exits with an error if the broker does not learn in time what became of an event",
+  "the publish example in $name exits with an error if the broker answers TIMEOUT",
   async ({ name }) => {
     await using broker = await startTimingOut();
     const program = start(`export STELE_URL=${broker.url}; ${commandOf(name, "publish")}`);
@@ -244,7 +244,7 @@ function idsOf(lines: readonly string[]): readonly (string | undefined)[] {
   return lines.map((line) => line.split(" ")[0]);
 }
 
-/** A broker that opens every topic, and answers every publish with TIMEOUT. */
+/** Imitates a broker that opens every topic, and answers every publish with TIMEOUT. */
 async function startTimingOut() {
   const server = createServer((request, response) => {
     request.resume();
@@ -264,7 +264,7 @@ function closing(server: Server): AsyncDisposable {
   };
 }
 
-/** The headers of a signed callback, with a wrong signature before the right one. */
+/** The headers of a callback that the secret `own` signed at `time`, with a wrong signature before the right one. */
 function sign(text: string, time: number, own: string): Readonly<Record<string, string>> {
   const digest = createHmac("sha256", Buffer.from(own, "base64")).update(`e.${time}.${text}`).digest("base64");
   return { "webhook-id": "e", "webhook-timestamp": String(time), "webhook-signature": `v1,AA== v1,${digest}` };
@@ -306,7 +306,7 @@ describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromiu
     }
   });
 
-  it("continues after its last event when a proxy has answered with 503", async () => {
+  it("the page continues after its last event when a proxy has answered with 503", async () => {
     await using broker = await startBehindProxy();
     const browser = await startChromium();
     try {
@@ -320,7 +320,10 @@ describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromiu
   });
 });
 
-/** A broker whose tails give one event and end. A proxy answers the second request for a tail with 503. `starts` has the place that each of them asks for. */
+/**
+ * Imitates a broker whose tails give one event and end, behind a proxy that answers the second request for a tail with 503. `starts` has the place at
+ * which each of these requests asks to start.
+ */
 async function startBehindProxy() {
   const starts: (string | null | undefined)[] = [];
   const event = JSON.stringify({ topic: "orders/browser", content: "eA==", extensions: {}, eventId: "2cf24dba-1-2" });

@@ -65,7 +65,7 @@ function namesWithSeries(): ReadonlySet<string> {
 }
 
 describe("/metrics", () => {
-  it("ends exactly the names of counters with _total, and every help text with a full stop", () => {
+  it("the names of counters, and of no other metrics, end with _total; every help text ends with a full stop", () => {
     for (const [name, { type, help }] of metrics) {
       expect([name, name.endsWith("_total")]).toEqual([name, type === "counter"]);
       expect([name, help.endsWith(".")]).toEqual([name, true]);
@@ -73,7 +73,7 @@ describe("/metrics", () => {
     expect(text).not.toMatch(/^# TYPE \S+_total gauge$/m);
   });
 
-  it("has a series for every value of a label from the start", () => {
+  it("/metrics has a series for every value of a label from the start", () => {
     for (const line of [
       'stele_delivery_attempt_duration_seconds_count{outcome="gone"} 0',
       'stele_callback_lookups_total{outcome="timed-out"} 0',
@@ -91,7 +91,7 @@ describe("/metrics", () => {
     expect(empty.filter((name) => !late.includes(name))).toEqual([]);
   });
 
-  it("counts the connections of each listener and the bytes of each file", () => {
+  it("/metrics has the connections of each listener and the bytes of each file", () => {
     expect(text).toMatch(/^stele_http_connections\{listener="HTTP"\} [1-9]/m);
     expect(text).toMatch(/^stele_data_bytes\{part="chain"\} [1-9]/m);
     expect(text).toMatch(/^stele_data_bytes\{part="store_log"\} \d/m);
@@ -99,7 +99,7 @@ describe("/metrics", () => {
   });
 
   // `npx vitest run checks/journeys/monitoring -u` updates the table.
-  it("is described in docs/monitoring.md", async () => {
+  it("docs/monitoring.md lists every metric with its type and help text", async () => {
     const page = readFileSync(docs("monitoring.md"), "utf8");
     const rows = [...metrics.keys()].toSorted().map(toRow);
     const [head, end] = ["|---|---|---|\n", "<!-- end of table -->"];
@@ -109,13 +109,13 @@ describe("/metrics", () => {
     );
   });
 
-  it.runIf(canRunPromtool)("passes promtool check metrics without a message", () => {
+  it.runIf(canRunPromtool)("/metrics passes promtool check metrics without a message", () => {
     expect(execFileSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" })).toBe("");
   });
 });
 
 describe("the dashboard and the alert rules", () => {
-  it("use only metrics that the broker has", () => {
+  it("the dashboard and the alert rules use only metrics that the broker has", () => {
     const names = [...expressions, readFileSync(alertsFile, "utf8")].flatMap(namesIn);
     expect(names.length).toBeGreaterThan(30);
     expect(names.filter((name) => !namesWithSeries().has(name))).toEqual([]);
@@ -147,7 +147,7 @@ describe("the dashboard and the alert rules", () => {
     }
   });
 
-  it.runIf(canRunPromtool)("pass promtool check rules", () => {
+  it.runIf(canRunPromtool)("the alert rules and the dashboard's expressions pass promtool check rules", () => {
     using folder = createTempFolder();
     const file = join(folder.path, "dashboard.yaml");
     const filled = expressions.map((expr) => expr.replaceAll("$__rate_interval", "5m").replaceAll("$", ""));

@@ -52,7 +52,7 @@ function eventsOf(printed: string): readonly string[] {
 }
 
 describe.runIf(canRun)("the clients of Mosquitto (need mosquitto-clients)", () => {
-  it("work as the README describes", async () => {
+  it("mosquitto_sub and mosquitto_pub work as the README describes", async () => {
     expect(subscribeLine).toMatch(/^mosquitto_sub .*-p 1883 /);
     expect(publishLine).toMatch(/^mosquitto_pub .*-p 1883 /);
     const { printed } = await startSubscriber(subscribeLine);
@@ -63,7 +63,7 @@ describe.runIf(canRun)("the clients of Mosquitto (need mosquitto-clients)", () =
   });
 
   it.each(["mqttv311", "mqttv5"])(
-    "publish and receive with every QoS in order, and receive what REST publishes, with %s",
+    "mosquitto_pub and mosquitto_sub exchange events of every QoS in order, and with those of REST, by %s",
     async (version) => {
       const topic = `stock/${version}`;
       const common = `-h 127.0.0.1 -p 1883 -V ${version}`;

@@ -65,7 +65,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     folder[Symbol.dispose]();
   });
 
-  it("are those that a user needs, in one version, with nothing private", () => {
+  it("the tarballs are stele and its three libraries, in one version, with manifests for a registry", () => {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }; // Our own file.
     const names = ["stele", "stele-client", "stele-eth", "stele-wire"];
     expect(tarballs().toSorted()).toEqual(names.map((name) => `${name}-${version}.tgz`).toSorted());
@@ -80,7 +80,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     }
   });
 
-  it("are installed by the commands that pack prints, which give npm no path that it takes for a repository", () => {
+  it("the commands that pack prints install the tarballs by absolute paths, which npm does not take for repositories", () => {
     const commands = printed.split("\n").filter((line) => line.startsWith("  npm install "));
     const named = commands.map((line) => [...line.matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? ""));
     expect(named.map((paths) => paths.map((path) => basename(path).replace(/-\d.*$/, "")))).toEqual([
@@ -90,7 +90,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     for (const path of named.flat()) expect(isAbsolute(path) && existsSync(path)).toBe(true);
   });
 
-  it("contain what they run, but neither tests nor sources", async () => {
+  it("each tarball has a README but no tests and no sources, and stele has the notices of its dependencies", async () => {
     for (const name of ["stele", ...libraries]) {
       const files = readdirSync(join(app, "node_modules", name), { recursive: true }).map(String);
       expect(files).toContain("README.md");
@@ -102,7 +102,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     for (const name of ["fastify", "viem", "zod", "react"]) expect(notices).toMatch(new RegExp(`^${name} \\d`, "m"));
   });
 
-  it("provide the command to npm i -g, npx and npm exec", async () => {
+  it("npm i -g, npx and npm exec run the command stele of the tarball", async () => {
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }; // Our own file.
     const installed = await runStele(["--version"], { program: [join(prefix, "bin", "stele")], env });
     expect(installed).toEqual({ code: 0, stdout: `stele ${version}\n`, stderr: "" });
@@ -120,7 +120,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     expect(once.stdout).toBe(`stele ${version}\n`);
   });
 
-  it("start a broker, and publish, tail and verify with it", async () => {
+  it("the installed command starts a broker, and publishes, tails and verifies an event with it", async () => {
     const stele = (...args: readonly string[]) =>
       runStele(args, { program: [join(prefix, "bin", "stele")], env: { ...env, STELE_URL: broker.url } });
     const published = await stele("pub", "orders/new", '{"order":1}', "--open", "-o", "ndjson");
@@ -134,7 +134,7 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     expect(await page.text()).toContain("<title>");
   });
 
-  it("run the examples of each README", async () => {
+  it("the examples of each README run with the installed libraries", async () => {
     const outputs: Readonly<Record<string, readonly RegExp[]>> = {
       client: [/^invoices\/new \{ amount: 1 \} true\n$/, /^invoices\/new 1\n$/, /^function\n$/, /^refuted\n$/],
       wire: [/^true\n$/],
@@ -150,21 +150,24 @@ describe.runIf(canRun)("the packed tarballs, in a folder outside the repository 
     }
   });
 
-  it.each(["nodenext", "bundler"])("have types for a program with moduleResolution %s", async (resolution) => {
-    const programs = ["client", "wire", "eth"].flatMap((name) => examplesOf(name));
-    const code = programs.map((program, index) => ({ name: `program-${resolution}-${index}.ts`, program }));
-    for (const { name, program } of code) writeFileSync(join(app, name), program);
-    const module = resolution === "nodenext" ? "nodenext" : "esnext";
-    const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom,dom.asynciterable"];
-    const types = ["--types", "node", "--typeRoots", join(root, "node_modules", "@types")];
-    const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-    const files = code.map(({ name }) => name);
-    const args = [compiler, ...options, ...types, "--module", module, "--moduleResolution", resolution, ...files];
-    const { stdout } = await run(process.execPath, args, { cwd: app }).catch((error: { stdout: string }) => error);
-    expect(stdout).toBe("");
-  });
+  it.each(["nodenext", "bundler"])(
+    "the examples of each README compile with the libraries' types and moduleResolution %s",
+    async (resolution) => {
+      const programs = ["client", "wire", "eth"].flatMap((name) => examplesOf(name));
+      const code = programs.map((program, index) => ({ name: `program-${resolution}-${index}.ts`, program }));
+      for (const { name, program } of code) writeFileSync(join(app, name), program);
+      const module = resolution === "nodenext" ? "nodenext" : "esnext";
+      const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom,dom.asynciterable"];
+      const types = ["--types", "node", "--typeRoots", join(root, "node_modules", "@types")];
+      const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+      const files = code.map(({ name }) => name);
+      const args = [compiler, ...options, ...types, "--module", module, "--moduleResolution", resolution, ...files];
+      const { stdout } = await run(process.execPath, args, { cwd: app }).catch((error: { stdout: string }) => error);
+      expect(stdout).toBe("");
+    },
+  );
 
-  it("pass Are The Types Wrong for each entry of @stele/client", async () => {
+  it("@stele/client passes Are The Types Wrong for each of its entries", async () => {
     const tarball = tarballOf("stele-client-");
     const attw = join(root, "node_modules", "@arethetypeswrong", "cli", "dist", "index.js");
     // The tool exits with 1 if it finds a problem, and then `run` throws. All packages are ESM only.

@@ -24,7 +24,7 @@ interface Consumer extends AsyncDisposable {
 /** A way to publish. */
 interface Door {
   readonly name: string;
-  /** The contents that it can carry. REST carries only text. */
+  /** The contents that this door can carry. REST carries only text. */
   readonly takes: readonly Buffer[];
   /** Returns the eventId if the door answers with it. */
   readonly publish: (content: Buffer) => Promise<string | undefined>;
@@ -51,7 +51,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes"), () => {
   });
 });
 
-/** Spreads four consumers and four publishers over the brokers. */
+/** Checks that consumers of four protocols get the same events from publishers of four protocols. Spreads consumers and publishers over the brokers. */
 async function checkPairs(brokers: readonly BrokerProcess[]): Promise<void> {
   const brokerOf = (index: number): BrokerProcess => {
     const broker = brokers[index % brokers.length];

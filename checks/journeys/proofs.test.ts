@@ -40,32 +40,35 @@ const canRun = ["bash", "curl", "sed"].every((tool) => {
 describe("docs/proofs.md", () => {
   const running = useWorld(embeddedWorld);
 
-  it.runIf(canRun)("has an example and a program that work as described (needs bash, curl and sed)", async () => {
-    using folder = createTempFolder();
-    const { url } = running().broker;
-    const command = `"${process.execPath}" "${mainFile}"`;
-    const script = codeOf("example").replaceAll(documented.address, url).replaceAll(documented.command, command);
-    const here = script.replaceAll(/ verify .*/g, (words) => `${words} --broker ${url}`);
-    const { stdout } = await run("bash", ["-e", "-c", here], { cwd: folder.path });
-    expect(stdout.match(/^verified: .*/gm)).toEqual([
-      expect.stringMatching(/^verified: event [0-9a-f]{8}-1-\d+ is on the chain$/),
-      "verified: events 1 to 1 of proofs/example match the chain exactly",
-    ]);
+  it.runIf(canRun)(
+    "the example and the program of docs/proofs.md work as described (needs bash, curl and sed)",
+    async () => {
+      using folder = createTempFolder();
+      const { url } = running().broker;
+      const command = `"${process.execPath}" "${mainFile}"`;
+      const script = codeOf("example").replaceAll(documented.address, url).replaceAll(documented.command, command);
+      const here = script.replaceAll(/ verify .*/g, (words) => `${words} --broker ${url}`);
+      const { stdout } = await run("bash", ["-e", "-c", here], { cwd: folder.path });
+      expect(stdout.match(/^verified: .*/gm)).toEqual([
+        expect.stringMatching(/^verified: event [0-9a-f]{8}-1-\d+ is on the chain$/),
+        "verified: events 1 to 1 of proofs/example match the chain exactly",
+      ]);
 
-    const file = join(folder.path, "proof.json");
-    const program = codeOf("program").replace('"proof.json"', JSON.stringify(file));
-    const proof = checkProof(JSON.parse(readFileSync(file, "utf8")));
-    if (proof.status === "malformed") throw new Error(proof.reason);
-    const [, , blockNumber = ""] = proof.proof.event.eventId.split("-");
-    const block = await createPublicClient({ transport: http(`${url}/chain`) }).getBlock({
-      blockNumber: BigInt(blockNumber),
-    });
-    const env = { ...process.env, BLOCK_HASH: block.hash, REGISTRY: proof.proof.registry };
-    const result = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: root, env });
-    expect(result.stdout).toBe("proofs/example 1 hello\n");
-  });
+      const file = join(folder.path, "proof.json");
+      const program = codeOf("program").replace('"proof.json"', JSON.stringify(file));
+      const proof = checkProof(JSON.parse(readFileSync(file, "utf8")));
+      if (proof.status === "malformed") throw new Error(proof.reason);
+      const [, , blockNumber = ""] = proof.proof.event.eventId.split("-");
+      const block = await createPublicClient({ transport: http(`${url}/chain`) }).getBlock({
+        blockNumber: BigInt(blockNumber),
+      });
+      const env = { ...process.env, BLOCK_HASH: block.hash, REGISTRY: proof.proof.registry };
+      const result = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: root, env });
+      expect(result.stdout).toBe("proofs/example 1 hello\n");
+    },
+  );
 
-  it("names every step of the verification, in order", () => {
+  it("docs/proofs.md names every step of the verification, in order", () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| (?=the |it is )/gm)].map(([, step]) => step);
     expect(rows.slice(-8)).toEqual(["form", "header", "receipt", "log", "batch", "event", "topic", "publisher"]);
   });
@@ -74,7 +77,7 @@ describe("docs/proofs.md", () => {
 describe("notifications with the place of their event", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
-  it("have a proof that leads to the batch's root on the chain; getEvent returns the event without place and proof", async () => {
+  it("a notification has a proof that leads to the batch's root on the chain; getEvent returns the event without place and proof", async () => {
     const { client, broker } = running();
     await using receiver = await startReceiver();
     await client.open("place");
@@ -140,14 +143,14 @@ describe("a broker on another chain", () => {
   const verify = (...args: readonly string[]) =>
     runBroker({ args: ["verify", ...args, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
-  it("has events that stele verify proves against the chain node", async () => {
+  it("stele verify proves the broker's events against the chain node", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 100 === 0)) {
       const { code, stdout } = await verify(eventId);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`verified: event ${eventId}`) });
     }
   });
 
-  it("proves each event: the hash of its block verifies the proof, and the hash of another block refutes it", async () => {
+  it("the broker's proof of each event is verified by the hash of the event's block, and refuted by the hash of another block", async () => {
     for (const eventId of eventIds) {
       const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
       const proof = answer.json();
@@ -160,13 +163,13 @@ describe("a broker on another chain", () => {
     }
   });
 
-  it("has exactly the events that stele verify finds on the chain", async () => {
+  it("stele verify finds exactly the broker's events of a topic on the chain", async () => {
     const { code, stdout } = await verify("--topic", topic, "--from", "1", "--to", "300", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ status: "verified", events: 300, onChain: 300, differences: [] });
     expect(code).toBe(0);
   });
 
-  it("makes stele verify exit with 2 if the chain node is unreachable", async () => {
+  it("stele verify exits with 2 if the chain node is unreachable", async () => {
     const [eventId = ""] = eventIds;
     const { code, stderr } = await runBroker({
       args: ["verify", eventId, "--broker", broker.url, "--rpc", "http://127.0.0.1:9"],

@@ -38,7 +38,7 @@ const canRun = ["bash", "curl"].every((tool) => {
 
 describe("the README", () => {
   const running = useWorld(embeddedWorld);
-  // A tail has no end: tail.test.ts runs it.
+  // Not the tail, which does not end: tail.test.ts runs it.
   const commands = commandsOf(readme).filter((command) => command.includes("curl") && !command.includes("/tail"));
 
   it("has a quickstart between its markers, with commands for the default address", () => {
@@ -50,7 +50,7 @@ describe("the README", () => {
 
   // Each command builds on the ones before it, as when a reader types them.
   it.runIf(canRun).each(commands.map((command) => [command]))(
-    "works as described (needs bash and curl): %s",
+    "the command of the README works as described (needs bash and curl): %s",
     async (command) => {
       const here = command.replaceAll(address, running().broker.url);
       const { stdout } = await run("bash", ["-e", "-c", here]);

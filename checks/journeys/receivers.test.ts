@@ -17,7 +17,7 @@ const running = useWorld(embeddedWorld);
 /** A receiver of docs/receivers, in a separate process. */
 class Example {
   output = "";
-  /** Resolves with its exit code. */
+  /** Resolves with the receiver's exit code. */
   readonly ended: Promise<unknown>;
   readonly #child: ChildProcess;
 
@@ -36,7 +36,7 @@ class Example {
     });
   }
 
-  /** The events that it handled: whole lines, since a long one comes in pieces. */
+  /** The lines of the events that the receiver has handled. Ignores the last line until all of it has arrived. */
   lines(): readonly string[] {
     const whole = this.output.split("\n").slice(0, -1);
     return whole.filter((line) => line !== "" && !line.startsWith("listening"));

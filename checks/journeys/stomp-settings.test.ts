@@ -30,7 +30,7 @@ function createContext(transport: Transport): Context {
   return new Context({ addresses, transport, version, cut: "frames", name: `settings/${transport}` });
 }
 
-it("serves a WebSocket client that offers no subprotocol", async () => {
+it("/stomp serves a WebSocket client that offers no subprotocol", async () => {
   const webSocket = new WebSocket(webSocketAddress());
   await once(webSocket, "open");
   expect(webSocket.protocol).toBe("");

@@ -45,13 +45,13 @@ describe.runIf(hasTools)("curl (needs bash and curl)", () => {
 
   const here = (command: string): string => command.replaceAll(address, world.broker.url);
 
-  it("shows events with the command of the README", async () => {
+  it("the curl command of the README shows events", async () => {
     const [command = ""] = commandsOf(readme).filter((line) => line.includes("/tail"));
     using running = new Running(here(command));
     await until("the event is shown", () => running.output.includes(`\nid: ${eventId}\ndata: {"topic":"orders/new"`));
   });
 
-  it("shows new events that match a filter with the command of docs/tail.md", async () => {
+  it("the curl command of docs/tail.md shows only the new events that match its filter", async () => {
     const commands = commandsOf(manual).filter((line) => !line.includes("OFFSET_FIRST") && !line.includes("jq"));
     expect(commands).toHaveLength(1);
     using running = new Running(here(commands[0] ?? ""));
@@ -62,7 +62,7 @@ describe.runIf(hasTools)("curl (needs bash and curl)", () => {
     expect(running.output.match(/^data:/gm)).toHaveLength(1);
   });
 
-  it("shows lines of JSON", async () => {
+  it("curl with the header accept: application/x-ndjson shows lines of JSON", async () => {
     const accept = "-H 'accept: application/x-ndjson'";
     using running = new Running(`curl -sN ${accept} '${world.broker.url}/tail?topic=%23&after=OFFSET_FIRST'`);
     await until("the event is shown", () => running.output.includes("\n"));

@@ -33,7 +33,7 @@ class Seen {
   }
 }
 
-/** A topic with three events. */
+/** Creates a topic with three events. */
 async function createTopic(): Promise<string> {
   topics += 1;
   const topic = `handlers/${topics}`;

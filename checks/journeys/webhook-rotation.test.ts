@@ -7,7 +7,7 @@ import { createAsymmetric, createSymmetric, type Keys } from "./webhooks/keys.ts
 import { orderOf } from "./webhooks/order-of.ts";
 import { languages, WebhookReceiver } from "./webhooks/webhook-receiver.ts";
 
-/** Largest number of published events that the slowest receiver may not have received yet. */
+/** Largest number of published events that the slowest receiver may lack before publishing waits for it. */
 const aheadMax = 40;
 const topicCount = 4;
 /** Smallest number of requests that each subscription gets between two steps of a rotation. */
@@ -66,7 +66,7 @@ class SubscribedReceiver {
     return created;
   }
 
-  /** Changes the subscriptions' secret, and then the receiver's key while the broker signs with both secrets. */
+  /** Changes the subscriptions' secret, and then the receiver's key while the broker signs with both secrets. `round` chooses the kind of secret. */
   async rotate(round: number): Promise<void> {
     const { secret, key } = this.#next(round);
     await this.#awaitRequests("requests before the rotation", 1);

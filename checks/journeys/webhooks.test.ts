@@ -81,12 +81,12 @@ for (const language of languages) {
     const usable = secrets.filter(({ isSymmetric }) => isSymmetric || language.verifiesAsymmetric);
 
     describe.each(usable)("with a secret $name", ({ create }) => {
-      it.each(forms)("verify and read $name", (form) => checkForm(form, receiver(), create()));
+      it.each(forms)("a receiver verifies and reads $name", (form) => checkForm(form, receiver(), create()));
     });
 
-    it("read binary CloudEvents, which are not signed", () => checkForm(binary, receiver()));
+    it("a receiver reads binary CloudEvents, which are not signed", () => checkForm(binary, receiver()));
 
-    it("refuse a callback that another secret signed", async () => {
+    it("a receiver refuses a callback that another secret signed", async () => {
       const { client } = running();
       const hook = createHook();
       await receiver().verifyWith(createSymmetric().key);
@@ -118,7 +118,7 @@ it("callbacks verify with the secret that the broker generated for a REST subscr
   expect(await verifyWebhook(body, headers, secret)).toMatchObject({ kind: "event", events: [{ topic }] });
 });
 
-/** Subscribes to three published events, checks the requests, and then sends a test event. */
+/** Subscribes to three published events, checks the requests, and then sends a test event. Without `keys`, the broker signs nothing. */
 async function checkForm(form: Form, receiver: WebhookReceiver, keys?: Keys): Promise<void> {
   const { client }: RunningWorld = running();
   await receiver.verifyWith(keys?.key ?? null);

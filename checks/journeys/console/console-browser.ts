@@ -76,7 +76,7 @@ export class ConsoleBrowser implements AsyncDisposable {
     await this.#browser.close();
   }
 
-  /** Bypasses the Content-Security-Policy, which would refuse the test's axe script. */
+  /** A browser context in this look. It bypasses the Content-Security-Policy, which would refuse the test's axe script. */
   #examiner({ colorScheme, viewport }: (typeof looks)[number]): Promise<BrowserContext> {
     return this.#browser.newContext({ bypassCSP: true, colorScheme, viewport, reducedMotion: "reduce" });
   }

@@ -22,7 +22,7 @@ export class PackedBroker implements AsyncDisposable {
     return this.#url;
   }
 
-  /** @throws Error with the broker's output if the broker exits or is not ready in time. */
+  /** Starts a broker and waits for its banner. @throws Error with its output if it exits, or an Error if it prints no banner in time. */
   static async start({ program, cwd, env }: PackedBrokerOptions): Promise<PackedBroker> {
     const flags = ["--port", "0", "--stomp-port", "off", "--mqtt-port", "off"];
     const child = spawn(program, ["start", ...flags], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });

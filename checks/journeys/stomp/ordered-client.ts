@@ -69,7 +69,7 @@ export class OrderedClient implements StompClient {
     await this.#driver.lines.next("disconnected");
   }
 
-  /** Gives an order, and waits for its RECEIPT. The broker sends RECEIPTs in the sequence of the frames, so the next one must belong to this order. */
+  /** Gives an order, and returns the headers of its RECEIPT. This must be the next RECEIPT: the broker sends them in the same sequence as the frames. */
   async #ask(order: string, fields: OrderFields): Promise<Headers> {
     this.#lastReceipt += 1;
     const receipt = `receipt-${this.#lastReceipt}`;

@@ -95,7 +95,7 @@ export class WebhookReceiver implements Disposable {
     return `http://127.0.0.1:${this.#port}/${path}`;
   }
 
-  /** Makes the receiver verify with this key, and with no other. */
+  /** Makes the receiver verify signatures with only this key; null makes it accept requests without verifying them. */
   async verifyWith(key: string | null): Promise<void> {
     this.#script.do("verify", { key });
     await this.#script.lines.next("ready");
@@ -144,7 +144,7 @@ export class WebhookReceiver implements Disposable {
   }
 }
 
-/** A receiver for the tests of the enclosing describe block. */
+/** Starts a receiver for the tests of the enclosing describe block. Returns a function that gives the tests this receiver. */
 export function useWebhookReceiver(language: Language): () => WebhookReceiver {
   let receiver: WebhookReceiver | undefined;
   beforeAll(async () => {
