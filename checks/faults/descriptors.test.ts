@@ -22,7 +22,7 @@ async function openSocket(port: number): Promise<void> {
   await once(socket, "connect");
 }
 
-it("when strangers use up its file descriptors, a broker logs the shortage, is not ready, and recovers when they leave", async () => {
+it("a broker whose file descriptors strangers use up logs the shortage, is not ready, and recovers when the strangers leave", async () => {
   using folder = createTempFolder();
   await using broker = await startBroker({
     dataDir: folder.path,

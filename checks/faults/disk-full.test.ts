@@ -48,7 +48,7 @@ async function expectNothingLost(options: BrokerOptions, published: PublishLoad,
 }
 
 describe("a full disk", () => {
-  it("stops the broker with a clear error; acknowledged events are there after a restart with free space", async () => {
+  it("a full disk stops the broker with a clear error; acknowledged events are there after a restart with free space", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
     const published = load();
@@ -60,7 +60,7 @@ describe("a full disk", () => {
     await expectNothingLost({ dataDir: folder.path }, published, receiver);
   });
 
-  it("makes a first start fail with a clear error, and leaves a folder that a later start can use", async () => {
+  it("a full disk makes a first start fail with a clear error, and leaves a folder that a later start can use", async () => {
     using folder = createTempFolder();
     const shell = "trap '' XFSZ; ulimit -f 100; exec \"$@\"";
     const before = performance.now();
@@ -74,7 +74,7 @@ describe("a full disk", () => {
   });
 
   it.runIf(canMount)(
-    "on a separate file system loses nothing once it has space again (needs the right to mount)",
+    "a full disk of its own loses nothing once it has space again (needs the right to mount)",
     async () => {
       using disk = mountSmallDisk(3000);
       await using receiver = await startReceiver();

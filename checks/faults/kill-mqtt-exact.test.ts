@@ -16,7 +16,7 @@ const timeoutMs = 60_000 * (rounds + 4);
 const packetId = 1;
 
 /**
- * Last packet of the publisher's exchange before the kill. `lost`: the publisher acts as if that packet never arrived, and repeats its own.
+ * Last packet of the publisher's exchange before the kill. `lost`: the publisher acts as if that packet never arrived, and repeats its own last packet.
  * `answer under way`: the client waits at most `killDelayMsMax` after the packet, so that the kill may come before the broker's answer.
  */
 const publisherPoints = ["PUBREC, lost", "PUBREL, answer under way", "PUBCOMP", "PUBCOMP, lost"] as const;
@@ -225,7 +225,7 @@ async function runRound(world: World, { publisher, subscriber, round, random }: 
 
 describe.each(seeds)("QoS 2 with kill -9 between two packets, seed %d", (seed) => {
   it(
-    `publishes each packet once and delivers each event once, in ${rounds} rounds`,
+    `QoS 2 publishes each packet once and delivers each event once, in ${rounds} rounds`,
     async () => {
       using folder = createTempFolder();
       await using world = await World.start(folder.path);

@@ -131,7 +131,7 @@ async function killUnderLoad(seed: number): Promise<void> {
 
 describe.each(seeds)("MQTT with kill -9 of the broker, seed %d", (seed) => {
   it(
-    `loses no acknowledged event, publishes QoS 2 once and in order, and resumes sessions, in ${rounds} rounds`,
+    `MQTT loses no acknowledged event, publishes QoS 2 once and in order, and resumes sessions, in ${rounds} rounds`,
     async () => killUnderLoad(seed),
     timeoutMs,
   );

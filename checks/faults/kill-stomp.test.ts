@@ -144,7 +144,7 @@ async function killUnderLoad(seed: number): Promise<void> {
 
 describe.each(seeds)("STOMP with kill -9 of the broker, seed %d", (seed) => {
   it(
-    `misses no acknowledged event and keeps the order, in ${rounds} rounds`,
+    `STOMP loses no acknowledged event and keeps the order, in ${rounds} rounds`,
     async () => killUnderLoad(seed),
     timeoutMs,
   );

@@ -54,7 +54,7 @@ async function killUnderLoad(seed: number): Promise<void> {
 
 describe.each(seeds)("a tail that reconnects at random moments, seed %d", (seed) => {
   it(
-    `misses and repeats no event in ${reconnects} connections, despite ${kills} kills of the broker`,
+    `a tail misses and repeats no event in ${reconnects} connections, despite ${kills} kills of the broker`,
     async () => killUnderLoad(seed),
     timeoutMs,
   );

@@ -62,7 +62,7 @@ class KilledBroker implements AsyncDisposable {
     expect((await broker.stop()).code).toBe(0);
   }
 
-  /** Starts the broker, checks that it lost nothing, publishes for a while, and kills it. Sometimes starts it once more, and kills that start too. */
+  /** Starts the broker, checks that it lost nothing, publishes for a while, and kills it. Sometimes starts the broker once more and kills it early. */
   async round(number: number): Promise<void> {
     await using broker = await this.#start();
     await using client = new Client(broker.url);
@@ -108,7 +108,7 @@ class KilledBroker implements AsyncDisposable {
     return this.#faults.length;
   }
 
-  /** Callbacks of a killed broker may arrive a moment after the kill, so the fault lasts until the next start. */
+  /** Records the time since the last kill as a fault. It lasts until the next start, because callbacks of the killed broker may arrive after the kill. */
   #endFault(): void {
     if (this.#killedAt !== undefined) this.#faults.push({ from: this.#killedAt, to: performance.now() });
     this.#killedAt = undefined;
@@ -187,7 +187,7 @@ describe.each(seeds)(
   "kill -9 under load loses no acknowledged event (ARCHITECTURE invariants 1 to 4), seed %d",
   (seed) => {
     it(
-      `in ${rounds} rounds on the embedded chain`,
+      `loses no acknowledged event in ${rounds} rounds on the embedded chain`,
       async () => {
         await using killed = new KilledBroker(createRandom(seed), {});
         await runRounds(killed, { seed, rounds });
@@ -196,7 +196,7 @@ describe.each(seeds)(
     );
 
     it(
-      `in ${chainRounds} rounds on anvil: each start resumes the open transactions of the killed broker`,
+      `loses no acknowledged event in ${chainRounds} rounds on anvil, where each start resumes the killed broker's open transactions`,
       async () => {
         await using anvil = await startAnvil({ blockTimeS });
         const env = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 100 }]);

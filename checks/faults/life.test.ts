@@ -49,7 +49,7 @@ describe("a graceful stop", () => {
     },
   );
 
-  it("waits for a callback in progress, and does not repeat its event", async () => {
+  it("a stop waits for a callback in progress, and the next start does not repeat its event", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: slow(500) });
     await using broker = await startBroker({ dataDir: folder.path });
@@ -80,7 +80,7 @@ describe("a graceful stop", () => {
     expect((await again.stop()).code).toBe(0);
   });
 
-  it("stops within its deadline when a callback hangs", async () => {
+  it("a stop ends within its deadline when a callback hangs", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: () => {} });
     // Without the deadline, the stop would wait for the attempt longer than this test's timeout.
@@ -96,7 +96,7 @@ describe("a graceful stop", () => {
 });
 
 describe("a start that fails", () => {
-  it("on a data folder in use names the folder; the first broker keeps serving", async () => {
+  it("a start on a data folder in use fails and names the folder; the first broker keeps serving", async () => {
     using folder = createTempFolder();
     await using first = await startBroker({ dataDir: folder.path });
     const second = await runBroker({ dataDir: folder.path });
@@ -107,7 +107,7 @@ describe("a start that fails", () => {
     expect(await client.open("still there")).toBe(true);
   });
 
-  it("on a port in use names the address and leaves the data folder free", async () => {
+  it("a start on a port in use fails, names the address, and leaves the data folder free", async () => {
     using folder = createTempFolder();
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -122,7 +122,7 @@ describe("a start that fails", () => {
     expect((await broker.stop()).code).toBe(0);
   });
 
-  it("on an address of another machine names the address", async () => {
+  it("a start on an address of another machine fails and names the address", async () => {
     using folder = createTempFolder();
     const run = await runBroker({
       dataDir: folder.path,
@@ -133,7 +133,7 @@ describe("a start that fails", () => {
   });
 
   it.runIf(canMount).each([4, 20, 64])(
-    "on a disk with %i KiB names the path and says that the disk is full",
+    "a start on a disk with %i KiB fails, names the path, and says that the disk is full",
     async (size) => {
       using disk = mountSmallDisk(size);
       const run = await runBroker({ dataDir: join(disk.path, "data") });
@@ -143,7 +143,7 @@ describe("a start that fails", () => {
     },
   );
 
-  it.runIf(process.getuid?.() === 0)("on a file of another user names both users", async () => {
+  it.runIf(process.getuid?.() === 0)("a start on a file of another user fails and names both users", async () => {
     using folder = createTempFolder();
     chownSync(folder.path, 65_534, 65_534);
     await (await startBroker({ dataDir: folder.path })).stop();
@@ -152,7 +152,7 @@ describe("a start that fails", () => {
     expect(run.stderr).toMatch(/^stele: The data folder .*chain\.sqlite belongs to user 0 .* runs as user 65534/m);
   });
 
-  it("names the data folder if its path is a file or lies below a file", async () => {
+  it("a start fails and names the data folder if its path is a file or lies below a file", async () => {
     using folder = createTempFolder();
     const file = join(folder.path, "file");
     writeFileSync(file, "");
@@ -164,7 +164,7 @@ describe("a start that fails", () => {
     }
   });
 
-  it("on an unreadable data folder names its path", async () => {
+  it("a start on an unreadable data folder fails and names its path", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "locked");
     mkdirSync(dataDir);
@@ -179,7 +179,7 @@ describe("a start that fails", () => {
     expect(run.stderr).toContain(`stele: The data folder ${dataDir} cannot be read and written`);
   });
 
-  it("on a truncated signer key names the file", async () => {
+  it("a start with a truncated signer key fails and names the file", async () => {
     using folder = createTempFolder();
     writeFileSync(join(folder.path, "signer.key"), "0102\n");
     const run = await runBroker({ dataDir: folder.path });
@@ -187,17 +187,20 @@ describe("a start that fails", () => {
     expect(run.stderr).toMatch(/signer\.key does not hold 32 bytes/);
   });
 
-  it.each([["chain.sqlite"], ["store.sqlite"]])("on a %s that is no database names the file", async (name) => {
-    using folder = createTempFolder();
-    writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
-    const run = await runBroker({ dataDir: folder.path });
-    expect(run.code).toBe(1);
-    expect(run.stderr).toMatch(new RegExp(`^stele: .*${name}`, "m"));
-  });
+  it.each([["chain.sqlite"], ["store.sqlite"]])(
+    "a start with a %s that is not a database fails and names the file",
+    async (name) => {
+      using folder = createTempFolder();
+      writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
+      const run = await runBroker({ dataDir: folder.path });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toMatch(new RegExp(`^stele: .*${name}`, "m"));
+    },
+  );
 });
 
 describe("settings of the real process", () => {
-  it("rejects an unknown variable and an unknown flag, each with the nearest name", async () => {
+  it("an unknown variable and an unknown flag are refused by name, and the error suggests the nearest variable", async () => {
     using folder = createTempFolder();
     const run = await runBroker({ dataDir: folder.path, env: { STELE_PROT: "1" }, args: ["--prot", "1"] });
     expect(run.code).toBe(2);

@@ -17,8 +17,7 @@ const bad: readonly (readonly [string, Behaviour])[] = [
   ["resets the connection", reset],
 ];
 
-/** ARCHITECTURE, invariant 7: a slow receiver does not delay the others. */
-describe("a receiver that", () => {
+describe("a bad receiver delays only its own subscriptions", () => {
   const env = {
     STELE_CALLBACK_TIMEOUT_MS: String(attemptTimeoutMs),
     STELE_CALLBACK_BACKOFF_MIN_MS: "100",
@@ -45,7 +44,7 @@ describe("a receiver that", () => {
   }
 
   it.each(bad)(
-    "%s delays only its own subscription, which gets everything in order once the receiver recovers",
+    "a receiver that %s delays only its own subscription, which gets everything in order once the receiver recovers",
     async (what, behaviour) => {
       const receiver = await receive(behaviour);
       const ids = await publishToBoth(`bad ${what}`, receiver);
@@ -59,7 +58,7 @@ describe("a receiver that", () => {
     },
   );
 
-  it("refuses connections delays only its own subscription", async () => {
+  it("a receiver that refuses connections delays only its own subscription", async () => {
     const receiver = await receive();
     await receiver.refuse();
     const ids = await publishToBoth("bad refuses", receiver);
@@ -68,14 +67,14 @@ describe("a receiver that", () => {
     expect((await receiver.waitForCount(eventCount)).map(({ eventId }) => eventId)).toEqual(ids);
   });
 
-  it("answers 200 with an endless body is read up to the limit, and delays nobody", async () => {
+  it("a receiver that answers 200 with an endless body is read up to the limit, and delays nobody", async () => {
     const receiver = await receive(endlessSuccess);
     const ids = await publishToBoth("bad endless", receiver);
     await receiver.waitFor("every event", () => receiver.attempts.length >= eventCount);
     expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual(ids);
   });
 
-  it("redirects is retried, and the target of the redirect is not called", async () => {
+  it("a receiver that redirects is retried, and the target of the redirect is not called", async () => {
     const { client } = running();
     const target = await receive();
     const receiver = await receive(redirectTo(target.url));
@@ -86,7 +85,7 @@ describe("a receiver that", () => {
     expect(target.attempts).toEqual([]);
   });
 
-  it("hangs does not delay a healthy receiver, even with a hundred subscriptions", async () => {
+  it("a receiver that hangs does not delay a healthy receiver, even with a hundred subscriptions", async () => {
     const { client } = running();
     const hanging = await startReceiver({ behaviour: hang });
     const healthy = await receive();
@@ -99,7 +98,7 @@ describe("a receiver that", () => {
     await hanging[Symbol.asyncDispose]();
   });
 
-  it("refuses connections does not hinder publishers: the broker stays ready and counts every event as waiting", async () => {
+  it("a receiver that refuses connections does not hinder publishers: the broker stays ready and counts every event as waiting", async () => {
     const { client } = running();
     await client.open("waiting");
     const id = await client.subscribe({ topic: "waiting", url: "http://127.0.0.1:65535/" });

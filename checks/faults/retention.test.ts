@@ -37,7 +37,7 @@ async function read(client: Client, name: string): Promise<number> {
   return Number(new RegExp(`^${name}\\{group="1"\\} (.*)$`, "m").exec(text)?.[1]);
 }
 
-/** Contents by eventId. */
+/** The contents of these events by eventId, as the broker answers. */
 async function readAll(client: Client, eventIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const queue = eventIds.values();
   const contents = new Map<string, string>();
@@ -93,7 +93,7 @@ class DroppedFolder implements Disposable {
     });
   }
 
-  /** A fresh copy. */
+  /** A new copy of the data folder. */
   copy(): TempFolder {
     const folder = createTempFolder();
     cpSync(this.dataDir, folder.path, { recursive: true });

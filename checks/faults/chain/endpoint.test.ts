@@ -17,14 +17,15 @@ import { ChainScenario } from "../support/chain-scenario.ts";
 import { staleNode } from "../support/stale-node.ts";
 
 const random = createRandom(20_261_121);
-const share = 0.15;
+/** Fraction of the requests that a fault hits now and then. */
+const faultyFraction = 0.15;
 const eventsAwaited = 40;
 const refusalsAwaited = 8;
 /** Time for two request timeouts and the delay before the broker reports an outage, in milliseconds. */
 const reportMs = 60_000;
 
 const ownError = refuseWith({ code: -32_603, message: "internal error" });
-const nowAndThen = (treatment: Treatment): Treatment => sometimes(share, { treatment, random });
+const nowAndThen = (treatment: Treatment): Treatment => sometimes(faultyFraction, { treatment, random });
 
 /** Publishing continues under these faults. */
 const bearable: readonly (readonly [string, Treatment])[] = [
@@ -43,16 +44,19 @@ const always: readonly (readonly [string, Treatment])[] = [
   ["cuts every connection", cutRequests],
 ];
 
-describe("an endpoint that", () => {
-  it.concurrent.each(bearable)("%s: publishing continues; no event is lost or duplicated", async (_what, treatment) => {
-    await using scenario = await ChainScenario.start();
-    scenario.proxy.treat(treatment);
-    await scenario.untilAcknowledged(eventsAwaited);
-    await scenario.expectRecovered();
-  });
+describe("a faulty endpoint", () => {
+  it.concurrent.each(bearable)(
+    "an endpoint that %s: publishing continues; no event is lost or duplicated",
+    async (_what, treatment) => {
+      await using scenario = await ChainScenario.start();
+      scenario.proxy.treat(treatment);
+      await scenario.untilAcknowledged(eventsAwaited);
+      await scenario.expectRecovered();
+    },
+  );
 
   it.concurrent.each(always)(
-    "%s: every acknowledged event is on the chain once and no refused one is; publishing resumes by itself",
+    "an endpoint that %s: acknowledged events are on the chain once, refused ones are not; publishing resumes by itself",
     async (_what, treatment) => {
       await using scenario = await ChainScenario.start();
       scenario.proxy.treat(treatment);
@@ -64,14 +68,14 @@ describe("an endpoint that", () => {
     },
   );
 
-  it.concurrent("answers every request with an error: every acknowledged event is on the chain once and no refused one is; publishing resumes by itself", async () => {
+  it.concurrent("an endpoint that only answers errors: acknowledged events are on the chain once, refused ones are not; publishing resumes", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(ownError);
     await scenario.untilRefused(refusalsAwaited);
     await scenario.expectRecovered();
   });
 
-  it.concurrent("refuses log searches over more than 7 blocks: a broker reads all events, also after the loss of its store", async () => {
+  it.concurrent("an endpoint that refuses log searches over more than 7 blocks: the broker reads all events, also after the loss of its store", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(refuseRangesOver(7));
     await scenario.untilAcknowledged(eventsAwaited);
@@ -82,16 +86,16 @@ describe("an endpoint that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("is a load balancer, one of whose nodes is 1 to 4 blocks behind: no event is skipped", async () => {
+  it.concurrent("an endpoint that is a load balancer with a chain node 1 to 4 blocks behind: no event is skipped", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat((passage) =>
-      random.fraction() < share ? staleNode(1 + random.below(4))(passage) : pass(passage),
+      random.fraction() < faultyFraction ? staleNode(1 + random.below(4))(passage) : pass(passage),
     );
     await scenario.untilAcknowledged(eventsAwaited);
     await scenario.expectRecovered();
   });
 
-  it.concurrent("is unreachable for a while: no event is lost or duplicated; publishing resumes by itself", async () => {
+  it.concurrent("an endpoint that is unreachable for a while: no event is lost or duplicated; publishing resumes by itself", async () => {
     await using scenario = await ChainScenario.start();
     await scenario.proxy.refuse();
     await scenario.untilRefused(refusalsAwaited);

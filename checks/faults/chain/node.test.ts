@@ -15,8 +15,8 @@ const eventsAwaited = 40;
 /** A contract that every anvil has and that is not a registry. */
 const otherContract = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
-describe("a chain", () => {
-  it.concurrent("that stops and restarts twice under load, with its state and without its pool: no event is lost or duplicated", async () => {
+describe("a chain that stops or changes", () => {
+  it.concurrent("a chain stops and restarts twice under load, with its state and without its pool: no event is lost or duplicated", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.stopChain();
@@ -27,7 +27,7 @@ describe("a chain", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("that restarts at once: the broker sends the transactions of the lost pool again", async () => {
+  it.concurrent("a chain restarts at once, three times: the broker sends the transactions of the lost pool again", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 3; time += 1) {
       await scenario.stopChain();
@@ -41,7 +41,7 @@ describe("a chain", () => {
     ["another chain id", ["--chain-id", "99"]],
     ["the same chain id and another first block", []],
   ])(
-    "that is replaced by a chain with %s: the broker does not write to the new chain, and resumes when the former chain is back",
+    "a chain is replaced by one with %s: the broker does not write to the new chain, and resumes when the former chain is back",
     async (_what, args) => {
       await using scenario = await ChainScenario.start();
       await scenario.stopChain();
@@ -57,7 +57,7 @@ describe("a chain", () => {
 });
 
 describe("a registry's address", () => {
-  it.concurrent("with other code: health names the address as the reason that the group is down, and the broker refuses calls", async () => {
+  it.concurrent("other code at the registry's address: health names this address as the reason why the group is down; the broker refuses calls", async () => {
     await using scenario = await ChainScenario.prepare({ group: { registry: otherContract } });
     await scenario.startBroker();
     expect(await codeOf(scenario.client.open("x"))).toBe(chainUnreachable);
@@ -66,7 +66,7 @@ describe("a registry's address", () => {
     expect(health.text.toLowerCase()).toContain(otherContract.toLowerCase());
   });
 
-  it.concurrent("without code: health names the address as the reason that the group is down, until another broker deploys the registry", async () => {
+  it.concurrent("no code at the registry's address: health names this address as the reason why the group is down, until a broker deploys it", async () => {
     const from = privateKeyToAddress(devKey(1));
     const registry = getContractAddress({ from, nonce: 0n }).toLowerCase();
     await using scenario = await ChainScenario.prepare({ group: { registry } });

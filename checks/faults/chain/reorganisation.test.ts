@@ -60,17 +60,20 @@ describe("a reorganisation inside the finality setting", () => {
     ["anvil_reorg", reorg],
     ["anvil_rollback", rollback],
     ["evm_revert", revert],
-  ] as const)("by %s has no effect: no event is repeated or lost", async (_, takeBack) => {
-    await using scenario = await ChainScenario.start({ group: { finality, publishTimeoutMs: 20_000 } });
-    for (const depth of [1, 2, 1, 2]) {
-      await untilPublished(scenario.anvil);
-      await takeBack(scenario.anvil, depth);
-      await scenario.untilAcknowledged(8);
-    }
-    expect(await metricOf(scenario.client, "stele_reorganisations_total")).toBe(0);
-    expect(await warningOf(scenario.client)).toBeUndefined();
-    await scenario.expectRecovered();
-  });
+  ] as const)(
+    "a reorganisation inside the finality setting by %s has no effect: no event is repeated or lost",
+    async (_, takeBack) => {
+      await using scenario = await ChainScenario.start({ group: { finality, publishTimeoutMs: 20_000 } });
+      for (const depth of [1, 2, 1, 2]) {
+        await untilPublished(scenario.anvil);
+        await takeBack(scenario.anvil, depth);
+        await scenario.untilAcknowledged(8);
+      }
+      expect(await metricOf(scenario.client, "stele_reorganisations_total")).toBe(0);
+      expect(await warningOf(scenario.client)).toBeUndefined();
+      await scenario.expectRecovered();
+    },
+  );
 });
 
 /** A broker with finality `latest`, so that every reorganisation removes final blocks. */
@@ -131,7 +134,7 @@ class LatestScenario implements AsyncDisposable {
     });
   }
 
-  /** Waits until the broker has counted this many reorganisations. @throws if it counted more. */
+  /** Waits until the broker has counted this many reorganisations, and checks that it has not counted more. */
   async untilReorganised(count: number): Promise<void> {
     const read = () => metricOf(this.client, "stele_reorganisations_total");
     await until(`reorganisation ${count}`, async () => (await read()) >= count, { timeoutMs: recoverMs });
@@ -158,7 +161,7 @@ class LatestScenario implements AsyncDisposable {
 }
 
 describe("a reorganisation deeper than the finality setting", () => {
-  it.concurrent("rolls the index back and appears in health, metrics and log; the acknowledged events return under new ids", async () => {
+  it.concurrent("a deeper reorganisation rolls the index back and appears in health, metrics and log; acknowledged events return under new ids", async () => {
     await using scenario = await LatestScenario.start();
     const { client, receiver, anvil } = scenario;
     const sent: string[] = [];
@@ -203,7 +206,7 @@ describe("a reorganisation deeper than the finality setting", () => {
     ["anvil_rollback", rollback],
     ["evm_revert", revert],
   ] as const)(
-    "by %s under load: every acknowledged event exists once, and arrives under its current id",
+    "a deeper reorganisation by %s under load: every acknowledged event exists once, and arrives under its current id",
     async (_, takeBack) => {
       await using scenario = await LatestScenario.start({ blockTimeS });
       const { client, load } = scenario;

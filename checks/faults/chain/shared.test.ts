@@ -20,7 +20,7 @@ const eventsPerBroker = 200;
 const env = { STELE_LOG_LEVEL: "warn" };
 
 describe("two brokers with different keys on one registry", () => {
-  it("number each topic's events 1 to n together, with unique ids, and deliver the same order to all subscribers", async () => {
+  it("two brokers number each topic's events 1 to n together, with unique ids, and deliver the same order to all subscribers", async () => {
     await using anvil = await startAnvil({ blockTimeS });
     const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n }).toLowerCase();
     using folders = createTempFolder();
@@ -70,7 +70,7 @@ describe("two brokers with different keys on one registry", () => {
 });
 
 describe("two groups of one broker", () => {
-  it("have separate topics, sequences, events and subscriptions", async () => {
+  it("two groups have separate topics, sequences, events and subscriptions", async () => {
     await using chainA = await startAnvil({});
     await using chainB = await startAnvil({});
     using folder = createTempFolder();
@@ -106,7 +106,7 @@ describe("two groups of one broker", () => {
     expect(receiver.attempts).toHaveLength(1);
   });
 
-  it("start independently: one serves while the chain of the other is unreachable, and the other starts once its chain is reachable", async () => {
+  it("two groups start independently: one serves while the other's chain is unreachable, and the other starts once its chain is reachable", async () => {
     await using chainA = await startAnvil({});
     await using chainB = await startAnvil({});
     await using proxy = await ChainProxy.start(chainB.url);

@@ -82,7 +82,7 @@ async function expectVerified(
 }
 
 describe("a stranger on the registry", () => {
-  it("blocks nobody: the broker records, counts and skips the stranger's bad batches, and delivers all other events in order", async () => {
+  it("a stranger blocks nobody: the broker records, counts and skips the stranger's bad batches, and delivers all other events in order", async () => {
     await using anvil = await startAnvil({ blockTimeS });
     using folder = createTempFolder();
     await using receiver = await startReceiver();

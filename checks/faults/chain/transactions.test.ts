@@ -10,8 +10,8 @@ const signer = privateKeyToAccount(devKey(0));
 const times = 5;
 const eventsAwaited = 40;
 
-describe("a transaction that", () => {
-  it.concurrent("is dropped from the pool is sent again: no event is lost or duplicated", async () => {
+describe("transactions that do not get into a block", () => {
+  it.concurrent("a transaction that is dropped from the pool is sent again: no event is lost or duplicated", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < times; time += 1) {
       const hash = await until("a transaction waits", () => findWaiting(scenario));
@@ -22,7 +22,7 @@ describe("a transaction that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("loses its nonce to another transaction of the same key is sent again with a new nonce", async () => {
+  it.concurrent("a transaction that loses its nonce to another transaction of the same key is sent again with a new nonce", async () => {
     await using scenario = await ChainScenario.start();
     const wallet = createWalletClient({
       account: signer,
@@ -47,7 +47,7 @@ describe("a transaction that", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("has too low a fee after a rise of the base fee is replaced by one with a higher fee", async () => {
+  it.concurrent("a transaction whose fee is too low after a rise of the base fee is replaced by one with a higher fee", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);

@@ -56,7 +56,9 @@ async function publishUntil(
 }
 
 interface Connections {
+  /** Number of connections so far. */
   count: number;
+  /** Number of resync notices. */
   resyncs: number;
   /** Why the last connection ended, and when. */
   lost: string;
@@ -103,7 +105,7 @@ class Disturber {
     this.#random = cluster.random;
   }
 
-  /** The seed chooses how. */
+  /** Makes one random disturbance, mostly a cut. */
   async any(): Promise<void> {
     const choice = this.#random.below(20);
     const node = this.#cluster.nodes[this.#random.below(this.#cluster.nodes.length)];
@@ -123,7 +125,7 @@ class Disturber {
     await node?.start();
   }
 
-  /** The other nodes take over the work of the killed node. */
+  /** Kills a node and restarts it. Meanwhile, the other nodes take over its work. */
   async kill(node: ClusterNode | undefined): Promise<void> {
     this.kills += 1;
     await node?.kill();

@@ -78,7 +78,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
 
   it.each([1, 2] as const)(
-    "a client moves to another node in the middle of QoS %i, and that node is killed: no event is lost, and the order holds",
+    "a client moves to another node amid QoS %i deliveries, and that node is killed: no event is lost, and the order holds",
     async (qos) => {
       const topic = `moves/${qos}`;
       const consumer = new Consumer(cluster, `consumer ${qos}`);

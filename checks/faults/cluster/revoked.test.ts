@@ -68,7 +68,7 @@ async function connectStomp(node: ClusterNode, credential: string) {
   return { closed, text: () => text };
 }
 
-/** A tail has no window: its client reads every event at once. */
+/** Begins a tail. A tail has no window: its client reads every event at once. */
 function beginTail(node: ClusterNode, credential: string) {
   const client = new TailClient(`topic=${topic}`, { authorization: `Bearer ${credential}` });
   return { client, ended: client.read(node.url, () => true) };

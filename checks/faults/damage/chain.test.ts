@@ -19,7 +19,7 @@ describe("a damaged embedded chain", () => {
   });
   afterAll(() => filled[Symbol.dispose]());
 
-  it("with a flipped bit in a block, and no store to restore it from: the start fails, names the block and a remedy, and changes nothing", async () => {
+  it("a flipped bit in a block of the chain, and no store to restore it from: the start fails, names the block and a remedy, and changes nothing", async () => {
     using folder = filled.copy();
     const event = filled.events[30];
     if (event === undefined) throw new Error("the folder has too few events");

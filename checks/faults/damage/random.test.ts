@@ -7,7 +7,7 @@ import { fillPromisedFolder, type PromisedFolder } from "../support/promised-fol
 import { Tally } from "../support/tally.ts";
 
 const eventsTotal = 120;
-/** Number of seeds that also damage a row and a block together. Each of these starts must be refused. */
+/** Number of seeds that also damage a row and a block together. The broker must refuse to start after each of these damages. */
 const pairsMax = 8;
 const seeds = seedsOf(
   "CHECKS_DAMAGE_SEEDS",
@@ -26,7 +26,7 @@ describe("damaged files never lead to a wrong answer", () => {
   });
 
   it.each(seeds.map((seed) => [seed, describeDamage(chooseDamage(createRandom(seed)))] as const))(
-    "seed %i: %s",
+    "seed %i, %s: the broker gives no wrong answer",
     async (seed) => {
       const random = createRandom(seed);
       const damage = chooseDamage(random);

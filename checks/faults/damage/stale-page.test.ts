@@ -27,7 +27,7 @@ describe("pages of the store that the disk did not write never lead to a wrong a
   });
 
   it.each(pages.map((page) => [page.number, page.of, page] as const))(
-    "page %i (first page of: %s)",
+    "stale page %i (first page of: %s): the broker gives no wrong answer",
     async (_, __, page) => {
       using folder = filled.copy("stopped");
       putBack(page, { earlier, folder: folder.path });
@@ -37,10 +37,10 @@ describe("pages of the store that the disk did not write never lead to a wrong a
     },
   );
 
-  it.each(seeds)("seed %i: several of these pages at once", async (seed) => {
+  it.each(seeds)("seed %i: several stale pages at once: the broker gives no wrong answer", async (seed) => {
     const random = createRandom(seed);
-    const share = random.fraction();
-    const stale = pages.filter(() => random.fraction() < share);
+    const chance = random.fraction();
+    const stale = pages.filter(() => random.fraction() < chance);
     using folder = filled.copy("stopped");
     for (const page of stale) putBack(page, { earlier, folder: folder.path });
     // If a table and all its database indexes are stale, they agree, and nothing else knows the newer rows.

@@ -20,7 +20,7 @@ describe("a damaged store", () => {
   });
   afterAll(() => filled[Symbol.dispose]());
 
-  it("with a flipped bit in a batch: the broker answers from the chain, logs the damage, and repairs the store", async () => {
+  it("a flipped bit in a batch of the store: the broker answers from the chain, logs the damage, and repairs the store", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -36,7 +36,7 @@ describe("a damaged store", () => {
     expect(readFileSync(storeOf(folder)).includes(event.content)).toBe(true);
   });
 
-  it("with a flipped bit in a batch that no call reads: scrubbing finds and repairs it", async () => {
+  it("a flipped bit in a batch that no call reads: scrubbing finds and repairs the batch", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -47,7 +47,7 @@ describe("a damaged store", () => {
     expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
   });
 
-  it("with a flipped bit in a batch: the broker delivers the correct events", async () => {
+  it("a flipped bit in a batch of the store: the broker delivers the correct events", async () => {
     using folder = filled.copy();
     const event = pick(filled, eventsTotal - 10);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -62,7 +62,7 @@ describe("a damaged store", () => {
   });
 
   it.each(["#", "damage/a"])(
-    "with a wrong position in a batch row: the count of waiting events of a subscription to %s is still correct",
+    "a wrong position in a batch's row: the count of waiting events of a subscription to %s is still correct",
     async (topic) => {
       using folder = filled.copy();
       const count = async (): Promise<string | undefined> => {
@@ -86,7 +86,7 @@ describe("a damaged store", () => {
     },
   );
 
-  it("with a flipped bit in a batch: the broker proves its events", async () => {
+  it("a flipped bit in a batch of the store: the broker proves the batch's events", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
@@ -97,7 +97,7 @@ describe("a damaged store", () => {
     expect(Buffer.from(proven.content.slice(2), "hex").toString()).toBe(event.content);
   });
 
-  it("with a flipped bit in a cursor: the broker names the subscription, and is not ready until the subscription is removed", async () => {
+  it("a flipped bit in a cursor: the broker names the subscription, and is not ready until the subscription is removed", async () => {
     using folder = filled.copy();
     const { subscriptionId } = filled;
     changeFile(storeOf(folder), (bytes) => flipCursor(bytes, subscriptionId));

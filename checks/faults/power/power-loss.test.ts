@@ -25,7 +25,7 @@ const seeds = seedsOf(
 const { CHECKS_KEEP: keepDir } = process.env;
 /** Number of power losses on a disk that ignores syncs. Even such a disk keeps every change of a file in one of seven cases. */
 const controls = 8;
-/** Of these controls, the fewest in which the test must notice a loss. */
+/** The test must notice a loss in at least this many of the controls. */
 const controlsSeenMin = 4;
 
 /** Records three runs of a broker on one data folder: the first ends with a kill, the others with a stop. */
@@ -66,7 +66,7 @@ class RecordedLife implements Disposable {
     return this.#load.acknowledged.size;
   }
 
-  /** Loses power at a moment that the seed chooses, and judges a start on what the disk then holds. */
+  /** Loses power at a moment that the seed chooses, and judges a start on what the disk then holds. `disk` is the way in which it treats syncs. */
   async lose(seed: number, disk: Loss["disk"] = "honest"): Promise<Judged> {
     if (this.#loaded === undefined || this.#disk === undefined) throw new Error("nothing is recorded");
     const random = createRandom(seed);
@@ -128,22 +128,22 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
   beforeAll(() => life.record());
   afterAll(() => life[Symbol.dispose]());
 
-  it("is tested on a recording that has all acknowledged events and some deliveries", () => {
+  it("the recording under test has all acknowledged events and some deliveries", () => {
     expect(life.acknowledgedCount).toBeGreaterThanOrEqual(3 * eventsPerRun);
     expect(life.promised.events).toHaveLength(life.acknowledgedCount);
     expect(life.promised.delivered.size).toBeGreaterThan(0);
   });
 
-  it("is tested on recorded calls that reproduce the broker's files byte for byte", () => {
+  it("the recorded calls reproduce the broker's files byte for byte", () => {
     expect(life.lossless()).toEqual(life.files());
   });
 
-  it.each(seeds)("loses nothing that was acknowledged (seed %i)", async (seed) => {
+  it.each(seeds)("a power loss loses nothing that was acknowledged (seed %i)", async (seed) => {
     const judged = await life.lose(seed);
     expect(judged, judged.said).toMatchObject({ verdict: losslessVerdict(judged) });
   });
 
-  it("loses something on a disk that ignores syncs, and this test notices (control)", async () => {
+  it("a power loss of a disk that ignores syncs loses something, and this test notices (control)", async () => {
     const judged: Judged[] = [];
     for (let seed = 1; seed <= controls; seed += 1) judged.push(await life.lose(seed, "ignores syncs"));
     const seen = judged.filter((one) => one.verdict !== losslessVerdict(one)).map(({ verdict }) => verdict);

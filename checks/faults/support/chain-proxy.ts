@@ -14,9 +14,9 @@ export interface NodeCall {
 export interface Passage {
   readonly calls: readonly NodeCall[];
   readonly response: ServerResponse;
-  /** Forwards the request to the node and returns the answer. */
+  /** Forwards the request to the chain node and returns the answer. */
   forward(): Promise<Buffer>;
-  /** Sends a request of its own to the node. @throws Error with the node's error. */
+  /** Sends another request to the chain node. @throws Error with the chain node's error. */
   ask(method: string, params: readonly unknown[]): Promise<unknown>;
 }
 
@@ -56,7 +56,7 @@ export class ChainProxy implements AsyncDisposable {
     this.#treatment = treatment;
   }
 
-  /** Forwards requests to another node from now on. */
+  /** Forwards requests to another chain node from now on. */
   retarget(target: string): void {
     this.#target = target;
   }
@@ -106,7 +106,7 @@ export class ChainProxy implements AsyncDisposable {
         ask: (method, params) => this.#ask(method, params),
       });
     } catch {
-      // The node is down: reset the broker's connection too.
+      // The chain node is down: reset the broker's connection too.
       response.socket?.resetAndDestroy();
     }
   }

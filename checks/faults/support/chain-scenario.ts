@@ -100,7 +100,7 @@ export class ChainScenario implements AsyncDisposable {
     this.#running = { broker, client: new Client(broker.url) };
   }
 
-  /** Restarts the broker without its store, which alone knew the subscriptions. Then subscribes again, with an empty record of callbacks. */
+  /** Restarts the broker without its store, and so without its subscriptions. Then forgets the recorded callbacks, and subscribes again. */
   async restartWithoutStore(): Promise<void> {
     const { broker, client } = this.#live;
     await client[Symbol.asyncDispose]();

@@ -35,9 +35,12 @@ export const cutAnswers: Treatment = async ({ forward, response }) => {
 /** Resets the connection without forwarding the request. */
 export const cutRequests: Treatment = ({ response }) => void response.socket?.resetAndDestroy();
 
-/** Applies `treatment` to a share of the requests and passes the others. */
-export function sometimes(share: number, { treatment, random }: { treatment: Treatment; random: Random }): Treatment {
-  return (passage) => (random.fraction() < share ? treatment(passage) : pass(passage));
+/** Applies `treatment` to this fraction of the requests, and passes the others. */
+export function sometimes(
+  fraction: number,
+  { treatment, random }: { treatment: Treatment; random: Random },
+): Treatment {
+  return (passage) => (random.fraction() < fraction ? treatment(passage) : pass(passage));
 }
 
 /** Applies the treatment of the request's method; in a batch, the first call's method decides. Passes other requests. */

@@ -24,8 +24,8 @@ interface Target {
 }
 
 /**
- * Publishers that send one event after another, every event to a random node. If that fails, a publisher makes a second try at another node, with
- * another content.
+ * Publishers that send one event after another, every event to a random node. If a publish fails, its publisher makes a second try at another node,
+ * with another content.
  */
 export class ClusterLoad extends PublishRecord {
   /** Why second tries failed. */
@@ -89,7 +89,7 @@ export class ClusterLoad extends PublishRecord {
     }
   }
 
-  /** Returns the reason of a failure; undefined on success. */
+  /** Publishes one event to a node. Returns the reason of a failure; undefined on success. */
   async #try(topic: string, { doors }: Target): Promise<string | undefined> {
     const event = this.begin(topic);
     try {

@@ -129,7 +129,7 @@ export class ClusterScenario implements AsyncDisposable {
     }
   }
 
-  /** Runs a fault. During it, and shortly after, nodes may fail to write acknowledgements. */
+  /** Runs a fault and records its time. During the fault, and shortly after, nodes may fail to write acknowledgements. */
   async runFault<T>(how: () => Promise<T>): Promise<T> {
     const from = performance.now();
     const result = await how();
@@ -147,10 +147,10 @@ export class ClusterScenario implements AsyncDisposable {
     }).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Waits until the working nodes share the subscriptions evenly. */
+  /** Waits until the numbers of the working nodes' subscriptions differ by at most one. */
   async untilEven(): Promise<void> {
     await until(
-      "every working node has its share",
+      "the subscriptions are spread evenly over the working nodes",
       async () => {
         const listing = await this.client.listSubscriptions();
         const counts = this.#working.map(({ address }) => Object.keys(listing[address] ?? {}).length);
@@ -161,7 +161,7 @@ export class ClusterScenario implements AsyncDisposable {
     ).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Checks that since the last `forgiveFailures`, no second try of a publish failed. */
+  /** Checks that no second try of a publish has failed since the last `ignoreFailures`. */
   expectNoFailure(): void {
     expect(this.load.failures.slice(this.#checkedFailures)).toEqual([]);
   }

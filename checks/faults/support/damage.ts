@@ -28,7 +28,7 @@ interface Place {
 const pageBytes = 4096;
 const flipsMax = 20;
 const rangeBytesMax = 65_536;
-/** Chance that the restore of an earlier copy also removes the file's write-ahead log. Whoever restores a file may remove its log or forget it. */
+/** Chance that the restore of an earlier copy also removes the file's write-ahead log. A person who restores a file may remove its log or forget to. */
 const withoutLogChance = 0.5;
 
 /** Ways to damage one file that is not empty. */

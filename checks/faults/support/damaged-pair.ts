@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Random } from "../../harness/random.ts";
 
-/** Small tables of the index, each with a column that a checksum covers. If it is damaged, the next start empties the index. */
+/** Small tables of the index, each with a column that a checksum covers. If such a row is damaged, the next start empties the index. */
 const smallRows = [
   ["groups", "generation"],
   ["groups", "batch_count"],
@@ -15,8 +15,8 @@ const smallRows = [
 export function damageRowAndBlock(folder: string, random: Random): void {
   const [table, column] = random.pick(smallRows);
   runStatement(join(folder, "store.sqlite"), `update ${table} set ${column} = ${column} + 1`);
-  const [share, within] = [random.fraction(), random.fraction()];
-  runStatement(join(folder, "chain.sqlite"), flipByte(share, within));
+  const [along, within] = [random.fraction(), random.fraction()];
+  runStatement(join(folder, "chain.sqlite"), flipByte(along, within));
 }
 
 /** Runs a statement on a file that no broker has open. */
@@ -26,9 +26,9 @@ export function runStatement(file: string, statement: string): void {
   database.close();
 }
 
-/** SQL that replaces one byte of one transaction. `share` chooses the transaction and `within` the byte, both in [0,1). */
-function flipByte(share: number, within: number): string {
-  const place = `(select place from transactions order by place limit 1 offset (select cast(count(*) * ${share} as integer) from transactions))`;
+/** SQL that replaces one byte of one transaction. `along` chooses the transaction and `within` its byte; both are in [0,1). */
+function flipByte(along: number, within: number): string {
+  const place = `(select place from transactions order by place limit 1 offset (select cast(count(*) * ${along} as integer) from transactions))`;
   const at = `cast(length(raw) * ${within} as integer)`;
   const byte = `case hex(substr(raw, ${at} + 1, 1)) when '00' then x'01' else x'00' end`;
   const changed = `cast(substr(raw, 1, ${at}) || ${byte} || substr(raw, ${at} + 2) as blob)`;

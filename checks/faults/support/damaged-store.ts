@@ -16,7 +16,7 @@ export interface FilledFolder extends Disposable {
 
 export const damageTopics = ["damage/a", "damage/b", "damage/c"];
 
-/** Publishes `count` events, one by one and many at once, and stops the broker. */
+/** Fills a new data folder with `count` events, published one by one and many at once, and stops the broker. */
 export async function fillFolder(count: number): Promise<FilledFolder> {
   const folder = createTempFolder();
   await using broker = await startBroker({ dataDir: folder.path });

@@ -64,7 +64,7 @@ const folder = /\/\S*\//g;
 /** What to do: each message must name a remedy, outside of paths. */
 const remedy = /\b(restore|delete|move|start again|check|unsubscribe)\b/i;
 
-/** Starts a broker on the folder, and compares all its answers with what it had promised. */
+/** Starts a broker on the folder, and compares all its answers with what it had promised. Allows the losses that `excuses` names. */
 export async function judge(dataDir: string, promised: Promised, excuses = noExcuses): Promise<Judged> {
   const before = digestOf(dataDir);
   const log: LogLine[] = [];
@@ -96,7 +96,7 @@ interface Running {
   readonly log: readonly LogLine[];
 }
 
-/** Reads the acknowledged events first: on an earlier chain, an event that this check publishes may get the eventId of a lost one. */
+/** Reads and checks everything. Begins with getEvent: on an earlier chain, an event that this check publishes may get the eventId of a lost event. */
 async function readEverything(running: Running, promised: Promised, excuses: Excuses): Promise<Judged> {
   await expectReady(running.client);
   const held = await findHeld(running.client, promised.events);

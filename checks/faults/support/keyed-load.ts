@@ -58,7 +58,7 @@ export class KeyedLoad {
     await Promise.all(this.#running);
   }
 
-  /** Repeats every publish with its key, until it is answered again. */
+  /** Repeats every publish with its key, until the broker answers it again. */
   async repeatAll(): Promise<void> {
     for (const publish of this.publishes) await this.#untilAnswered(publish, publish.tries % 2 === 0);
   }

@@ -19,7 +19,7 @@ export interface LocalBrokerOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A few blocks change this many bytes, so that the broker soon sorts them into the tables of the chain's state and of its log index. */
+/** A few blocks change this many bytes, so the broker soon writes their changes to the tables of the chain's state and of its log index. */
 export const unsavedBytesMax = 4_096;
 const startTimeoutMs = 30_000;
 const env = {
@@ -34,7 +34,7 @@ const env = {
 /** The start neither succeeded nor failed in time. */
 export class StartHangs extends Error {}
 
-/** Starts a broker on the folder. @throws what the start throws; StartHangs. */
+/** Starts a broker on the folder. @throws the error of a start that fails; StartHangs if the start does not end in time. */
 export async function startLocalBroker({ dataDir, log, env: own }: LocalBrokerOptions): Promise<LocalBroker> {
   const outcome = loadConfig({
     env: { ...env, ...own, STELE_DATA_DIR: dataDir },

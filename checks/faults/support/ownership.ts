@@ -1,7 +1,7 @@
 import type { Attempt } from "../../harness/receiver.ts";
 import type { Database } from "../../harness/postgres.ts";
 
-/** A change of a subscription's owner. `at` is in milliseconds since the epoch by this machine's clock. */
+/** A change of a subscription's owner. `at` is Unix time in milliseconds, by this machine's clock. */
 interface OwnerChange {
   readonly id: string;
   readonly at: number;
@@ -55,8 +55,8 @@ export async function recordOwners(database: Database): Promise<void> {
 }
 
 /**
- * Cursor writes that went back, or that did not come from the owner of the subscription. Without a replay or a reorganisation, none may go back. `hadPort` says
- * whether a node ever had the local port: the system may give a port to one node after another.
+ * Writes that moved a cursor back, or that did not come from the owner of the subscription. Only a replay or a reorganisation may move a cursor back.
+ * `hadPort` says whether a node ever had the local port: the system may give a port to one node after another.
  */
 export async function listWrongWrites(
   database: Database,
@@ -78,9 +78,9 @@ export async function listForeignAttempts(
   attempts: readonly Attempt[],
 ): Promise<readonly string[]> {
   const ownerships = await readOwnerships(database);
-  const epoch = Date.now() - performance.now();
+  const clockOrigin = Date.now() - performance.now();
   return attempts.flatMap(({ subscriptionId, sender: caller, receivedAt, event }) => {
-    const at = epoch + receivedAt;
+    const at = clockOrigin + receivedAt;
     const owners = (ownerships.get(subscriptionId) ?? []).filter(
       ({ from, to }) => at >= from - roundingMs && at <= to + roundingMs,
     );

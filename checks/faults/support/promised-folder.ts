@@ -9,7 +9,7 @@ import { startLocalBroker } from "./local-broker.ts";
 import { leaveSessions } from "./promised-session.ts";
 import { askForProof } from "./reading.ts";
 
-/** Copies of one data folder at three moments. `promised` holds for the two later ones. */
+/** Copies of one data folder at three moments. `promised` is what the two later copies must have. */
 export interface PromisedFolder extends Disposable {
   readonly promised: Promised;
   /** Makes a fresh copy. */

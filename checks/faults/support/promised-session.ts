@@ -95,7 +95,7 @@ interface ConnectOptions {
   readonly received?: Received[];
 }
 
-/** Listens for messages before it is connected, because the broker sends the session's messages right after its CONNACK. */
+/** Connects a client. It listens for messages before that, because the broker sends the session's messages right after its CONNACK. */
 async function connectClient(port: number, { clientId, isKept, received }: ConnectOptions) {
   const properties = { sessionExpiryInterval: isKept ? 1_000_000 : 0 };
   const options = { clientId, clean: !isKept, reconnectPeriod: 0, protocolVersion: 5, properties } as const;

@@ -13,7 +13,7 @@ export class Wrong extends Error {}
 /** The broker is not ready, and says why. */
 export class NotReady extends Error {}
 
-/** The acknowledged events, sorted by what getEvent answered. */
+/** The acknowledged events, grouped by the answer of getEvent. */
 export interface Held {
   readonly found: readonly Acknowledged[];
   /** The broker says that the event does not exist. */
@@ -120,7 +120,7 @@ async function resume(
   return true;
 }
 
-/** Publishes one event. @throws Wrong if it does not get the next sequence number. */
+/** Publishes one event. @throws Wrong if the event does not get the topic's next sequence number. */
 async function publishNext(client: Client, topic: string): Promise<Acknowledged> {
   const content = `after the fault on ${topic}`;
   const before = await client.state(topic);
@@ -178,7 +178,7 @@ function expectContinued(
   if (from > last + 1) throw new Wrong(`the subscription got nothing between event ${last + 1} and event ${from}`);
 }
 
-/** Checks the proofs of at most `proofsMax` events. Returns the broker's messages for those that the chain cannot prove. @throws Wrong. */
+/** Checks the proofs of at most `proofsMax` events. Returns the broker's messages for refused proofs. @throws Wrong for a wrong proof. */
 export async function expectProven(
   client: Client,
   { events, blockHashes }: Pick<Promised, "events" | "blockHashes">,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 /** A small, separate file system. */
 export interface SmallDisk extends Disposable {
   readonly path: string;
+  /** Enlarges the file system to this size. */
   grow(kibibytes: number): void;
 }
 

@@ -63,7 +63,7 @@ function callOf({ calls }: Passage): { readonly method: string; readonly params:
   return call;
 }
 
-/** The result, if it belongs to a block that the node has; else null. */
+/** The result, if it belongs to a block that the stale chain node has; else null. */
 function withinHead(
   found: unknown,
   { head, field }: { readonly head: number; readonly field: "number" | "blockNumber" },

@@ -48,31 +48,31 @@ export class Stranger {
     await this.untilMined(await this.sendOpen(name));
   }
 
-  /** Publishes all batches in one transaction, and waits for its block. Returns its hash. */
+  /** Publishes all batches in one transaction, and waits for its block. Returns the hash of the transaction. */
   async publish(...batches: readonly RawBatch[]): Promise<Hex> {
     const hash = await this.sendPublish(batches);
     await this.untilMined(hash);
     return hash;
   }
 
-  /** Does not wait for the block. */
+  /** Sends a transaction that opens a topic, and does not wait for its block. */
   sendOpen(name: string, gas?: bigint): Promise<Hex> {
     const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "open", args: [[name], 0] });
     return this.send({ to: registry, data, gas });
   }
 
-  /** Does not wait for the block. */
+  /** Sends a transaction that publishes the batches, and does not wait for its block. */
   sendPublish(batches: readonly RawBatch[], gas?: bigint): Promise<Hex> {
     const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "publish", args: [batches] });
     return this.send({ to: registry, data, gas });
   }
 
-  /** Does not wait for the block. Without `to`, the data is the creation code of a contract. */
+  /** Sends a transaction, and does not wait for its block. Without `to`, the data is the creation code of a contract. */
   send({ to, data, gas }: { readonly to?: Hex; readonly data: Hex; readonly gas?: bigint | undefined }): Promise<Hex> {
     return this.#wallet.sendTransaction({ to: to ?? null, data, ...(gas === undefined ? {} : { gas }) });
   }
 
-  /** Waits for the block and returns its number. */
+  /** Waits for the block of a transaction, checks that the transaction succeeded, and returns the block's number. */
   async untilMined(hash: Hex): Promise<number> {
     const { status, blockNumber } = await this.#wallet.waitForTransactionReceipt({ hash, checkReplacement: false });
     expect(status).toBe("success");

@@ -14,7 +14,7 @@ export interface WatchedSubscription {
 
 /** What an outside observer knows. */
 export interface History {
-  /** Every event of the group, in its order. */
+  /** Every event of the group, in the group's order. */
   readonly events: readonly EventBody[];
   readonly load: Pick<PublishRecord, "sent">;
   /** The faults, in order of time. */
@@ -29,7 +29,7 @@ export interface Fault {
 
 /** Maximum number of events that one fault repeats: the acknowledgements of 100 events in a write of cursors, and of 100 more collected meanwhile. */
 const repeatedEventsMax = 200;
-/** A broker writes a cursor within 50 ms of the acknowledgement. A busy machine takes longer. */
+/** Maximum time from an acknowledgement to the write of the cursor, in milliseconds: usually it is 50, but longer on a busy machine. */
 const repeatedMsMax = 2000;
 
 /**
@@ -69,7 +69,7 @@ interface Expected {
   readonly indexes: ReadonlyMap<string, number>;
 }
 
-/** Checks that no event is missing at the start that was sent after the subscribe call. Returns the index of the first event that arrived. */
+/** Checks that the first deliveries miss no event that was sent after the subscribe call. Returns the index of the first event that arrived. */
 function expectStart(
   { receiver, subscribedAt, filter }: WatchedSubscription,
   { history, expected, indexes }: Expected,

@@ -7,7 +7,7 @@ import { operatedTopic, type Orders, sequenceOf } from "./orders.ts";
 export interface Load {
   /** Identifiers of acknowledged events. */
   readonly eventIds: readonly string[];
-  /** When publishing began, in milliseconds since the epoch. */
+  /** When publishing began, as Unix time in milliseconds. */
   readonly startedAt: number;
 }
 
@@ -83,7 +83,7 @@ export abstract class Subject implements AsyncDisposable {
   }
 }
 
-/** Gets pauses, retries, test callbacks, and replays from each kind of place. */
+/** A subscription that gets pauses, retries, test callbacks, and replays from each kind of place. */
 export class Moved extends Subject {
   readonly orderNames = ["first", "eventId", "sequence", "time"]
     .map((place) => `replay from ${place}`)
@@ -116,13 +116,13 @@ export class Moved extends Subject {
   /** A random time before the last arrived event was published. Estimates that time as if events were published at an even pace. */
   #pickTime(): string {
     const { startedAt, eventIds } = this.load;
-    const share = Math.min(1, (this.arrived.at(-1) ?? 0) / Math.max(1, eventIds.length));
-    const elapsedMs = Math.floor((Date.now() - startedAt) * share);
+    const progress = Math.min(1, (this.arrived.at(-1) ?? 0) / Math.max(1, eventIds.length));
+    const elapsedMs = Math.floor((Date.now() - startedAt) * progress);
     return new Date(startedAt + this.orders.random.below(elapsedMs + 1)).toISOString();
   }
 }
 
-/** Skips the next event, or all events up to one of the three after the newest arrived event. */
+/** A subscription whose orders skip the next event, or all events up to one of the three after the newest arrived event. */
 export class Skipped extends Subject {
   readonly orderNames = ["skip one", "skip to sequence", "skip to eventId"];
   protected readonly parameters = {};
@@ -146,7 +146,7 @@ export class Skipped extends Subject {
     expect(first).toEqual(first.toSorted((a, b) => a - b));
   }
 
-  /** An order without an answer may have been carried out. */
+  /** Skips the next event, and counts the skip. Counts an order without an answer too, because a broker may have carried it out. */
   async #skipOne(): Promise<void> {
     const answer = await this.give("skip", undefined, "skip one");
     if (answer === undefined) this.#singleSkips += 1;
@@ -169,7 +169,7 @@ const secretsOf = (place: string): readonly string[] =>
     (which) => `whsec_${Buffer.from(`the ${which} secret of ${place}`.padEnd(24)).toString("base64")}`,
   );
 
-/** Changes url, secret, format and filter. Checks that each request is signed with a secret of its url. */
+/** A subscription whose orders change url, secret, format and filter. Checks that each request is signed with a secret of its url. */
 export class Changed extends Subject {
   readonly orderNames = ["change format", "change filter", "change url and secret"];
   protected readonly parameters = { url: this.receiver.url + places[0], secret: secretsOf(places[0])[0] };
@@ -204,7 +204,7 @@ export class Changed extends Subject {
   }
 }
 
-/** Its receiver refuses some events, which become dead letters. Orders redeliver them and discard some. */
+/** A subscription whose receiver refuses some events, which become dead letters. Orders redeliver or discard these. */
 export class Letters extends Subject {
   readonly orderNames = ["redeliver all", "redeliver one", "discard one"];
   protected readonly parameters = { onFailure: "skip", attemptsMax: 2 };

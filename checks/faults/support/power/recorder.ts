@@ -52,7 +52,10 @@ export class Recorder implements Disposable {
 /** io_uring is off, because strace does not see its reads and writes. */
 const env = { STELE_LOG_LEVEL: "warn", UV_USE_IO_URING: "0", STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax) };
 
-/** With -D, the started process becomes the broker, so that the broker gets the signals. With -ff, each thread has its own file: every line is whole. */
+/**
+ * The shell script that starts a broker under strace. With -D, the started process becomes the broker, so that the broker gets the signals. With -ff,
+ * each thread has its own file: every line is whole.
+ */
 function commandOf(folder: string): string {
   const form = "-ff -y -xx -s 33554432 --timestamps=unix,ns --syscall-times=ns -e signal=SIGKILL";
   return `exec strace -D --seccomp-bpf -f ${form} -e trace=${tracedCalls} -o '${join(folder, "thread")}' "$@"`;

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
-/** A system call that changes files, makes them durable, or sends to a socket. Times are in nanoseconds since `epochSeconds`. */
+/** A system call that changes files, makes them durable, or sends to a socket. Times are in nanoseconds since `originSeconds`. */
 export type Call = Readonly<{ startedAt: number; endedAt: number }> &
   (
     | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
@@ -82,7 +82,7 @@ class TraceParser {
     const [, number = "", hexPath = ""] = descriptor.exec(args) ?? [];
     const path = decode(hexPath).toString();
     if (path.startsWith("socket:") && /^(write|send)/.test(name)) {
-      // Even if it was cut short: the broker had decided to send this.
+      // Even if a kill cut the call short: the broker had decided to send this.
       this.calls.push({ ...times, kind: "send", data: Buffer.concat(textsOf(args)) });
     } else if (result !== undefined && this.#concernsOwn(path, args)) {
       this.#readFileCall({ name, args, result, times }, { path, fd: Number(number) });
@@ -160,11 +160,11 @@ function parseLine(text: string): Line | undefined {
 }
 
 /** Zero of the trace's clock, in seconds since 1970: a minute before this module was loaded. So times are small enough for exact arithmetic. */
-const epochSeconds = Math.floor(Date.now() / 1000) - 60;
+const originSeconds = Math.floor(Date.now() / 1000) - 60;
 
 function nanoseconds(time: string): number {
   const [seconds = "", fraction = ""] = time.split(".");
-  return (Number(seconds) - epochSeconds) * 1e9 + Number(fraction);
+  return (Number(seconds) - originSeconds) * 1e9 + Number(fraction);
 }
 
 function textsOf(args: string): Buffer[] {
