@@ -51,18 +51,18 @@ async function askChain(name: CredentialName): Promise<string> {
 }
 
 describe("operators' pages", () => {
-  it.each([...refused, ...clients])('are refused to the credential "%s"', async (name) => {
+  it.each([...refused, ...clients])('operators\' pages are refused to the credential "%s"', async (name) => {
     const code = `"code":${refusalOf(name).code}`;
     const answers = await Promise.all([...pages.map((page) => askPage(name, page)), askChain(name)]);
     for (const [index, text] of answers.entries()) expect(text, pages[index]).toContain(code);
   });
 
-  it.each(["admin", "token admin"] as const)('are served to the credential "%s"', async (name) => {
+  it.each(["admin", "token admin"] as const)('operators\' pages are served to the credential "%s"', async (name) => {
     for (const page of pages) expect(await askPage(name, page), page).not.toContain('"code":'); // Errors have this member.
     expect(await askChain(name)).toContain('"result":"0x');
   });
 
-  it("do not exist at the clients' port", async () => {
+  it("operators' pages do not exist at the clients' port", async () => {
     for (const path of [...pages, "/chain", `${adminPath}/subscriptions`]) {
       const { status } = await world.http("admin").send({ method: "GET", path });
       expect([404, 405], path).toContain(status);
@@ -144,7 +144,7 @@ async function askApi(name: CredentialName, operation: string) {
 }
 
 describe("the admin API", () => {
-  it.each([...refused, ...clients])('refuses every operation with the credential "%s"', async (name) => {
+  it.each([...refused, ...clients])('the admin API refuses every operation with the credential "%s"', async (name) => {
     const before = await world.snapshot();
     const { status, code } = refusalOf(name);
     const answers = await Promise.all(guarded.map(([operation]) => askApi(name, operation)));
@@ -154,11 +154,15 @@ describe("the admin API", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(["admin", "token admin"] as const)('serves every operation with the credential "%s"', async (name) => {
-    for (const [operation] of guarded) expect(await askApi(name, operation), operation).toMatchObject({ status: 200 });
-  });
+  it.each(["admin", "token admin"] as const)(
+    'the admin API serves every operation with the credential "%s"',
+    async (name) => {
+      for (const [operation] of guarded)
+        expect(await askApi(name, operation), operation).toMatchObject({ status: 200 });
+    },
+  );
 
-  it("hides the query values of a callback url from operators", async () => {
+  it("the admin API hides the query values of a callback url", async () => {
     const { text } = await askApi("admin", "getSubscription");
     expect(text).toContain("?token=hidden");
     expect(text).not.toContain("not-to-be-shown");
@@ -168,7 +172,7 @@ describe("the admin API", () => {
 describe("a tail", () => {
   const targets = ["/tail?topic=t/%23", "/tail?topic=t/a", "/tail?topic=t/a&topic=t/b"] as const;
 
-  it.each(refused)('is refused with the credential "%s", by GET and by HEAD', async (name) => {
+  it.each(refused)('a tail is refused with the credential "%s", by GET and by HEAD', async (name) => {
     const { status, code } = refusalOf(name);
     const ask = (path: string) =>
       Promise.all([world.http(name).send({ method: "GET", path }), world.http(name).send({ method: "HEAD", path })]);
@@ -179,7 +183,7 @@ describe("a tail", () => {
   });
 
   it.each([...insufficient, ...clients])(
-    'is refused with the credential "%s" if a filter matches topics that it may not read',
+    'a tail is refused with the credential "%s" if a filter matches topics that the credential may not read',
     async (name) => {
       for (const path of ["/tail?topic=%23", "/tail?topic=t/a&topic=%23", "/tail?topic=%2B/a", "/tail?topic=tt/a"]) {
         expect((await world.http(name).send({ method: "GET", path })).status, path).toBe(403);
@@ -188,7 +192,7 @@ describe("a tail", () => {
     },
   );
 
-  it.each(clients)('is served with the credential "%s"', async (name) => {
+  it.each(clients)('a tail is served with the credential "%s"', async (name) => {
     const authorization = `Bearer ${world.credential(name)}`;
     const ended = new AbortController();
     const answer = await fetch(`${world.broker.url}/tail?topic=t/%23&after=OFFSET_FIRST`, {

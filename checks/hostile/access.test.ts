@@ -44,10 +44,10 @@ const operations: readonly (readonly [name: string, params: () => Params])[] = [
   ["unSubscribe", () => ({ subscriptionId })],
 ];
 
-/** Codes for credentials with rights on other topics only: the broker hides from them whether this event or subscription exists. */
+/** Codes for credentials with rights on other topics only: the broker hides from these callers whether an event or a subscription exists. */
 const hiddenCodes: Readonly<Record<string, number>> = { getEvent: 100_303, getProof: 100_303, unSubscribe: 100_504 };
 
-/** REST calls the operation getProof `proof`. */
+/** The name of an operation at a door of this kind: REST calls getProof `proof`. */
 function nameAt(kind: string, operation: string): string {
   return operation === "getProof" && kind.startsWith("REST") ? "proof" : operation;
 }
@@ -228,7 +228,7 @@ async function connectWith(token: string): Promise<Peer> {
 }
 
 describe("a token that becomes invalid while a connection is open", () => {
-  it("closes the connection when it expires, and is refused from then on", async () => {
+  it("the broker closes a connection when its token expires, and then refuses the token", async () => {
     const token = world.signFor(3);
     const expiresAt = (JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { exp: number })
       .exp;
@@ -237,7 +237,7 @@ describe("a token that becomes invalid while a connection is open", () => {
     expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
   });
 
-  it("closes the connection when its issuer no longer publishes the key, and is refused from then on", async () => {
+  it("the broker closes a connection when the token's issuer no longer publishes the key, and then refuses the token", async () => {
     const token = world.signFor(600, world.addIssuerKey("short-lived"));
     await until("the broker knows the issuer's key", async () =>
       (await world.http("none").send(bearer(token))).text.includes("sequenceNumber"),
@@ -249,7 +249,7 @@ describe("a token that becomes invalid while a connection is open", () => {
     expect((await world.http("none").send(bearer(token))).json()).toMatchObject({ code: 100_701 });
   });
 
-  it("closes a STOMP connection that has no subscription", async () => {
+  it("the broker closes a STOMP connection without a subscription when its token expires", async () => {
     const socket = connect(world.port("STOMP"), "127.0.0.1");
     socket.write(`CONNECT\naccept-version:1.2\nhost:x\nlogin:any\npasscode:${world.signFor(2)}\n\n\0`);
     let text = "";
@@ -324,7 +324,7 @@ it("a callback subscription gets nothing after its owner's last key is revoked, 
   await own[Symbol.asyncDispose]();
 });
 
-it("a token may not subscribe callbacks until its principal has a key, as the refusal says, even if the principal is called auth0|6f59@x", async () => {
+it("a token may not subscribe callbacks until its principal has a key, and the refusal says so, even for a principal called auth0|6f59@x", async () => {
   const authorization = `Bearer ${world.signAs("auth0|6f59@x")}`;
   const path = `/rest/subscribe?topic=t/a&url=${encodeURIComponent(receiver.url)}`;
   const subscribe = async (): Promise<unknown> =>

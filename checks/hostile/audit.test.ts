@@ -159,7 +159,7 @@ it("the audit log records the creation and revocation of a key, without its secr
   expect(world.auditLog()).not.toContain(key.slice(23));
 });
 
-it("the audit log records that `stele role` set a role, with its rules, and that it deleted one", async () => {
+it("the audit log records that `stele role` set a role with its rules, and deleted the role", async () => {
   await world.role("set", "audited", '[{"actions":["read"],"filter":"audited"}]');
   await world.role("delete", "audited");
   const rules = '[{"effect":"allow","actions":["read"],"filter":"audited"}]';

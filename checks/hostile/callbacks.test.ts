@@ -25,7 +25,7 @@ describe("40 host names that no name server answers for", async () => {
   const receive = useReceivers();
   afterAll(() => dns[Symbol.asyncDispose]());
 
-  it("do not delay a callback to another name", async () => {
+  it("40 host names without an answer from their name server do not delay a callback to another name", async () => {
     const { client } = running();
     const healthy = await receive();
     const areAllAsked = (): boolean => slowNames.every((name) => dns.questions.includes(name));

@@ -87,7 +87,7 @@ describe("an attacker's call to /chain", () => {
     600_000,
   );
 
-  it("fails alone: the broker answers other calls in the queue", async () => {
+  it("an attacker's call fails alone: the broker answers other calls in the queue", async () => {
     await using http = new HttpClient(running().broker.url);
     const attack = ask(http, toBody(callOf(recursion)));
     const honest = Array.from({ length: 8 }, (_, id) => ask(http, toBody({ method: "eth_chainId", params: [] }, id)));
@@ -97,7 +97,7 @@ describe("an attacker's call to /chain", () => {
     expect(await attack).toMatchObject({ error: timeout });
   }, 60_000);
 
-  it("does not keep the broker from stopping, even if four connections send batches of 100", async () => {
+  it("an attacker's calls do not keep the broker from stopping, even if four connections send batches of 100", async () => {
     const { broker } = running();
     await using http = new HttpClient(broker.url, { timeoutMs: 600_000 });
     const batch = Array.from({ length: 100 }, (_, id) => toBody(callOf(recursion), id));

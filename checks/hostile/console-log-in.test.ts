@@ -44,7 +44,7 @@ const rightsWith = (cookie: string, headers: Readonly<Record<string, string>> = 
   send(`${world.broker.url}/access`, { headers: { cookie, ...headers } });
 
 describe("a log-in", () => {
-  it("requests a code with PKCE, state and nonce, and sets a session cookie that is SameSite=Strict and HttpOnly", async () => {
+  it("a log-in requests a code with PKCE, state and nonce, and sets a session cookie that is SameSite=Strict and HttpOnly", async () => {
     const visitor = new LogInVisitor();
     const begun = await visitor.ask(`${world.consoleUrl}/login/acme?view=${encodeURIComponent("/tail?topic=a%2F%23")}`);
     const asked = new URL(begun.headers.location ?? "").searchParams;
@@ -78,7 +78,7 @@ describe("a log-in", () => {
     expect(exist).toMatchObject({ body: "false", headers: { "cache-control": "no-store" } });
   });
 
-  it("lets operators log in at their own port, with the rights of their token", async () => {
+  it("operators log in at their own port, with the rights of their token", async () => {
     world.staff.account = "operator";
     const visitor = new LogInVisitor();
     const callback = `${world.operatorsUrl}/console/callback/staff`;
@@ -93,7 +93,7 @@ describe("a log-in", () => {
     expect((await visitor.ask(`${world.operatorsUrl}/console/login/acme`)).status).toBe(404);
   });
 
-  it("ends when its token expires, and on log-out", async () => {
+  it("a session ends when its token expires, and on log-out", async () => {
     const visitor = new LogInVisitor();
     world.provider.tokenSeconds = 6;
     const cookie = `${sessionCookie}=${await logIn(visitor)}`;
@@ -105,7 +105,7 @@ describe("a log-in", () => {
     expect(visitor.jars.get(brokerHost)?.has(sessionCookie)).toBe(false);
   });
 
-  it("leaves no part of a token, code or client secret in the log", async () => {
+  it("a log-in leaves no part of a token, code or client secret in the log", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     await visitor.ask(callback.href);
@@ -127,7 +127,7 @@ describe("a log-in", () => {
     "/tail\r\nset-cookie: a=b",
     "tail",
     "",
-  ])("leads into the console, whatever the requested view: %j", async (view) => {
+  ])("a log-in leads into the console, whatever the requested view: %j", async (view) => {
     const visitor = new LogInVisitor();
     const begin = `${world.consoleUrl}/login/acme?view=${encodeURIComponent(view)}`;
     const callback = await visitor.follow(begin, callbackUrl());
@@ -155,14 +155,14 @@ async function expectRefused(visitor: LogInVisitor, callback: string, page: { re
 }
 
 describe("a log-in is refused", () => {
-  it("with a state other than the one that it began with", async () => {
+  it("a log-in is refused with a state other than its own", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     callback.searchParams.set("state", "x".repeat(43));
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("with the answer of another log-in, and the waiting log-in can still finish", async () => {
+  it("a log-in is refused with the answer of another log-in, and the waiting log-in can still finish", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     for (const query of ["", "?error=access_denied", `?code=c&state=${"x".repeat(43)}`]) {
@@ -171,7 +171,7 @@ describe("a log-in is refused", () => {
     expect((await visitor.ask(callback.href)).status).toBe(303);
   });
 
-  it("with the answer to another browser's log-in", async () => {
+  it("a log-in is refused with the answer to another browser's log-in", async () => {
     const callback = await reachCallback(new LogInVisitor());
     await expectRefused(new LogInVisitor(), callback.href, { reason: /No log-in of this browser waits/ });
     const other = new LogInVisitor();
@@ -179,7 +179,7 @@ describe("a log-in is refused", () => {
     await expectRefused(other, callback.href, { reason: /the answer is of another log-in/ });
   });
 
-  it("with a used code, even if the cookie of the flow comes with it", async () => {
+  it("a log-in is refused with a used code, even if the cookie of the flow comes with the code", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
@@ -193,7 +193,7 @@ describe("a log-in is refused", () => {
     );
   });
 
-  it("with a code that was requested with another verifier", async () => {
+  it("a log-in is refused with a code that was requested with another verifier", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor, ({ searchParams }) =>
       searchParams.set("code_challenge", "x".repeat(43)),
@@ -203,13 +203,13 @@ describe("a log-in is refused", () => {
     });
   });
 
-  it("with an ID token for another nonce", async () => {
+  it("a log-in is refused with an ID token for another nonce", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor, ({ searchParams }) => searchParams.set("nonce", "another"));
     await expectRefused(visitor, callback.href, { reason: /the ID token is of another log-in: nonce/ });
   });
 
-  it("with the answer of another issuer", async () => {
+  it("a log-in is refused with the answer of another issuer", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     expect(callback.searchParams.get("iss")).toBe(world.provider.issuer);
@@ -217,7 +217,7 @@ describe("a log-in is refused", () => {
     await expectRefused(visitor, callback.href, { reason: /the answer is of another log-in, or of another provider/ });
   });
 
-  it("at the callback address of another provider", async () => {
+  it("a log-in is refused at the callback address of another provider", async () => {
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     await expectRefused(visitor, callback.href.replace("/acme", "/globex"), {
@@ -225,7 +225,7 @@ describe("a log-in is refused", () => {
     });
   });
 
-  it("with a token for another audience, and the log says why", async () => {
+  it("a log-in is refused with a token for another audience, and the log says why", async () => {
     world.provider.audience = "somebody else";
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
@@ -236,14 +236,14 @@ describe("a log-in is refused", () => {
     expect(world.broker.stdout()).toContain("the token is for another audience");
   });
 
-  it("with a token too long for a cookie", async () => {
+  it("a log-in is refused with a token too long for a cookie", async () => {
     world.provider.claims = { groups: "x".repeat(4096) };
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
     await expectRefused(visitor, callback.href, { reason: /too long for a cookie: \d{4} bytes of 4096/, status: 502 });
   });
 
-  it("if the provider answers with an error, whose text is not shown", async () => {
+  it("a log-in is refused if the provider answers with an error, whose text is not shown", async () => {
     const visitor = new LogInVisitor();
     await visitor.ask(`${world.consoleUrl}/login/acme`);
     const flow = visitor.jars.get(brokerHost)?.get(flowCookie) ?? "";
@@ -254,15 +254,18 @@ describe("a log-in is refused", () => {
     });
   });
 
-  it.each(["/login/none", "/callback/none?code=a&state=b"])("at %s, which belongs to no log-in", async (path) => {
-    await expectRefused(new LogInVisitor(), world.consoleUrl + path, {
-      reason: /There is no such log-in/,
-      status: 404,
-    });
-  });
+  it.each(["/login/none", "/callback/none?code=a&state=b"])(
+    "a log-in is refused at %s, which belongs to no log-in",
+    async (path) => {
+      await expectRefused(new LogInVisitor(), world.consoleUrl + path, {
+        reason: /There is no such log-in/,
+        status: 404,
+      });
+    },
+  );
 
   it.each(["", "x", "W10", Buffer.from('["acme",1,2,3,4]').toString("base64url"), "%%%", "e30"])(
-    "with %j as the value of the flow cookie",
+    "a log-in is refused with %j as the value of the flow cookie",
     async (flow) => {
       const visitor = new LogInVisitor();
       const callback = await reachCallback(visitor);
@@ -271,7 +274,7 @@ describe("a log-in is refused", () => {
     },
   );
 
-  it("at a host that is none of its `origins`, where the console does not offer it", async () => {
+  it("a log-in is refused at a host that is none of its `origins`, and the console does not offer it there", async () => {
     const answer = await send(`${world.consoleUrl}/login/acme`, { headers: anotherHost });
     expect(answer.status).toBe(404);
     expect(answer.headers["set-cookie"]).toBeUndefined();
@@ -284,7 +287,7 @@ describe("a log-in is refused", () => {
     ]);
   });
 
-  it("while its provider is down or does not answer, and succeeds again afterwards", async () => {
+  it("a log-in is refused while its provider is down or does not answer, and succeeds again afterwards", async () => {
     const { provider, consoleUrl } = world;
     const visitor = new LogInVisitor();
     const callback = await reachCallback(visitor);
@@ -323,7 +326,7 @@ describe("a session cookie gives no rights", () => {
     ],
     ["a typed address", { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }],
     ["an older browser", { origin: "" }],
-  ])("in a request from %s", async (_name, headers) => {
+  ])("a session cookie gives no rights in a request from %s", async (_name, headers) => {
     const own = "origin" in headers ? { origin: new URL(world.broker.url).origin } : headers;
     const answer = await send(world.broker.url + publish, { method: "POST", headers: { cookie, ...own } });
     expect(JSON.parse(answer.body)).toMatchObject({ code: 100701 });
@@ -333,7 +336,7 @@ describe("a session cookie gives no rights", () => {
     ["another site", { ...ownScript, "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
     ["another port of this host", { ...ownScript, "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" }],
     ["an older browser at another site", { origin: "https://evil.example" }],
-  ])("in a request from %s, which gets 403", async (_name, headers) => {
+  ])("a session cookie gives no rights in a request from %s, which gets 403", async (_name, headers) => {
     for (const method of ["POST", "GET"]) {
       const answer = await send(world.broker.url + publish, { method, headers: { cookie, ...headers } });
       expect(answer.status).toBe(403);
@@ -342,7 +345,7 @@ describe("a session cookie gives no rights", () => {
     expect(tail.status).toBe(403);
   });
 
-  it("after any part of its token is changed", async () => {
+  it("a session cookie gives no rights after any part of its token is changed", async () => {
     const [head = "", claims = "", signature = ""] = cookie.slice(sessionCookie.length + 1).split(".");
     const admin = Buffer.from(claims, "base64url").toString().replace('"clerk"]', '"admin"]');
     for (const parts of [
@@ -355,13 +358,13 @@ describe("a session cookie gives no rights", () => {
     }
   });
 
-  it("under another name, or together with a wrong key", async () => {
+  it("a session cookie gives no rights under another name, or together with a wrong key", async () => {
     expect((await rightsWith(cookie.replace("!one", ""))).status).toBe(401);
     expect((await rightsWith(cookie, { ...ownScript, authorization: "Bearer wrong" })).status).toBe(401);
     expect((await rightsWith(cookie)).status).toBe(200);
   });
 
-  it("to another site that links to log-out or log-in", async () => {
+  it("a session cookie lets no other site log its user out or in by a link", async () => {
     const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
     for (const path of ["/logout", "/login/acme"]) {
       const answer = await send(world.consoleUrl + path, { headers: { cookie, ...link } });

@@ -76,7 +76,7 @@ describe("the event loop is not blocked by", () => {
     process.stdout.write(`longest delays: ${said}\n`);
   });
 
-  /** The longest delay of the broker's event loop during an action, in ms, reduced by the share of time that its thread waited for a processor. */
+  /** The longest delay of the broker's event loop during an action, in ms, scaled by the fraction of the time in which its thread had a processor. */
   async function delayDuring(action: () => Promise<unknown>): Promise<number> {
     const { url, pid } = world().broker;
     await takeLoopDelayMs(url);

@@ -29,7 +29,7 @@ async function publishOnce(broker: BrokerProcess, topic = "f/c"): Promise<string
 }
 
 describe("a native addon that does not load", () => {
-  it("makes the broker sign with noble, without ever loading elliptic, and logs the choice", async () => {
+  it("if a native addon does not load, the broker signs with noble, never loads elliptic, and logs the choice", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     const spy = join(folder.path, "spy.cjs");
@@ -66,7 +66,7 @@ describe("a native addon that does not load", () => {
 });
 
 describe("a secret that others may read", () => {
-  it("causes a warning with its mode and the remedy, even if only its group may read it", async () => {
+  it("a secret file that others may read causes a warning with its mode and the remedy, even if only its group may read it", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     await using first = await startBroker({ dataDir });
@@ -132,7 +132,7 @@ describe("a data folder with a missing part", () => {
 });
 
 describe("a copy that is started with --deliveries paused", () => {
-  it("calls no receiver, serves everything else, and continues from its cursors once deliveries are active", async () => {
+  it("a copy with paused deliveries calls no receiver, serves everything else, and continues from its cursors once deliveries are active", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
     const original = join(folder.path, "original");
@@ -173,7 +173,7 @@ describe("a copy that is started with --deliveries paused", () => {
 });
 
 describe("a receiver that fails repeatedly", () => {
-  it("is logged at most once a minute, with its host and not its url, and once when it recovers", async () => {
+  it("a receiver that fails repeatedly is logged at most once a minute, with its host and not its url, and once when it recovers", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: refuse });
     const env = { STELE_CALLBACK_BACKOFF_MIN_MS: "10", STELE_CALLBACK_BACKOFF_MAX_MS: "10" };
@@ -198,7 +198,7 @@ describe("a receiver that fails repeatedly", () => {
 });
 
 describe("the log as text", () => {
-  it("has the time on each line", async () => {
+  it("the log as text has the time on each line", async () => {
     using folder = createTempFolder();
     await using broker = await startBroker({ dataDir: folder.path, args: ["--log-format", "text"] });
     await broker.stop();

@@ -8,9 +8,9 @@ import { peakMebibytes } from "./support/process-memory.ts";
 
 const mebibyte = 2 ** 20;
 const peakMebibytesMax = 512;
-/** The burst of 600 MiB costs the broker up to 3 s of processor time on a machine with ten running processes for each processor. */
+/** Longest wait of an honest call. The burst of 600 MiB costs the broker up to 3 s of processor time on a machine with ten processes per processor. */
 const honestWaitMsMax = 6000;
-/** Leaves time for other work on the machine. A call that waits for the attack's timeouts takes 30 s. */
+/** Longest wall time of an honest call. Leaves time for other work on the machine. A call that waits for the attack's timeouts takes 30 s. */
 const honestWallMsMax = 20_000;
 /** Maximum size of the answer to a batch, plus the errors of the refused calls. */
 const batchBytesMax = 9 * mebibyte;

@@ -43,7 +43,10 @@ function publishSome(publisher: Peer, number: number, round: number): void {
   }
 }
 
-/** In each round, some subscribers disconnect while events are on their way to them. Returns the longest wait of an honest publish, in milliseconds. */
+/**
+ * Publishes the flood in rounds. In each round, some subscribers disconnect while events are on their way to them. Returns the longest wait of an
+ * honest publish, in milliseconds.
+ */
 async function flood(context: Context, doomed: readonly Peer[], honest: Peer): Promise<number> {
   const names = Array.from({ length: publishersCount }, (_, number) => `publisher-${number}`);
   const publishers = await Promise.all(names.map((name) => context.connect(name)));
@@ -91,7 +94,7 @@ async function check(broker: BrokerProcess): Promise<void> {
 }
 
 it(
-  "delivers a whole flood to subscribers that read, while others disconnect, stop reading or never send CONNECT",
+  "the broker delivers a whole flood to subscribers that read, while others disconnect, stop reading or never send CONNECT",
   async () => {
     using folder = createTempFolder();
     const env = { STELE_MQTT_PORT: "0", STELE_LOG_LEVEL: "warn" };

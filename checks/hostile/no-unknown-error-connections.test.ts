@@ -68,7 +68,7 @@ const filters = [
   "$.a ==",
 ];
 
-/** Once the tail answers, sends a second request on the connection: this makes the broker end the tail. */
+/** Requests a tail. Once the tail answers, sends a second request on the connection: this makes the broker end the tail. */
 const tail: Talk = async (values) => {
   const { random } = values;
   const some = (name: string, value: string): Record<string, string> =>
@@ -94,7 +94,7 @@ const tail: Talk = async (values) => {
   return { sent: Buffer.from(head), received };
 };
 
-/** A URL cannot contain half of a surrogate pair. */
+/** Replaces halves of surrogate pairs, which a URL cannot contain. */
 function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "?");
 }

@@ -71,7 +71,7 @@ function describeOdd(world: World, seeds: readonly number[]): void {
   );
 }
 
-/** The admin API answers 503 for errors of the catalogue whose kind is `unavailable`: these are expected. */
+/** Whether an answer shows an unexpected error. Status 503 of the admin API is expected: it stands for the catalogue's errors of the kind `unavailable`. */
 function isUnforeseen({ path }: HttpRequest, { status, text }: HttpAnswer): boolean {
   const isUnavailable = status === 503 && path.startsWith("/admin/v1/");
   return (status >= 500 && !isUnavailable) || unforeseen.test(text);

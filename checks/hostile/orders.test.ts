@@ -7,11 +7,11 @@ import { until } from "../harness/until.ts";
 
 /** The callback timeout is longer than an order's own deadline of 30 s, so that a hanging receiver holds the order until that deadline. */
 const env = { STELE_CALLBACK_TIMEOUT_MS: "60000", STELE_LOG_LEVEL: "error" };
-/** The deadline of a stop is 10 s; a broken broker takes 29 s. */
+/** Longest time of a stop. Its deadline is 10 s; a broken broker takes 29 s. */
 const stopMsMax = 8000;
 /** The admin API runs this many orders that wait for a receiver at once. */
 const ordersAtOnce = 8;
-/** A broken broker takes 29 s to serve other operators. */
+/** Longest time until other operators are served. A broken broker takes 29 s. */
 const servedMsMax = 8000;
 
 const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
@@ -28,7 +28,7 @@ async function ask(broker: BrokerProcess, path: string, body?: string): Promise<
   return { status: answer.status, body: await answer.json() };
 }
 
-/** A subscription with one dead letter, whose receiver hangs from now on. */
+/** Creates a subscription with one dead letter. Its receiver hangs from then on. */
 async function subscribeHanging(broker: BrokerProcess, receiver: Receiver): Promise<string> {
   await using client = new Client(broker.url);
   receiver.setBehaviour(refuse);

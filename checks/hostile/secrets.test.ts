@@ -53,7 +53,7 @@ describe("the secret of a subscription", () => {
     return store;
   };
 
-  it("signs no callback after an attacker who knows the identifier has changed the url", async () => {
+  it("a secret signs no callback after an attacker who knows the subscription's identifier has changed the url", async () => {
     const [victim, stranger] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: victim.url, secret });
     await publish("for the victim");
@@ -70,7 +70,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stays after a resubscribe with the same url; after one with a new url, signs callbacks only if the client sends it again", async () => {
+  it("a secret stays after a resubscribe with the same url, and signs callbacks at a new url if the client sends it again", async () => {
     const [old, moved] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: old.url, secret });
     await subscribe({ url: old.url, subscriptionId });
@@ -83,7 +83,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("is in no file of the data folder, before and after a stop, and only the owner can read its key", async () => {
+  it("a secret is in no file of the data folder, before and after a stop, and only the owner can read the key that encrypts it", async () => {
     const subscriptionId = await subscribe({ url: "http://127.0.0.1:9999/", secret });
     expect(filesThatHold(world.dataDir)).toEqual([]);
     expect(statSync(join(world.dataDir, "secrets.key")).mode & othersRights).toBe(0);
@@ -93,7 +93,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stays readable after a start with the new and the old key, and then with only the new key", async () => {
+  it("a secret still signs callbacks after a start with the new and the old key, and then after one with only the new key", async () => {
     const receiver = await start();
     const subscriptionId = await subscribe({ url: receiver.url, secret });
     const file = join(world.dataDir, "secrets.key");
@@ -109,7 +109,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("if moved to another row, changed, stored in plain text or without its key, stops delivery until the client sends it again", async () => {
+  it("a secret that is moved to another row, changed, stored in plain text or without its key stops delivery until the client sends it again", async () => {
     const kinds = ["moved", "changed", "plain", "kept"] as const;
     const receivers = await Promise.all(kinds.map(() => start()));
     const ids: string[] = [];
@@ -153,7 +153,7 @@ describe("the secret of a subscription", () => {
 describe.runIf(hasPostgres)(titleOf("nodes that share a database"), () => {
   const start = useReceivers();
 
-  it("refuse a secret without a shared key file, and encrypt it with one", async () => {
+  it("nodes refuse a secret without a shared key file, and encrypt the secret with one", async () => {
     using folder = createTempFolder();
     await using cluster = await Cluster.prepare({ nodeCount: 2 });
     const [one, other] = cluster.nodes;

@@ -46,24 +46,24 @@ describe("a broker that starts with 20,000 subscriptions behind", () => {
     folder[Symbol.dispose]();
   });
 
-  it("answers after less than 2 s of processor time", () => {
+  it("a broker with 20,000 subscriptions behind answers after less than 2 s of processor time", () => {
     expect(ranMs).toBeLessThan(answerMsMax);
   });
 
-  it("delivers with less than 400 MiB of memory, and without blocking the event loop", async () => {
+  it("a broker with 20,000 subscriptions behind delivers in less than 400 MiB, and without blocking its event loop", async () => {
     await receiver.waitForCount(callbacks, { timeoutMs: 100_000 });
     expect(await takeLoopDelayMs(broker.url)).toBeLessThan(delayMsMax);
     expect(peakMebibytes(broker.pid)).toBeLessThan(peakMebibytesMax);
   }, 120_000);
 
-  it("repeats no event that its receiver has accepted", () => {
+  it("the broker repeats no event that the receiver has accepted", () => {
     const accepted = receiver.attempts.filter(({ isAccepted }) => isAccepted);
     const given = accepted.map(({ subscriptionId, event }) => `${subscriptionId} ${event.eventId}`);
     expect(given.length).toBeGreaterThanOrEqual(callbacks);
     expect(new Set(given).size).toBe(given.length);
   });
 
-  it("accepts a publish meanwhile", async () => {
+  it("the broker accepts a publish while it delivers", async () => {
     await using client = new Client(broker.url);
     expect(await client.publish(topic, "meanwhile")).toMatchObject({ topic });
     expect(await client.isReady()).toBe(true);

@@ -61,7 +61,7 @@ function expectAscending(sequences: readonly number[]): void {
 }
 
 describe("another account on the chain", () => {
-  it("that writes 165,000 logs with our event signature into a block blocks nobody, and no event of that block is missed", async () => {
+  it("an account that writes 165,000 logs with our event signature into a block blocks nobody, and no event of that block is missed", async () => {
     await using anvil = await startAnvil({ blockTimeS: 0.5, args: blockGas });
     using folder = createTempFolder();
     await using receiver = await startReceiver();
@@ -101,7 +101,7 @@ describe("another account on the chain", () => {
     expect((await broker.stop()).code).toBe(0);
   });
 
-  it("whose block the endpoint does not return stops publishes, and health names the block, until the endpoint returns it", async () => {
+  it("an account's block that the endpoint does not return stops publishes, and health names the block, until the endpoint returns it", async () => {
     await using anvil = await startAnvil({ blockTimeS: 0.5, args: blockGas });
     await using proxy = await ChainProxy.start(anvil.url);
     using folder = createTempFolder();
@@ -138,7 +138,7 @@ describe("another account on the chain", () => {
     expect((proxy.counts.get("eth_call") ?? 0) - calls).toBeLessThan(forgedContracts / 10);
   });
 
-  it("whose rejected batches in one block exceed the endpoint's log limit blocks nobody", async () => {
+  it("an account whose rejected batches in one block exceed the endpoint's log limit blocks nobody", async () => {
     await using anvil = await startAnvil({ args: blockGas });
     await using proxy = await ChainProxy.start(anvil.url);
     proxy.treat(limitLogs);
@@ -158,7 +158,7 @@ describe("another account on the chain", () => {
     expect(await client.listGroupFailures()).toEqual([undefined]);
   });
 
-  it("that publishes events no broker may publish has them skipped and listed, also after a rebuild", async () => {
+  it("an account's events that no broker may publish are skipped and listed, also after a rebuild", async () => {
     await using anvil = await startAnvil({ args: blockGas });
     using folder = createTempFolder();
     await using receiver = await startReceiver();

@@ -8,10 +8,10 @@ import { peakMebibytes } from "./support/process-memory.ts";
 
 const tailCount = 1_000;
 const slowCount = 200;
-/** If a client does not read, so many events do not fit into the system's buffers. */
+/** So many that they do not fit into the system's buffers of a client that does not read. */
 const events = 64;
 const contentBytes = 48 * 1024;
-/** 64 MiB for all slow readers, 8 MiB of pages, and the rest for the broker itself. */
+/** Room for 64 MiB of all slow readers and 8 MiB of pages; the rest is for the broker itself. */
 const peakMebibytesMax = 512;
 const timeoutMs = 180_000;
 

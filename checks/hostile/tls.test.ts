@@ -136,12 +136,12 @@ describe.each(doors)("%s over TLS", (door) => {
   );
 });
 
-it("gives a certificate the rights of its principal, and no more", async () => {
+it("a client certificate has the rights of its principal, and no more", async () => {
   expect((await connect("http", { request: get("/rest/open?topic=other") })).answer).toContain('"code":100702');
   expect((await connect("operators", { request: get("/metrics") })).answer).toContain('"code":100702');
 });
 
-it("uses the credential of a request instead of the certificate", async () => {
+it("the credential of a request counts instead of the client certificate", async () => {
   const request = get("/rest/open?topic=t/a").replace("\r\n\r\n", "\r\nauthorization: Bearer wrong\r\n\r\n");
   expect((await connect("http", { request })).answer).toContain('"code":100701');
 });

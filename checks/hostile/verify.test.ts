@@ -77,7 +77,7 @@ describe("stele verify on a shared chain", () => {
     });
   const inTopic = ["--topic", topic];
 
-  it("exits 2 while no registry is pinned, and names the registry that it found", async () => {
+  it("stele verify exits 2 while no registry is pinned, and names the registry that it found", async () => {
     for (const words of [[stranger.eventId], inTopic]) {
       const { code, stdout, stderr } = await verify(stranger, ...words);
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -87,7 +87,7 @@ describe("stele verify on a shared chain", () => {
     expect(existsSync(known)).toBe(false);
   });
 
-  it("verifies under the registry of --registry, without remembering it", async () => {
+  it("stele verify verifies under the registry of --registry, and does not remember this registry", async () => {
     for (const words of [[honest.eventId], inTopic]) {
       const { code, stderr } = await verify(honest, ...words, "--registry", honest.registry);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -95,7 +95,7 @@ describe("stele verify on a shared chain", () => {
     expect(existsSync(known)).toBe(false);
   });
 
-  it("refutes the events of a sender other than --publisher", async () => {
+  it("stele verify refutes the events of a sender other than --publisher", async () => {
     const pinned = ["--registry", honest.registry];
     for (const words of [[honest.eventId], inTopic]) {
       const foreign = await verify(honest, ...words, ...pinned, "--publisher", stranger.signer);
@@ -116,7 +116,7 @@ describe("stele verify on a shared chain", () => {
     }
   });
 
-  it("remembers a registry on first use with a warning, and refuses another one from then on", async () => {
+  it("stele verify --remember pins the first registry with a warning, and refuses another registry from then on", async () => {
     const first = await verify(honest, honest.eventId, "--remember");
     expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: expect.stringContaining("warning") });
     expect(readFileSync(known, "utf8")).toContain(honest.registry);
@@ -133,7 +133,7 @@ describe("stele verify on a shared chain", () => {
     expect(readFileSync(known, "utf8")).not.toContain(stranger.registry);
   });
 
-  it("exits 2 for a file of known registries that it cannot read", async () => {
+  it("stele verify exits 2 for a file of known registries that it cannot read", async () => {
     const file = join(folder.path, "broken.json");
     writeFileSync(file, "{");
     const { code, stderr } = await verify(honest, honest.eventId, "--known-registries", file);
@@ -168,7 +168,7 @@ describe("stele verify against a malicious broker", () => {
       answerWith({ code: 200_300, message: "\u001B[2K\rverified\n" }),
       String.raw`200300 \u{1b}[2K\u{d}verified\u{a}`,
     ],
-  ])("that %s: exits 2 and says why in one line", async (_name, listener, reason) => {
+  ])("stele verify exits 2 and says why in one line if the broker %s", async (_name, listener, reason) => {
     const server = createServer(listener).listen(0, "127.0.0.1");
     await once(server, "listening");
     try {
@@ -187,7 +187,7 @@ describe("stele verify against a malicious broker", () => {
 });
 
 describe("verifyCompactProof", () => {
-  it("refuses index 2 in a batch of 1, even if its path leads to the claimed root", () => {
+  it("verifyCompactProof refuses index 2 in a batch of 1, even if the proof's path leads to the claimed root", () => {
     const events = ["one", "two", "three"].map((content) => ({ content: Buffer.from(content), extensions: [] }));
     const [first, , third] = events;
     if (first === undefined || third === undefined) throw new Error("no events");

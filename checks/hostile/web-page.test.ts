@@ -175,14 +175,14 @@ describe("a foreign web page", () => {
     "/rest/nothing",
     "/rest/exist?topic=%zz",
     "*",
-  ])("is refused by %s", async (target) => {
+  ])("a foreign web page is refused by %s", async (target) => {
     const { url } = running().broker;
     const method = target === "*" ? "OPTIONS" : "GET";
     for (const raw of [{ headers: crossSite }, { headers: { origin: evil } }, { host: "evil.example" }])
       expect(await ask(url, { method, target, ...raw })).toMatchObject(refused);
   });
 
-  it("gets its refusal before its body of 1 MiB is read, and is disconnected", async () => {
+  it("a foreign web page is refused and disconnected before the broker has read its body of 1 MiB", async () => {
     const { url } = running().broker;
     const head = toBytes(url, { method: "POST", target: "/jsonrpc", headers: { origin: evil } });
     const started = performance.now();
@@ -193,7 +193,7 @@ describe("a foreign web page", () => {
     expect(performance.now() - started).toBeLessThan(refusalMsMax);
   });
 
-  it("gets a refusal that names the setting that would allow the request", async () => {
+  it("a refusal of a foreign web page names the setting that would allow the request", async () => {
     const { url } = running().broker;
     expect((await ask(url, { target: "/", host: "broker.internal" })).body).toContain("STELE_ALLOWED_HOSTS");
     expect((await ask(url, { target: "/", headers: { origin: evil } })).body).toContain("STELE_ALLOWED_ORIGINS");
@@ -248,11 +248,11 @@ describe("a request that no foreign web page makes", () => {
     ...hosts.map((host) => [`host ${host}`, { target, host }] as const),
   ];
 
-  it.each(good)("is served: %s", async (_name, raw) => {
+  it.each(good)("the broker serves a request of this kind: %s", async (_name, raw) => {
     expect(await ask(running().broker.url, raw)).toMatchObject({ status: 200, body: "false" });
   });
 
-  it("is served: a page of the broker's own origin", async () => {
+  it("the broker serves a page of its own origin", async () => {
     const { url } = running().broker;
     expect(await ask(url, { method: "POST", target, headers: { origin: url } })).toMatchObject({
       status: 200,
@@ -260,7 +260,7 @@ describe("a request that no foreign web page makes", () => {
     });
   });
 
-  it.each(refusedHosts)("is refused if it names the host %s, which is not allowed", async (host) => {
+  it.each(refusedHosts)("a request that names the host %s, which is not allowed, is refused", async (host) => {
     expect(await ask(running().broker.url, { target, host })).toMatchObject(refused);
   });
 });
@@ -270,21 +270,24 @@ describe("a page of an allowed origin", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_ALLOWED_ORIGINS: `${origin},http://localhost:3000` } });
   const page = { ...crossSite, origin };
 
-  it.each(["GET", "POST"])("may %s and read the answer, without credentials", async (method) => {
-    const { status, head } = await ask(running().broker.url, {
-      method,
-      target: "/rest/state?topic=none",
-      headers: page,
-    });
-    expect(status).toBe(200);
-    expect(head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
-    expect(head).toContain("\r\naccess-control-expose-headers: stele-error-retry, retry-after, stele-secret\r\n");
-    expect(head).toMatch(/\r\nvary: origin(, accept)?\r\n/);
-    expect(head).not.toContain("credentials");
-  });
+  it.each(["GET", "POST"])(
+    "a page of an allowed origin may %s and read the answer, without credentials",
+    async (method) => {
+      const { status, head } = await ask(running().broker.url, {
+        method,
+        target: "/rest/state?topic=none",
+        headers: page,
+      });
+      expect(status).toBe(200);
+      expect(head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
+      expect(head).toContain("\r\naccess-control-expose-headers: stele-error-retry, retry-after, stele-secret\r\n");
+      expect(head).toMatch(/\r\nvary: origin(, accept)?\r\n/);
+      expect(head).not.toContain("credentials");
+    },
+  );
 
   it.each(["/jsonrpc", "/rest/publish", "/chain", "/nothing"])(
-    "gets an answer to its preflight of %s",
+    "a page of an allowed origin gets an answer to its preflight of %s",
     async (target) => {
       const asked = {
         "access-control-request-method": "POST",
@@ -302,7 +305,7 @@ describe("a page of an allowed origin", () => {
     },
   );
 
-  it("does not allow another origin, a page that hides its origin, or another host", async () => {
+  it("an allowed origin allows no other origin, no page that hides its origin, and no other host", async () => {
     const { url } = running().broker;
     for (const headers of [
       { origin: evil },
@@ -315,7 +318,7 @@ describe("a page of an allowed origin", () => {
     expect(await ask(url, { target: "/", headers: page, host: "evil.example" })).toMatchObject(refused);
   });
 
-  it("gets no cached answer of another caller: every answer has Vary: Origin", async () => {
+  it("a page of an allowed origin gets no cached answer of another caller: every answer has Vary: Origin", async () => {
     const { head } = await ask(running().broker.url, { target: "/", headers: {} });
     expect(head).toMatch(/\r\nvary: origin(, accept)?\r\n/);
     expect(head).not.toContain("access-control-");
@@ -325,11 +328,14 @@ describe("a page of an allowed origin", () => {
 describe("a broker that allows every page", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_ALLOWED_ORIGINS: "*", STELE_ALLOWED_HOSTS: "*" } });
 
-  it.each([{ origin: evil }, { origin: "null" }, crossSite])("serves %o under any host", async (headers) => {
-    expect(
-      await ask(running().broker.url, { target: "/rest/exist?topic=a", headers, host: "any.example" }),
-    ).toMatchObject({ status: 200 });
-  });
+  it.each([{ origin: evil }, { origin: "null" }, crossSite])(
+    "a broker that allows every page serves %o under any host",
+    async (headers) => {
+      expect(
+        await ask(running().broker.url, { target: "/rest/exist?topic=a", headers, host: "any.example" }),
+      ).toMatchObject({ status: 200 });
+    },
+  );
 });
 
 describe("ports and loops of callbacks", () => {
@@ -351,13 +357,13 @@ describe("ports and loops of callbacks", () => {
     ["http://192.0.2.1:25/", /port 25/],
     ["http://8.8.8.8:6667/", /port 6667/],
     ["https://example.org:10080/", /port 10080/],
-  ])("refuses the callback url %s and names its port", async (url, reason) => {
+  ])("the callback url %s is refused, and the message names its port", async (url, reason) => {
     const { client } = running();
     expect(await codeOf(client.subscribe({ topic, url }))).toBe(100501);
     await expect(client.subscribe({ topic, url })).rejects.toThrow(reason);
   });
 
-  it("calls a receiver at a port above 1023", async () => {
+  it("the broker calls a receiver at a port above 1023", async () => {
     const { client } = running();
     const receiver = await receivers();
     await client.subscribe({ topic, url: receiver.url, subscriptionId: randomUUID() });
@@ -365,7 +371,7 @@ describe("ports and loops of callbacks", () => {
     await receiver.waitForCount(1);
   });
 
-  it("a url that publishes to its own topic starts no loop", async () => {
+  it("a callback url that publishes to its subscription's own topic starts no loop", async () => {
     const { client, broker } = running();
     await client.open("loop");
     await client.subscribe({ topic: "loop", url: `${broker.url}/rest/publish?topic=loop&content=x` });

@@ -23,7 +23,7 @@ const roles = {
   limited: [{ actions: all, filter: "${tenant}/#" }],
 };
 
-/** One publish of `bounded` uses up its quota of bytes for longer than any test runs: it has one byte a second. */
+/** The quota of `bounded` is one byte a second, so one publish uses it up for longer than any test runs. */
 const quotas = {
   principals: { bounded: { bytesPerSecond: 1, connections: 1 } },
   tenants: { limited: { topics: 1, subscriptions: 1, sessions: 1 } },
@@ -155,7 +155,7 @@ export class AccessWorld implements AsyncDisposable {
     writeFileSync(join(this.#folder.path, "keys.json"), toKeySet(...issuers));
   }
 
-  /** Publishes one more key of the issuer. The broker reads it soon. */
+  /** Publishes one more key of the issuer, which the broker reads soon. Returns an issuer of the same name that signs with this key. */
   addIssuerKey(kid: string): TokenIssuer {
     const added = new TokenIssuer(issuerName, kid);
     this.publishKeys(this.#issuer, added);
@@ -279,7 +279,7 @@ async function command(folder: TempFolder, name: "key" | "role", ...words: reado
   return stdout;
 }
 
-/** All tokens but the expired one are valid for an hour. */
+/** Creates a token of each kind. All but the expired one expire in an hour. */
 function createTokens(issuer: TokenIssuer, removed: TokenIssuer) {
   const exp = Math.floor(Date.now() / 1000) + 3_600;
   const client = { sub: "client", groups: ["client"], exp };

@@ -40,7 +40,7 @@ export class LogInWorld implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  /** Also configures a log-in `globex`, whose provider does not exist. */
+  /** Starts both providers and the broker. Also configures a log-in `globex`, whose provider does not exist. */
   static async start({ basePath = "" }: { readonly basePath?: string } = {}): Promise<LogInWorld> {
     const [port, adminPort] = [await findFreePort(), await findFreePort()];
     const origins = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${adminPort}`];

@@ -85,7 +85,7 @@ function query(values: OddValues, operation: string, lengthMax: number): string 
     : text;
 }
 
-/** A URL cannot contain half of a surrogate pair. */
+/** Replaces halves of surrogate pairs, which a URL cannot contain. */
 function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "?");
 }

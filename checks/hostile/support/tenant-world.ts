@@ -13,7 +13,7 @@ import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts"
 
 const run = promisify(execFile);
 
-/** The tenants, whose clients do the same. */
+/** The tenants. The clients of both do the same. */
 export const tenantNames = ["acme", "globex"] as const;
 export type TenantName = (typeof tenantNames)[number];
 /** A tenant's client, or an operator without a tenant. */
