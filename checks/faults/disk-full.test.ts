@@ -74,7 +74,7 @@ describe("a full disk", () => {
   });
 
   it.runIf(canMount)(
-    "a full disk of its own loses nothing once it has space again (needs the right to mount)",
+    "a broker on a separate full disk loses nothing once the disk has space again (needs the right to mount)",
     async () => {
       using disk = mountSmallDisk(3000);
       await using receiver = await startReceiver();

@@ -55,7 +55,7 @@ class Nodes {
 
 describe.each(seeds)("every operator order under load, seed %i", (seed) => {
   it(
-    "kill -9 of the broker: each event arrives in order, unless an operator skipped or discarded it",
+    "kill -9 of the broker during operator orders: each event arrives in order, unless an operator skipped or discarded it",
     async () => {
       using folder = createTempFolder();
       const random = createRandom(seed);

@@ -53,7 +53,7 @@ function nameAt(kind: string, operation: string): string {
 }
 
 describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])("access by %s", (kind) => {
-  it.each(refused)('refuses every operation with the credential "%s", and changes nothing', async (name) => {
+  it.each(refused)('the broker refuses every operation with the credential "%s", and changes nothing', async (name) => {
     const before = await world.snapshot();
     const door = world.door(kind, name);
     const calls = operations.map(([operation, toParams]) => door.call(nameAt(kind, operation), toParams()));
@@ -66,7 +66,7 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(clients)('serves every operation with the credential "%s"', async (name) => {
+  it.each(clients)('the broker serves every operation with the credential "%s"', async (name) => {
     const door = world.door(kind, name);
     const [own, reopen] = [await door.call("subscribe", { topic: "t/#", url: receiver.url }), { topic: "t/a" }];
     const ownId = own.isGood ? String(own.value) : "";
@@ -82,7 +82,7 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
     ["a filter that only overlaps its own", "subscribe", { topic: "+/a", url: "http://127.0.0.1:9/" }],
     ["a topic outside its filter", "publish", { topic: "tt/a", content: "x" }],
     ["the parent topic of its filter, which does not exist", "publish", { topic: "t", content: "x" }],
-  ] as const)('refuses the credential "client" %s', async (what, operation, params) => {
+  ] as const)('the broker refuses the credential "client" %s', async (what, operation, params) => {
     const outcome = await world.door(kind, "client").call(operation, params);
     const isParent = what.startsWith("the parent topic"); // `t/#` matches `t`.
     expect(outcome).toMatchObject({ isGood: false, code: isParent ? 100_101 : 100_702 });
@@ -90,22 +90,25 @@ describe.each(["REST GET", "REST POST JSON", "JSON-RPC", "JSON-RPC positional"])
 });
 
 describe.each(cloudEventForms)("access by CloudEvents, %s", (form) => {
-  it.each(refused)('refuses the publish with the credential "%s", and changes nothing', async (name) => {
+  it.each(refused)('the broker refuses the publish with the credential "%s", and changes nothing', async (name) => {
     const before = await world.snapshot();
     const answer = await world.http(name).send(publishCloudEvents(form, ["t/a"]));
     expect(answer.json()).toMatchObject({ code: codes[name] });
     expect(await world.snapshot()).toEqual(before);
   });
 
-  it.each(clients)('accepts events for the topics of the credential "%s", and refuses others', async (name) => {
-    const send = async (...topics: readonly [string, ...string[]]): Promise<unknown> =>
-      (await world.http(name).send(publishCloudEvents(form, topics))).json();
-    expect(JSON.stringify(await send("t/a"))).toContain('"SUCCESS"');
-    const before = await world.snapshot();
-    expect(await send("tt/a")).toMatchObject({ code: 100_702 });
-    if (form === "batch") expect(await send("t/a", "tt/a")).toMatchObject({ code: 100_702 });
-    expect(await world.snapshot()).toEqual(before);
-  });
+  it.each(clients)(
+    'the broker accepts events for the topics of the credential "%s", and refuses others',
+    async (name) => {
+      const send = async (...topics: readonly [string, ...string[]]): Promise<unknown> =>
+        (await world.http(name).send(publishCloudEvents(form, topics))).json();
+      expect(JSON.stringify(await send("t/a"))).toContain('"SUCCESS"');
+      const before = await world.snapshot();
+      expect(await send("tt/a")).toMatchObject({ code: 100_702 });
+      if (form === "batch") expect(await send("t/a", "tt/a")).toMatchObject({ code: 100_702 });
+      expect(await world.snapshot()).toEqual(before);
+    },
+  );
 });
 
 it.each(["client", "token client"] as const)(

@@ -20,7 +20,7 @@ const stolenTopic = "stolen";
 
 /** Six kinds of attackers load one broker at once while 64 honest publishers work. */
 describe("a broker under all attacks at once", () => {
-  it("acknowledges every honest publish, loses none, needs less than 512 MiB, and stops within 15 s", async () => {
+  it("a broker under attack acknowledges every honest publish, loses none, needs less than 512 MiB, and stops within 15 s", async () => {
     using folder = createTempFolder();
     const honest = new PublishLoad(topics, { publishersPerTopic, contentCharacters: 256 });
     await using broker = await startBroker({ dataDir: folder.path, env: { STELE_LOG_LEVEL: "error" } });

@@ -40,7 +40,7 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
   const kind = protocol === "REST" ? "REST POST JSON" : "JSON-RPC";
   const topic = `t/${protocol}`;
 
-  it("records open, close, subscribe, resubscribe and unsubscribe", async () => {
+  it("the audit log records open, close, subscribe, resubscribe and unsubscribe", async () => {
     const door = world.door(kind, "client");
     await door.call("open", { topic });
     const made = await door.call("subscribe", { topic, url: receiver.url });
@@ -58,7 +58,7 @@ describe.each(["REST", "JSON-RPC"] as const)("the audit log of calls over %s", (
     );
   });
 
-  it("records refusals", async () => {
+  it("the audit log records refused calls and wrong log-ins", async () => {
     await world.door(kind, "weak").call("open", { topic });
     await world.door(kind, "wrong").call("open", { topic });
     await expectLines(

@@ -65,7 +65,7 @@ it.each([
   },
 );
 
-it("while a redelivery of a subscription runs, further ones of that subscription are refused, and other operators are served", async () => {
+it("while a redelivery of a subscription runs, further redeliveries of this subscription are refused, and other operators are served", async () => {
   using folder = createTempFolder();
   await using receiver = await startReceiver();
   await using broker = await startBroker({ dataDir: folder.path, env });

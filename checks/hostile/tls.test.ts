@@ -97,10 +97,13 @@ const greetings: Readonly<Record<DoorName, string>> = {
 describe.each(doors)("%s over TLS", (door) => {
   const request = talks[door];
 
-  it.each(["-tls1_2", "-tls1_3"])("serves a client with a configured certificate, with %s", async (version) => {
-    const client = door === "operators" ? certificates.operator : certificates.shop;
-    expect((await connect(door, { client, words: [version], request })).answer).toContain(greetings[door]);
-  });
+  it.each(["-tls1_2", "-tls1_3"])(
+    "the listener serves a client with a configured certificate, with %s",
+    async (version) => {
+      const client = door === "operators" ? certificates.operator : certificates.shop;
+      expect((await connect(door, { client, words: [version], request })).answer).toContain(greetings[door]);
+    },
+  );
 
   it.each([
     ["TLS 1.0", ["-tls1", "-cipher", "ALL:@SECLEVEL=0"]],
@@ -109,7 +112,7 @@ describe.each(doors)("%s over TLS", (door) => {
     ["a cipher with 64-bit tags", ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM8:@SECLEVEL=0"]],
     ["no encryption", ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"]],
     ["an anonymous key exchange", ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"]],
-  ])("refuses %s", async (_, words) => {
+  ])("the listener refuses %s", async (_, words) => {
     const { answer, notes } = await connect(door, { words, request });
     expect(notes).toMatch(/alert (protocol version|handshake failure)/);
     expect(answer).toBe("");
@@ -119,14 +122,14 @@ describe.each(doors)("%s over TLS", (door) => {
     ["no certificate", null],
     ["a certificate of another authority", certificates.foreign],
     ["a certificate that has expired", certificates.expired],
-  ])("closes the connection of a client with %s", async (_, client) => {
+  ])("the listener closes the connection of a client with %s", async (_, client) => {
     for (const words of [["-tls1_2"], ["-tls1_3"]]) {
       expect((await connect(door, { client, words, request })).answer).toBe("");
     }
   });
 
   it.each(["unnamed", "several"] as const)(
-    'refuses the certificate "%s" with the code for a wrong credential',
+    'the listener refuses the certificate "%s" with the code for a wrong credential',
     async (name) => {
       const { answer } = await connect(door, { client: certificates[name], request });
       if (door === "mqtt")

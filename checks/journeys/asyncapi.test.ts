@@ -162,7 +162,7 @@ describe("MQTT and STOMP messages match the AsyncAPI document", () => {
     },
   );
 
-  it("the user properties of an MQTT message with mqttPayload: content match the AsyncAPI document", async () => {
+  it("the user properties of an MQTT message with mqttPayload: raw match the AsyncAPI document", async () => {
     const own = await readDocument(contentPayload);
     const client = await connectAsync(own.urlOf("mqtt").href, { protocolVersion: 5, reconnectPeriod: 0 });
     const arrived = new Promise<object>((resolve) => {

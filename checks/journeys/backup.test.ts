@@ -96,7 +96,7 @@ async function makeUnderLoad(
 }
 
 describe("a backup of a broker under load", () => {
-  it("restores to a broker with the same events and proofs, which calls no receiver until it is activated", async () => {
+  it("a backup under load restores to a broker with the same events and proofs, which calls no receiver until it is activated", async () => {
     using folder = createTempFolder();
     const [data, backup, restored] = ["data", "backup", "restored"].map((name) => join(folder.path, name)) as [
       string,

@@ -36,7 +36,7 @@ function configOf(name: string, settings: object): string {
 }
 
 describe("stele doctor", () => {
-  it("connects to the ports for MQTT and STOMP that the broker names", async () => {
+  it("stele doctor connects to the ports for MQTT and STOMP that the broker names", async () => {
     const { code, findings } = await examine();
     expect(code).toBe(0);
     for (const check of ["port MQTT", "port STOMP"]) {
@@ -49,7 +49,7 @@ describe("stele doctor", () => {
     expect(findings.map(({ check }) => check)).not.toContain("config");
   });
 
-  it("advises to name the operators' port if the broker's address has no admin API", async () => {
+  it("stele doctor advises to name the operators' port if the broker's address has no admin API", async () => {
     const { findings } = await examine();
     expect(findings).toContainEqual({
       check: "admin",
@@ -59,7 +59,7 @@ describe("stele doctor", () => {
     });
   });
 
-  it("reports config, database and disk as ok for a valid config file and environment", async () => {
+  it("stele doctor reports config, database and disk as ok for a valid config file and environment", async () => {
     const { dataDir } = running();
     const config = configOf("valid.json", { mqttPort: "off", stompPort: "off" });
     const { code, findings } = await examine(["--config", config], { STELE_DATA_DIR: dataDir });
@@ -76,7 +76,7 @@ describe("stele doctor", () => {
     ["a wrong value", { port: "many" }, {}, "port"],
     ["a variable that does not exist", {}, { STELE_PROT: "1" }, "STELE_PROT"],
     ["settings that exclude each other", { host: "0.0.0.0" }, {}, "access"],
-  ])("reports %s, and says what to do", async (...[, settings, env, text]) => {
+  ])("stele doctor reports %s, and says what to do", async (...[, settings, env, text]) => {
     const { code, findings } = await examine(["--config", configOf("wrong.json", settings)], env);
     expect(code).toBe(1);
     expect(findings[0]).toEqual({
@@ -87,7 +87,7 @@ describe("stele doctor", () => {
     });
   });
 
-  it("checks the environment if no config file is given", async () => {
+  it("stele doctor names a wrong variable of the environment if no config file is given", async () => {
     const { findings } = await examine([], { STELE_PORT: "many" });
     expect(findings[0]).toMatchObject({
       check: "config",
@@ -96,7 +96,7 @@ describe("stele doctor", () => {
     });
   });
 
-  it("connects to the database that nodes share", async () => {
+  it("stele doctor connects to the database that nodes share, and prints no password", async () => {
     await using database = await listen();
     const databaseUrl = `postgres://stele:secret@127.0.0.1:${database.port}/stele`;
     const settings = { databaseUrl, advertisedAddress: "127.0.0.1:8080", ...outsideChain };
@@ -105,7 +105,7 @@ describe("stele doctor", () => {
     expect(JSON.stringify(findings)).not.toContain("secret");
   });
 
-  it("reports a database that does not answer", async () => {
+  it("stele doctor reports a database that does not answer", async () => {
     const databaseUrl = `postgres://stele:secret@127.0.0.1:${await findFreePort()}/stele`;
     const settings = { databaseUrl, advertisedAddress: "127.0.0.1:8080", ...outsideChain };
     const { code, findings } = await examine(["--config", configOf("away.json", settings)]);

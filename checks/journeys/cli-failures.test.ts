@@ -23,14 +23,14 @@ async function forward(topic: string, url: string): Promise<CommandRun> {
 }
 
 describe("stele listen", () => {
-  it("exits with 1 if nothing listens, and says why", async () => {
+  it("stele listen exits with 1 if nothing listens at the receiver's address, and says why", async () => {
     const { code, stdout, stderr } = await forward("nobody", `http://127.0.0.1:${await findFreePort()}/hook`);
     expect(code).toBe(1);
     expect(stdout).toContain('"error":"the connection was refused"');
     expect(stderr).toContain("stele: 2 of 2 callbacks were not accepted\n");
   });
 
-  it("exits with 1 if the receiver refuses one of two callbacks", async () => {
+  it("stele listen exits with 1 if the receiver refuses one of two callbacks", async () => {
     const receiver = await receivers((attempt, response) => {
       response.writeHead(attempt.event.eventId.includes("-1-") ? 500 : 204).end();
     });
@@ -42,7 +42,7 @@ describe("stele listen", () => {
 });
 
 describe("stele topics open", () => {
-  it("prints the topics that it opened before one failed", async () => {
+  it("stele topics open prints the topics before the one that failed, and opens none after it", async () => {
     const { code, stdout, stderr } = await run(["topics", "open", "a b", "bad+", "never", "-o", "ndjson"]);
     expect(code).toBe(1);
     expect(stdout).toBe('{"topic":"a b","state":"open"}\n');
@@ -52,7 +52,7 @@ describe("stele topics open", () => {
 });
 
 describe("stele bench", () => {
-  it("prints the first failure and no percentiles if no publish succeeded", async () => {
+  it("stele bench prints the first failure and no percentiles if no publish succeeded", async () => {
     const { code, stdout, stderr } = await run(["bench", "-n", "2", "--bytes", "2000000", "-o", "ndjson"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -66,7 +66,7 @@ describe("stele bench", () => {
 });
 
 describe("stele event --proof", () => {
-  it("prints one line with -o ndjson, and several lines in the other forms", async () => {
+  it("stele event --proof prints one line with -o ndjson, and several lines in the other forms", async () => {
     await stele().open("proven");
     const { eventId } = await stele().publish("proven", "x");
     const linesIn = async (form: string): Promise<number> => {

@@ -45,7 +45,7 @@ async function forward(request: IncomingMessage): Promise<void> {
 }
 
 describe("stele pub, when a publish fails or its outcome is unknown", () => {
-  it("after a lost answer, says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
+  it("stele pub --once, after a lost answer, says that the outcome is unknown, and prints for each event the key that makes a repeat safe", async () => {
     await stele().open("lost");
     const run = await pub(["lost", "--once", "-o", "ndjson"], { input: "1\n2\n", url: await startLosingProxy() });
     expect(run).toMatchObject({
@@ -61,7 +61,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(await stele().state("lost")).toMatchObject({ sequenceNumber: 2 });
   });
 
-  it("refuses an empty key of --once, which a script may give by mistake", async () => {
+  it("stele pub refuses an empty key of --once, which a script may give by mistake", async () => {
     await stele().open("keyless");
     for (const args of [["x"], ["--whole"]]) {
       const { code, stderr } = await pub(["keyless", ...args, "--once", ""], { input: "x" });
@@ -70,7 +70,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(await stele().state("keyless")).toMatchObject({ sequenceNumber: 0 });
   });
 
-  it("advises to open the topic if it does not exist", async () => {
+  it("stele pub advises to open the topic if it does not exist", async () => {
     const { code, stderr } = await pub(["never-opened", "x"]);
     expect(code).toBe(1);
     expect(stderr).toBe(
@@ -78,7 +78,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     );
   });
 
-  it("after a lost answer for an event without a key, advises to look at the topic first", async () => {
+  it("stele pub, after a lost answer for an event without a key, advises to look at the topic first", async () => {
     await stele().open("unnamed");
     const { code, stdout, stderr } = await pub(["unnamed", "x"], { url: await startLosingProxy() });
     expect(code).toBe(1);
@@ -88,7 +88,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
 });
 
 describe("stele pub from stdin", () => {
-  it("ends on the first SIGTERM while it waits for a line", async () => {
+  it("stele pub ends on the first SIGTERM while it waits for a line", async () => {
     await stele().open("waits");
     using folder = createTempFolder();
     const env = { PATH: process.env["PATH"], STELE_URL: running().broker.url, HOME: folder.path };
@@ -99,7 +99,7 @@ describe("stele pub from stdin", () => {
     expect(await once(child, "close")).toEqual([1, null]);
   });
 
-  it("publishes each line of stdin with exactly its bytes", async () => {
+  it("stele pub publishes each line of stdin with exactly its bytes", async () => {
     await stele().open("bytes");
     const input = Buffer.from([0xff, 0x00, 0x0a, 0xc3, 0x0d, 0x0a]);
     const rows = rowsOf(await pub(["bytes", "-o", "ndjson"], { input }));
@@ -108,7 +108,7 @@ describe("stele pub from stdin", () => {
     expect(contents).toEqual([[0xff, 0x00], [0xc3]]);
   });
 
-  it("keeps the data of a CloudEvent byte for byte", async () => {
+  it("stele pub keeps the data of a CloudEvent byte for byte", async () => {
     await stele().open("cloud");
     const data = '{"a":12345678901234567890, "a":1.0}';
     const input = `{"specversion":"1.0","id":"1","source":"/s","type":"t","subject":"cloud","data":${data}}\n`;

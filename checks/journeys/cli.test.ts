@@ -147,7 +147,7 @@ describe("a client command", () => {
     ...["add", "use", "remove", "list"].map((name) => ["context", name]),
   ];
 
-  it.each(commands)("has help with examples and output forms: %s %s", async (...words) => {
+  it.each(commands)("a client command has help with examples and output forms: %s %s", async (...words) => {
     const { code, stdout } = await run([...words.filter((word) => word !== undefined), "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("Examples:\n  ");
@@ -172,13 +172,13 @@ describe("a client command", () => {
     [["event", "x", "--key-file", "/dev/null"], "/dev/null is empty"],
     [["context", "add", "keyless", "--url", "http://x", "--key"], "stdin is empty"],
     [["listen", "t", "--forward", "http://x", "--secret-file", "/dev/null"], "/dev/null is empty"],
-  ])("exits with 2 for wrong arguments: %j", async (args, reason) => {
+  ])("a client command exits with 2 for wrong arguments: %j", async (args, reason) => {
     const { code, stdout, stderr } = await run(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(reason);
   });
 
-  it("exits with 1 and names the address if no broker answers there", async () => {
+  it("a client command exits with 1 and names the address if no broker answers there", async () => {
     const port = await findFreePort();
     const { code, stderr } = await run(["topics", "show", "x", "--url", `http://127.0.0.1:${port}`]);
     expect(code).toBe(1);
@@ -187,14 +187,14 @@ describe("a client command", () => {
 });
 
 describe("stele tail", () => {
-  it("exits with 0 and complete JSON on Ctrl-C", async () => {
+  it("stele tail exits with 0 and complete JSON on Ctrl-C", async () => {
     await stele.open("ending");
     const { code, stdout } = await runTail("ending", async (kill) => kill("SIGINT"));
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual([]);
   });
 
-  it("ends on the first SIGTERM while nothing reads its output", async () => {
+  it("stele tail ends on the first SIGTERM while nothing reads its output", async () => {
     await stele.open("unread");
     await stele.publish("unread", "x".repeat(50_000));
     const template = "{{content}}".repeat(20); // More than a pipe holds.
@@ -210,7 +210,7 @@ describe("stele tail", () => {
     expect(stderr).toContain("nothing reads the output");
   });
 
-  it("exits without an error when the reader of its output exits", async () => {
+  it("stele tail exits without an error when the reader of its output exits", async () => {
     await stele.open("piped");
     await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: "piped", content })));
     const program = ["bash", "-c", 'node "$0" "$@" | head -n 1', mainFile];

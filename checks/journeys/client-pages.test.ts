@@ -47,7 +47,7 @@ describe.runIf(canRunChromium)("the client in Chromium (needs Debian's chromium-
     await pages[Symbol.asyncDispose]();
   });
 
-  it("publishes from a page of another origin, and shows events without a gap over a restart of the broker", async () => {
+  it("the client publishes from a page of another origin, and shows events without a gap over a restart of the broker", async () => {
     const client = pages.add("/client.js", await bundleClient());
     await shown.goto(pages.add("/", page(world.broker.url, client)));
     const texts = (): Promise<readonly string[]> => shown.locator("li").allTextContents();

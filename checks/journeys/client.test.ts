@@ -38,7 +38,7 @@ describe("calls", () => {
   const client = (options: { readonly fetch?: typeof fetch } = {}): Stele =>
     new Stele({ url: running().broker.url, ...options });
 
-  it("opens, publishes, reads and closes", async () => {
+  it("the client opens a topic, publishes, reads and closes; a publish to the closed topic rejects with 100112", async () => {
     const stele = client();
     expect(await stele.exist("a")).toBe(false);
     expect(await stele.open("a")).toBe(true);
@@ -56,7 +56,7 @@ describe("calls", () => {
     await expect(refused).rejects.toMatchObject({ code: 100112, retry: false });
   });
 
-  it("publishes and reads any bytes and any text", async () => {
+  it("the client publishes and reads any bytes and any text", async () => {
     const stele = client();
     await stele.open("bytes");
     const bytes = Uint8Array.from({ length: 20_000 }, (_, index) => index % 256);
@@ -66,7 +66,7 @@ describe("calls", () => {
     expect((await stele.getEvent(text.eventId)).text()).toBe("Größe 😀");
   });
 
-  it("publishes many in order, and reports each outcome separately", async () => {
+  it("publishMany publishes in order, and reports each outcome separately", async () => {
     const stele = client();
     await stele.open("many");
     const contents = Array.from({ length: 1_500 }, (_, index) => String(index));
@@ -82,7 +82,7 @@ describe("calls", () => {
     expect(read).toEqual(contents);
   });
 
-  it("publishes many in order to a broker that accepts only short requests", async () => {
+  it("publishMany publishes in order to a broker that accepts only short requests", async () => {
     const env = {
       STELE_CONTENT_BYTES_MAX: "500",
       STELE_EXTENSIONS_BYTES_MAX: "100",
@@ -101,7 +101,7 @@ describe("calls", () => {
     await tail.return?.();
   });
 
-  it("publishes an event once with a key, even if answers are lost", async () => {
+  it("the client publishes an event once with a key, even if answers are lost", async () => {
     const stele = client({ fetch: losingAnswers(2) });
     await client().open("once");
     const { eventId } = await stele.publish("once", "x", { once: true });
@@ -113,14 +113,14 @@ describe("calls", () => {
     expect(await client().state("once")).toMatchObject({ sequenceNumber: 3 });
   });
 
-  it("does not repeat a publish without a key whose answer is lost", async () => {
+  it("the client does not repeat a publish without a key whose answer is lost", async () => {
     await client().open("lost");
     const published = client({ fetch: losingAnswers(1) }).publish("lost", "x");
     await expect(published).rejects.toMatchObject({ code: undefined, retry: true, wasRefused: false });
     expect(await client().state("lost")).toMatchObject({ sequenceNumber: 1 });
   });
 
-  it("rejects a call and a tail with the reason of an aborted signal", async () => {
+  it("a call and a tail reject with the reason of an aborted signal", async () => {
     const reason = new Error("enough");
     await expect(client().list({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const ending = new AbortController();
@@ -136,19 +136,19 @@ describe("calls", () => {
     await expect(next).rejects.toBe(reason);
   });
 
-  it("rejects with retry: true if nothing listens and all retries fail", async () => {
+  it("a call and a tail reject with retry: true if nothing listens and all retries fail", async () => {
     const stele = new Stele({ url: `http://127.0.0.1:${await findFreePort()}`, retries: 1 });
     const failure = { code: undefined, retry: true, wasRefused: true };
     await expect(stele.publish("a", "x")).rejects.toMatchObject(failure);
     await expect(stele.subscribe("a").opened()).rejects.toMatchObject(failure);
   });
 
-  it("rejects an answer that is not from a broker", async () => {
+  it("a call rejects with retry: false if the answer is not from a broker", async () => {
     const call = client({ fetch: answerPage }).exist("a");
     await expect(call).rejects.toMatchObject({ code: undefined, retry: false });
   });
 
-  it("verifies a proof offline", async () => {
+  it("the client verifies a proof by a block hash, and refutes a changed proof", async () => {
     const stele = client();
     await stele.open("proven");
     const { eventId } = await stele.publish("proven", "x");
@@ -166,7 +166,7 @@ describe("calls", () => {
     expect(verifyProof({ ...proof, publisher: `0x${"1".repeat(40)}` }, hash)).toMatchObject({ status: "refuted" });
   });
 
-  it("pauses, resumes and finds subscriptions through the admin API", async () => {
+  it("the client pauses, resumes and finds subscriptions through the admin API", async () => {
     const stele = client();
     await using receiver = await startReceiver();
     await stele.open("held");
@@ -185,7 +185,7 @@ describe("calls", () => {
     await expect(stele.admin.subscription("nothing")).rejects.toMatchObject({ code: 100505 });
   });
 
-  it("shows one session, and the skipped entries of a group", async () => {
+  it("the client reads one session, and the skipped entries of a group", async () => {
     const stele = client();
     await stele.open("watched");
     const tail = stele.subscribe("watched");
@@ -216,7 +216,7 @@ describe("a tail", () => {
   });
 
   it.each(seedsOf("CHECKS_TAIL_SEEDS", [1, 2, 3]))(
-    "misses and repeats nothing over connections that are cut at random, seed %i",
+    "a tail misses and repeats nothing over connections that are cut at random, seed %i",
     async (seed) => {
       const random = createRandom(seed);
       const topic = `cut/${seed}`;
@@ -248,7 +248,7 @@ describe("a tail", () => {
     },
   );
 
-  it("continues after the broker was stopped, and after it was killed", async () => {
+  it("a tail continues after the broker was stopped, and after it was killed", async () => {
     const stele = (): Stele => new Stele({ url: world.broker.url });
     await stele().open("restart");
     const tail = stele().subscribe("restart", { reconnectMsMax: 20 });
@@ -270,7 +270,7 @@ describe("a tail", () => {
     await events.return?.();
   });
 
-  it("ends its loop without an error when it is closed, even while it reconnects", async () => {
+  it("a closed tail ends its loop without an error, even if it was reconnecting", async () => {
     const stele = new Stele({ url: `http://127.0.0.1:${proxy.port}` });
     await stele.open("closed");
     const tail = stele.subscribe("closed");
@@ -291,7 +291,7 @@ describe("a tail", () => {
     proxy.restore();
   });
 
-  it("gives CloudEvents with all digits of their numbers", async () => {
+  it("a tail gives CloudEvents with all digits of their numbers", async () => {
     const stele = new Stele({ url: world.broker.url });
     await stele.open("ce");
     const data = '{"n":12345678901234567890}';
@@ -303,7 +303,7 @@ describe("a tail", () => {
     }
   });
 
-  it("starts from the place of an earlier tail", async () => {
+  it("a tail starts from the place of an earlier tail", async () => {
     const stele = new Stele({ url: world.broker.url });
     await stele.open("place");
     await stele.publishMany(["1", "2", "3"].map((content) => ({ topic: "place", content })));

@@ -28,7 +28,7 @@ async function readLines(query: string, count: number): Promise<string> {
 }
 
 describe.runIf(canRun)("CloudEvents for Python (needs the package cloudevents)", () => {
-  it("reads the events of a tail", async () => {
+  it("CloudEvents for Python reads the events of a tail", async () => {
     const { client } = running();
     await client.open("orders/new");
     const { topicAddress } = await client.state("orders/new");

@@ -22,7 +22,7 @@ const enterable = 0o755;
 
 describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   it(
-    "starts nodes that answer any call and take over from one another, stops them all, and restarts with all data",
+    "npm run cluster starts nodes that answer any call and take over from one another, stops them all, and restarts with all data",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -48,7 +48,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "keeps its chain over restarts, with the current time in new blocks",
+    "npm run cluster keeps its chain over restarts, with the current time in new blocks",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -71,7 +71,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "keeps running when a node stops, and prints a command that restarts the node",
+    "npm run cluster keeps running when a node stops, and prints a command that restarts the node",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -100,7 +100,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
     timeoutMs,
   );
 
-  it("exits with 2 for a wrong flag, and names the flag", async () => {
+  it("npm run cluster exits with 2 for a wrong flag, and names the flag", async () => {
     await using cluster = RunningCluster.spawn(["--nodes", "none"]);
     expect(await cluster.exited).toBe(2);
     expect(cluster.output).toContain('--nodes: "none"');

@@ -52,7 +52,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
 
   const operatorsUrl = (): string => /^ {2}Operators +(\S+)$/m.exec(broker.stderr())?.[1] ?? "";
 
-  it("asks for a key if the broker requires one, rejects a wrong key, and keeps the right key only in its tab", async () => {
+  it("the console asks for a key if the broker requires one, rejects a wrong key, and keeps the right key only in its tab", async () => {
     const page = await browser.open(`${broker.url}/`);
     expect(page.url()).toBe(`${broker.url}/console/`);
     await giveKey(page, "stele_0000000000000000_wrong");
@@ -85,7 +85,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
-  it("keeps a key until the page ends if the browser forbids sites to store anything", async () => {
+  it("the console keeps a key until the page ends if the browser forbids sites to store anything", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     await page.addInitScript(`
       const get = () => { throw new DOMException("denied", "SecurityError"); };
@@ -101,7 +101,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("still asks for a key after somebody pressed Escape three times", async () => {
+  it("the console still asks for a key after somebody pressed Escape three times", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     const dialog = page.getByRole("dialog", { name: "This broker asks for a key" });
     await dialog.waitFor();
@@ -112,7 +112,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("reports that the key may not tail events, instead of saying that none came", async () => {
+  it("the console reports that the key may not tail events, instead of saying that none came", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     await giveKey(page, auditor);
     await page.getByRole("alert").getByText('not allowed: subscribe "#"').waitFor();
@@ -120,7 +120,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.context().close();
   });
 
-  it("shows operators' views only at the operators' port", async () => {
+  it("the console shows operators' views only at the operators' port", async () => {
     const page = await browser.open(`${broker.url}/console/subscriptions`);
     await page
       .getByRole("alert")
@@ -153,7 +153,7 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     expect(page.url()).toBe(console);
   });
 
-  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+  it("the console violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults.filter((fault) => fault !== `request: ${foreign}`)).toEqual([]);
   });
 });

@@ -34,7 +34,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await world[Symbol.asyncDispose]();
   });
 
-  it("names the account of each skipped entry, and the account that published the events", async () => {
+  it("the console names the account of each skipped entry, and the account that published the events", async () => {
     const page = await browser.open(`${broker.url}/console/chain`);
     const other = new Stranger(anvil.url);
     await other.publish(batchOf("x/a", ["first", "second"], { count: 3 }), batchOf("x/a", ["good"]));
@@ -47,7 +47,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("verifies a proof with the block hash of a node that the operator names, and says that it relies on that node", async () => {
+  it("the console verifies a proof with the block hash of a node that the operator names, and says that it relies on that node", async () => {
     const { eventId } = await client.publish("x/a", "to prove");
     const page = await browser.open(`${broker.url}/console/events/${eventId}/proof`);
     const { host } = new URL(anvil.url);
@@ -61,7 +61,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("refuses to verify a proof of another event than the requested one", async () => {
+  it("the console refuses to verify a proof of another event than the requested one", async () => {
     const stele = new Stele({ url: broker.url });
     const outcomes = await stele.publishMany(["asked for", "other"].map((content) => ({ topic: "x/a", content })));
     const [eventId = "", other = ""] = outcomes.map((outcome) =>
@@ -77,7 +77,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("shows a rollback on a time line, and describes it in words", async () => {
+  it("the console shows a rollback on a time line, and describes it in words", async () => {
     for (const content of ["1", "2", "3"]) await client.publish("x/a", content);
     const page = await browser.open(`${broker.url}/console/chain`);
     const rollBacks = page.getByRole("region", { name: "Rollbacks" });
@@ -90,7 +90,7 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     await page.context().close();
   });
 
-  it("has no errors, no violations of its policy, and no requests to servers other than the named node", () => {
+  it("the console has no errors, no violations of its policy, and no requests to servers other than the named node", () => {
     expect(browser.faults.filter((fault) => !fault.startsWith(`request: ${anvil.url}`))).toEqual([]);
   });
 });

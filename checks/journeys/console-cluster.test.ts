@@ -26,7 +26,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
   const openAt = (index: number, path: string): Promise<Page> =>
     browser.open(`${cluster.nodes[index]?.url}/console/${path}`);
 
-  it("shows on each node the events that any node published, in one order, and the health of the group", async () => {
+  it("the console shows on each node the events that any node published, in one order, and the health of the group", async () => {
     const pages = await Promise.all([0, 1, 2].map((index) => openAt(index, "tail?topic=flow/%23")));
     for (const page of pages) await page.getByText(/^Live/).waitFor();
     const contents = Array.from({ length: 12 }, (_, index) => `event ${index}`);
@@ -75,7 +75,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
     await other.context().close();
   });
 
-  it("names the node that follows the chain, and shows which node takes over when that node is killed", async () => {
+  it("the console names the node that follows the chain, and shows which node takes over when that node is killed", async () => {
     const roles = await Promise.all(
       [0, 1, 2].map(async (index) => {
         const page = await openAt(index, "cluster");
@@ -112,7 +112,7 @@ describe.runIf(canRunChromium && hasPostgres)(titleOf("the console of three node
       .waitFor();
   });
 
-  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+  it("the console violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });

@@ -41,7 +41,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await world[Symbol.asyncDispose]();
   });
 
-  it("leads from a block to its event, the event's proof and its topic's tail in the same group", async () => {
+  it("the console leads from a block to its event, the event's proof and its topic's tail in the same group", async () => {
     const page = await browser.open(`${broker.url}/console/chain?group=${groupId}`);
     await page.getByText(/^orders: event 1/).click();
     await page.getByRole("link", { name: /of the second group/ }).click();
@@ -63,7 +63,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await page.context().close();
   });
 
-  it("leads from a subscription to the events and the topic of its group", async () => {
+  it("the console leads from a subscription to the events and the topic of its group", async () => {
     const receiver = await newReceiver();
     const subscriptionId = await client.subscribe({ topic: "orders", url: receiver.url, groupId });
     const published = await second.publish("orders", "delivered");
@@ -77,7 +77,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await page.context().close();
   });
 
-  it("shows no blocks if the address names an unknown group, and links to the known groups", async () => {
+  it("the console shows no blocks if the address names an unknown group, and links to the known groups", async () => {
     const page = await browser.open(`${broker.url}/console/chain?group=other`);
     await page.getByText("The broker has no group other.").waitFor();
     expect(await page.getByRole("region", { name: "Blocks" }).count()).toBe(0);
@@ -89,7 +89,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await page.context().close();
   });
 
-  it("says that the group without a chain has indexed no block", async () => {
+  it("the console says that the group without a chain has indexed no block", async () => {
     const page = await browser.open(`${broker.url}/console/cluster`);
     const down = page.getByRole("region", { name: "Group down" });
     await down.getByText(/^Cannot serve: /).waitFor();
@@ -97,7 +97,7 @@ describe.runIf(canRunChromium)("the console of a broker with several groups, one
     await page.context().close();
   });
 
-  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+  it("the console violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });

@@ -28,7 +28,7 @@ describe.runIf(canRunChromium)(
       return page;
     };
 
-    it("returns the focus to the button of an order when Escape closes its dialog", async () => {
+    it("the console returns the focus to the button of an order when Escape closes its dialog", async () => {
       const receiver = await newReceiver();
       await world.client.subscribe({ topic: "known", url: receiver.url });
       const page = await open("subscriptions");
@@ -41,7 +41,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("keeps the focus on the button that publishes", async () => {
+    it("the console keeps the focus on the button that publishes", async () => {
       await world.client.publish("known", "so that the broker is not empty");
       const page = await open("");
       await unlock(page);
@@ -55,7 +55,7 @@ describe.runIf(canRunChromium)(
       await page.context().close();
     });
 
-    it("shows the whole name of the current view in its header", async () => {
+    it("the console shows the whole name of the current view in its header", async () => {
       const page = await open("cluster");
       await page.getByRole("heading", { name: "Cluster" }).waitFor();
       const { x = 0, width = 390 } =

@@ -36,7 +36,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     return (answer.json() as { result: { hash: string } }).result.hash;
   }
 
-  it("verifies the proof of an event in the page, and refutes it for another hash or registry", async () => {
+  it("the console verifies the proof of an event in the page, and refutes it for another hash or registry", async () => {
     const { eventId } = await world.client.publish("bills/eu", '{"total": 7}');
     const hash = await hashOf(eventId.split("-")[2]);
     const page = await browser.open(view(`events/${eventId}`));
@@ -84,7 +84,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("pauses and resumes all subscriptions that a search finds, after it has shown their number", async () => {
+  it("the console pauses and resumes all subscriptions that a search finds, after it has shown their number", async () => {
     const receiver = await newReceiver();
     const ids = [];
     for (const topic of ["bills/eu", "bills/#", "bills/+"])
@@ -117,7 +117,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("skips and replays from a place on a time line, after it has shown the number of events", async () => {
+  it("the console skips and replays from a place on a time line, after it has shown the number of events", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end());
     await world.client.open("line");
     const id = await world.client.subscribe({ topic: "line", url: receiver.url });
@@ -163,7 +163,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("fills in a publish from a template, or from a link to a draft, which publishes nothing by itself", async () => {
+  it("the console fills in a publish from a template, or from a link to a draft, which publishes nothing by itself", async () => {
     const page = await browser.open(view(""));
     const form = page.getByRole("region", { name: "Publish" });
     await form.getByLabel("Template").selectOption("An order");
@@ -194,7 +194,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await other.context().close();
   });
 
-  it("draws the figures of the last hour, and describes them in words", async () => {
+  it("the console draws the figures of the last hour, and describes them in words", async () => {
     const page = await browser.open(view("figures"));
     await page.getByRole("img", { name: /^Events published: published .*\/s, at most (?!0\/s).*\/s$/ }).waitFor();
     await page.getByRole("img", { name: /^Memory: memory \d+ MiB/ }).waitFor();
@@ -202,7 +202,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("shows the groups and nodes of a cluster, and finds sessions by a search", async () => {
+  it("the console shows the groups and nodes of a cluster, and finds sessions by a search", async () => {
     const tail = await browser.open(view("tail?topic=seen/%23"));
     await tail.getByText(/^Live/).waitFor();
     const page = await browser.open(view("cluster"));
@@ -228,7 +228,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("shows blocks with transactions and decoded events, skipped entries, and rollbacks", async () => {
+  it("the console shows blocks with transactions and decoded events, skipped entries, and rollbacks", async () => {
     await world.client.open("decoded");
     const { eventId } = await world.client.publish("decoded", "seen in its block");
     const page = await browser.open(view("chain"));
@@ -249,7 +249,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("opens a view, or a search for a topic, by the keyboard", async () => {
+  it("the console opens a view, or a search for a topic, by the keyboard", async () => {
     const page = await browser.open(view(""));
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     await page.keyboard.press("Control+K");
@@ -268,7 +268,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.context().close();
   });
 
-  it("has no serious axe violation on any of these views", async () => {
+  it("the console has no serious axe violation on any of these views", async () => {
     const { eventId } = await world.client.publish("bills/eu", "to prove");
     const hash = await hashOf(eventId.split("-")[2]);
     const prove = async (page: Page): Promise<void> => {
@@ -285,7 +285,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     expect(await browser.examine(view("subscriptions?prefix=line"), line)).toEqual([]);
   });
 
-  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+  it("the console violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });

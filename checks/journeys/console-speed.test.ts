@@ -40,7 +40,7 @@ describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
     await world[Symbol.asyncDispose]();
   });
 
-  it(`shows the first page within ${firstPageMsMax} ms with a cold cache`, async () => {
+  it(`the console shows the first page within ${firstPageMsMax} ms with a cold cache`, async () => {
     const page = await browser.open(`${world.broker.url}/health/live`);
     await page.addInitScript(watchHealth);
     await page.goto(`${world.broker.url}/console/`);
@@ -52,7 +52,7 @@ describe.runIf(canRunChromium)("the console's speed in Chromium", () => {
   });
 
   it(
-    `tails ${eventsPerSecond} events a second for ${tailedSeconds} s without a task over ${longTaskMsMax} ms, in memory that stays flat`,
+    `the console tails ${eventsPerSecond} events a second for ${tailedSeconds} s without a task over ${longTaskMsMax} ms, in memory that stays flat`,
     async () => {
       const page = await browser.open(`${world.broker.url}/console/tail?topic=fast`);
       await page.getByText(/^Live/).waitFor();

@@ -27,7 +27,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
 
   const view = (path: string): string => `${world.broker.url}/console/${path}`;
 
-  it("shows commands that publish the first event, at the base address of an empty broker", async () => {
+  it("the console shows commands that publish the first event, at the base address of an empty broker", async () => {
     const page = await browser.open(world.broker.url);
     expect(page.url()).toBe(view(""));
     await page.getByRole("heading", { name: "Nothing was published yet" }).waitFor();
@@ -50,7 +50,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("shows that the broker is ready, opens a topic and publishes to it, and copies the publish as a command that works", async () => {
+  it("the console shows that the broker is ready, opens a topic and publishes to it, and copies the publish as a command that works", async () => {
     await world.client.open("first");
     await world.client.publish("first", "so that the broker is not empty");
     const page = await browser.open(view(""));
@@ -85,7 +85,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("offers to open the topic that the broker did not find, but does not reopen a closed topic that is entered instead", async () => {
+  it("the console offers to open the topic that the broker did not find, but does not reopen a closed topic that is entered instead", async () => {
     await world.client.open("shut");
     await world.client.close("shut");
     const page = await browser.open(view(""));
@@ -100,7 +100,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("publishes an event only once if the broker's answer is lost and the user publishes the event again", async () => {
+  it("the console publishes an event only once if the broker's answer is lost and the user publishes the event again", async () => {
     await world.client.open("once");
     const page = await browser.open(view(""));
     await unlock(page);
@@ -122,7 +122,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("tails a pattern, pauses and resumes without a gap, and inspects an event at its own address", async () => {
+  it("the console tails a pattern, pauses and resumes without a gap, and inspects an event at its own address", async () => {
     const topic = "tail/a";
     await world.client.open(topic);
     const page = await browser.open(view("tail?topic=tail/%23"));
@@ -184,7 +184,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("shows only events that match a content filter, and says why the broker refuses a filter", async () => {
+  it("the console shows only events that match a content filter, and says why the broker refuses a filter", async () => {
     const page = await browser.open(view("tail?topic=filtered"));
     await world.client.open("filtered");
     await page.getByLabel("Content filter").fill('$.n == "1"');
@@ -202,7 +202,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("keeps the newest 10,000 events in few rendered rows, and the visible rows stay in place", async () => {
+  it("the console keeps the newest 10,000 events in few rendered rows, and the visible rows stay in place", async () => {
     await world.client.open("many");
     const page = await browser.open(view("tail?topic=many"));
     await page.getByText(/^Live/).waitFor();
@@ -224,7 +224,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("keeps its header, and offers to load the page again, if the file of a view does not load", async () => {
+  it("the console keeps its header, and offers to load the page again, if the file of a view does not load", async () => {
     const page = await browser.open(view(""));
     await page.route("**/assets/chain-page-*.js", (route) => route.abort());
     await page.getByRole("link", { name: "Chain" }).click();
@@ -238,7 +238,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("pauses and resumes a subscription, after it has shown the number of waiting events", async () => {
+  it("the console pauses and resumes a subscription, after it has shown the number of waiting events", async () => {
     const receiver = await newReceiver();
     await world.client.open("bills/eu");
     const id = await world.client.subscribe({ topic: "bills/#", url: receiver.url });
@@ -275,7 +275,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("updates how long an event has waited, also while nothing else changes", async () => {
+  it("the console updates how long an event has waited, also while nothing else changes", async () => {
     const receiver = await newReceiver();
     await world.client.open("aging");
     const id = await world.client.subscribe({ topic: "aging", url: receiver.url });
@@ -291,7 +291,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("counts the dead letters of a subscription, and does not count them as waiting events", async () => {
+  it("the console counts the dead letters of a subscription, and does not count them as waiting events", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(422).end());
     await world.client.open("refused");
     const rule = { onFailure: "skip", attemptsMax: "1" };
@@ -303,7 +303,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("shows why a receiver fails, and retries when the operator clicks", async () => {
+  it("the console shows why a receiver fails, and retries when the operator clicks", async () => {
     const receiver = await newReceiver((_attempt, response) => response.writeHead(500).end("no disk left"));
     await world.client.open("failing");
     const id = await world.client.subscribe({ topic: "failing", url: receiver.url });
@@ -325,7 +325,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await page.context().close();
   });
 
-  it("has no serious axe violation on any view, in a light wide and a dark narrow window", async () => {
+  it("the console has no serious axe violation on any view, in a light wide and a dark narrow window", async () => {
     const { eventId } = await world.client.publish("tail/a", '{"order": 7, "paid": true, "lines": [{"sku": "a-1"}]}');
     const views = [
       ["overview", "", "Ready: the broker takes"],
@@ -349,7 +349,7 @@ describe.runIf(canRunChromium)("the console in Chromium (needs Debian's chromium
     await tail.context().close();
   });
 
-  it("violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
+  it("the console violates no rule of its Content-Security-Policy, throws no error and calls no other server", () => {
     expect(browser.faults).toEqual([]);
   });
 });

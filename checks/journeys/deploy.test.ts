@@ -21,14 +21,14 @@ const instructions = read("Containerfile")
 const last = (name: string): string => instructions.findLast(([found]) => found === name)?.[1] ?? "";
 
 describe("the Containerfile", () => {
-  it("builds in two stages on exact versions, with COPY instead of ADD", () => {
+  it("the Containerfile builds in two stages on exact versions, with COPY instead of ADD", () => {
     const bases = instructions.filter(([name]) => name === "FROM").map(([, base]) => base);
     expect(bases).toHaveLength(2);
     for (const base of bases) expect(base).toMatch(/^\S+:\d+\.\d+\.\d+-[\w-]+( AS \w+)?$/);
     expect(instructions.map(([name]) => name)).not.toContain("ADD");
   });
 
-  it("runs without root, gets signals itself, and holds no secret", () => {
+  it("the image of the Containerfile runs without root, gets signals itself, and holds no secret", () => {
     expect(last("USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(instructions.findLastIndex(([name]) => name === "RUN")).toBeLessThan(
       instructions.findIndex(([name]) => name === "USER"),
@@ -43,7 +43,7 @@ describe("the Containerfile", () => {
 
   const running = useWorld(embeddedWorld);
 
-  it("has a health check that exits with 0 at a running broker, and with 1 where none listens", async () => {
+  it("the Containerfile has a health check that exits with 0 at a running broker, and with 1 where none listens", async () => {
     const [, check = ""] = /CMD (\[.*\])$/.exec(last("HEALTHCHECK")) ?? [];
     const [, ...args] = JSON.parse(check) as readonly string[]; // Our own file.
     const statusAt = (port: string): number | null =>

@@ -51,7 +51,7 @@ describe.runIf(canRun)("the documentation as a site (needs npm run build:docs)",
     : [];
   const pages = new Map(names.map((name) => [name, readPage(name)]));
 
-  it("has a page for each document, with a unique title", () => {
+  it("the site has a page for each document, with a unique title", () => {
     const expected = readdirSync(sources).filter((name) => name.endsWith(".md"));
     expect(names).toEqual(expect.arrayContaining(expected.map((name) => name.replace(/\.md$/, ".html"))));
     const titles = [...pages.values()].map(({ title }) => title);
@@ -59,7 +59,7 @@ describe.runIf(canRun)("the documentation as a site (needs npm run build:docs)",
     expect(titles).not.toContain("");
   });
 
-  it("has no broken link, and links lead from the first page to every other", () => {
+  it("the site has no broken link, and links lead from the first page to every other", () => {
     const broken = [...pages].flatMap(([name, { links }]) =>
       links
         .filter(([target, id]) => !(pages.has(target) && (id === "" || pages.get(target)?.ids.has(id))))
@@ -71,7 +71,7 @@ describe.runIf(canRun)("the documentation as a site (needs npm run build:docs)",
     expect(names.filter((name) => !reached.has(name))).toEqual([]);
   });
 
-  it("has no inline script or style, which the Content-Security-Policy of its pages refuses", () => {
+  it("the site has no inline script or style, which the Content-Security-Policy of its pages refuses", () => {
     for (const name of [...names, "404.html"]) {
       const html = readFileSync(join(built, name), "utf8");
       expect(html).not.toMatch(/<script(?![^>]* src=)|<style|<[a-z][^<>]* (?:style|on\w+)="/);

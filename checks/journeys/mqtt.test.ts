@@ -53,7 +53,7 @@ describe.each([
     transport === "tcp" ? mqttAddressOf(broker) : `${broker.url.replace(/^http/, "ws")}/mqtt`;
   const topic = name.replaceAll(/[^A-Za-z0-9]/g, "-");
 
-  it("publishes events for callbacks and getEvent, and receives events from REST, all in one order", async () => {
+  it("the client publishes events for callbacks and getEvent, and receives events from REST, all in one order", async () => {
     const client = await connect(address(), { protocolVersion });
     await using rest = new Client(broker.url);
     const seen = collect(client, 3);

@@ -17,7 +17,7 @@ function startPaho(version: 4 | 5): PythonScript {
 }
 
 describe.runIf(canRun).each([4, 5] as const)("Paho for Python, protocol level %d", (version) => {
-  it("publishes and receives with every QoS, keeps its session, and sees what REST publishes", async () => {
+  it("Paho publishes and receives with every QoS, keeps its session, and sees what REST publishes", async () => {
     const topic = `paho/${version}`;
     const rest = running().client;
     const client = startPaho(version);
@@ -43,7 +43,7 @@ describe.runIf(canRun).each([4, 5] as const)("Paho for Python, protocol level %d
     expect((await rest.state(`${topic}/a`)).sequenceNumber).toBe(4);
   });
 
-  it("gets the retained message of a topic", async () => {
+  it("Paho gets the retained message of a topic", async () => {
     const topic = `paho-retained/${version}`;
     const client = startPaho(version);
     client.do("connect");

@@ -41,7 +41,7 @@ describe("the README", () => {
   // Not the tail, which does not end: tail.test.ts runs it.
   const commands = commandsOf(readme).filter((command) => command.includes("curl") && !command.includes("/tail"));
 
-  it("has a quickstart between its markers, with commands for the default address", () => {
+  it("the README has a quickstart between its markers, with commands for the default address", () => {
     const quickstart = commandsOf(marked);
     expect(quickstart.length).toBeGreaterThanOrEqual(3);
     expect(commands.slice(0, quickstart.length)).toEqual(quickstart);

@@ -70,7 +70,7 @@ function createSecret(): string {
 describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", ({ name, command }) => {
   const topic = `receivers/${name}`;
 
-  it("handles each event once and in order", async () => {
+  it("the receiver handles each event once and in order", async () => {
     const secret = createSecret();
     const { client } = running();
     const receiver = start(command, secret);
@@ -90,7 +90,7 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
     expect(receiver.lines()).toEqual(sent);
   });
 
-  it("handles each event of a batch", async () => {
+  it("the receiver handles each event of a batch", async () => {
     const secret = createSecret();
     const { client, broker } = running();
     const receiver = start(command, secret);
@@ -107,7 +107,7 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
     expect(receiver.lines()).toEqual(sent);
   });
 
-  it("accepts an event whose content is no text, so that later events come", async () => {
+  it("the receiver accepts an event whose content is no text, so that later events come", async () => {
     const secret = createSecret();
     const { client, broker } = running();
     const receiver = start(command, secret);
@@ -117,11 +117,11 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
     await until("the event is handled", () => receiver.lines().some((line) => line.startsWith(eventId)));
   });
 
-  it("does not start without a secret", async () => {
+  it("the receiver does not start without a secret", async () => {
     expect(await start(command, "").ended).not.toBe(0);
   });
 
-  it("refuses a callback that another secret signed", async () => {
+  it("the receiver refuses a callback that another secret signed", async () => {
     const { client } = running();
     const receiver = start(command, createSecret());
     const url = await receiver.url();

@@ -42,7 +42,7 @@ it("/stomp serves a WebSocket client that offers no subprotocol", async () => {
 });
 
 describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
-  it("with stompImplicitReceipts, sends a RECEIPT for SUBSCRIBE and UNSUBSCRIBE that did not ask for one", async () => {
+  it("with stompImplicitReceipts, the broker sends a RECEIPT for SUBSCRIBE and UNSUBSCRIBE that did not ask for one", async () => {
     const context = createContext(transport);
     const peer = await context.connect();
     peer.send("SUBSCRIBE", { id: "mine", destination: context.topic });
@@ -52,7 +52,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     context.close();
   });
 
-  it("with stompAutoOpen off, refuses a SEND to a topic that nobody opened, and closes the connection", async () => {
+  it("with stompAutoOpen off, the broker refuses a SEND to a topic that nobody opened, and closes the connection", async () => {
     const context = createContext(transport);
     await running().client.open(context.topic);
     await context.publish("to an open topic");
@@ -61,7 +61,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     context.close();
   });
 
-  it("keeps a client connected while the client sends heart-beats, and disconnects it when they stop", async () => {
+  it("the broker keeps a client connected while the client sends heart-beats, and disconnects it when they stop", async () => {
     const context = createContext(transport);
     const peer = await context.open();
     peer.send("CONNECT", { ...hello, "heart-beat": `${heartBeatMs},${heartBeatMs}` });

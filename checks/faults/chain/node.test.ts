@@ -66,7 +66,7 @@ describe("a registry's address", () => {
     expect(health.text.toLowerCase()).toContain(otherContract.toLowerCase());
   });
 
-  it.concurrent("no code at the registry's address: health names this address as the reason why the group is down, until a broker deploys it", async () => {
+  it.concurrent("no code at the registry's address: health names this address as the reason why the group is down, until a registry is there", async () => {
     const from = privateKeyToAddress(devKey(1));
     const registry = getContractAddress({ from, nonce: 0n }).toLowerCase();
     await using scenario = await ChainScenario.prepare({ group: { registry } });

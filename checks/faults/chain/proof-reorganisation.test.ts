@@ -27,7 +27,7 @@ async function stateOf(client: Client): Promise<string> {
   return (await client.http.send({ method: "GET", path: "/health/ready" })).text;
 }
 
-it("proves an event again after a reorganisation moved it into another block of the same number", async () => {
+it("the broker proves an event again after a reorganisation moved it into another block of the same number", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   const group = { id: "1", endpoints: [anvil.url], privateKey: devKey(0), finality: "latest" };

@@ -135,7 +135,7 @@ class Disturber {
 
 describe.runIf(hasPostgres)(titleOf("a subscription of the client over three nodes"), () => {
   it(
-    "misses and repeats no event while connections are cut, and nodes restart and are killed",
+    "a subscription of the client misses and repeats no event while connections are cut, and nodes restart and are killed",
     async () => {
       await using cluster = await Cluster.start({ group: { pollMs: 50 }, blockTimeS: 1 });
       const { random } = cluster;

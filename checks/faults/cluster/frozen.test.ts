@@ -45,7 +45,7 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
   );
 
   it(
-    "the node's membership is deleted, and others take over: the database refuses the node's writes, and it joins again",
+    "the node's membership is deleted, and others take over: the database refuses the node's writes, and the node joins again",
     async () => {
       // A node renews its membership three times in this period.
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "12000" } });

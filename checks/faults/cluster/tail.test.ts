@@ -11,7 +11,7 @@ const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("a tail over three nodes"), () => {
   it(
-    `misses and repeats no event in ${reconnects} connections to random nodes, one of which is killed`,
+    `a tail misses and repeats no event in ${reconnects} connections to random nodes, one of which is killed`,
     async () => {
       await using cluster = await Cluster.start({ group: { pollMs: 50 } });
       const { random } = cluster;
