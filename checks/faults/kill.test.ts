@@ -187,7 +187,7 @@ describe.each(seeds)(
   "kill -9 under load loses no acknowledged event (ARCHITECTURE invariants 1 to 4), seed %d",
   (seed) => {
     it(
-      `loses no acknowledged event in ${rounds} rounds on the embedded chain`,
+      `the broker loses no acknowledged event in ${rounds} rounds on the embedded chain`,
       async () => {
         await using killed = new KilledBroker(createRandom(seed), {});
         await runRounds(killed, { seed, rounds });
@@ -196,7 +196,7 @@ describe.each(seeds)(
     );
 
     it(
-      `loses no acknowledged event in ${chainRounds} rounds on anvil, where each start resumes the killed broker's open transactions`,
+      `the broker loses no acknowledged event in ${chainRounds} rounds on anvil, where each start resumes the killed broker's open transactions`,
       async () => {
         await using anvil = await startAnvil({ blockTimeS });
         const env = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 100 }]);

@@ -56,7 +56,7 @@ function toOperation(call: string, body: unknown): string {
   return `${call} ${requests[0]?.method}`;
 }
 
-describe.each(forms)("-o %s", (form) => {
+describe.each(forms)("commands with -o %s", (form) => {
   /** Output of a client command, which runs in this process. */
   const shown = async (...args: readonly string[]): Promise<string> =>
     check(await callStele([...args, "-o", form], { env: environment() }));

@@ -48,7 +48,7 @@ function mask(text: string): string {
   return masked(text, { [world.broker.url]: "http://BROKER", [receiver.url]: "http://RECEIVER" });
 }
 
-describe.each(forms)("-o %s", (form) => {
+describe.each(forms)("commands with -o %s", (form) => {
   const topic = `orders/${form}`;
   const inForm = (...args: string[]): Promise<CommandRun> => run([...args, "-o", form]);
   const shown = async (...args: string[]): Promise<string> => {

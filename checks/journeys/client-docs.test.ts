@@ -40,7 +40,7 @@ it("docs/client.md has exactly the examples that this file runs", () => {
 });
 
 // Each example builds on the ones before it, as when a reader types them.
-it.each(examples)("runs the example %s of docs/client.md", async (name, code) => {
+it.each(examples)("the example %s of docs/client.md prints what it should, and no error", async (name, code) => {
   const file = join(folder.path, `${name}.mjs`);
   const here = code.replaceAll("http://127.0.0.1:8080", world.broker.url).replace("9000", String(port));
   writeFileSync(file, name === "webhook" ? `${here}${callReceiver}` : here);

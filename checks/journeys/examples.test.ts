@@ -284,7 +284,7 @@ async function statusesOf(url: string, own = secret): Promise<readonly number[]>
 }
 
 describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromium-headless-shell)", () => {
-  it("publishes, and shows events without a gap over a restart of the broker", async () => {
+  it("the example publishes, and shows events without a gap over a restart of the broker", async () => {
     expect(commandsOf("Browser").join("\n")).toContain("examples/browser");
     const browser = await startChromium();
     try {

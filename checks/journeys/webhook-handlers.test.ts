@@ -49,7 +49,7 @@ describe.each(frameworks)("the handler for $name", ({ serve }) => {
     ["JsonRPC callbacks", "subscribeByRpc", {}, "event"],
     ["batches", "subscribe", { batch: 3, batchMs: 60_000 }, "batch"],
     ["JsonRPC batches", "subscribeByRpc", { batch: 3, batchMs: 60_000 }, "batch"],
-  ] as const)("receives %s from a broker", async (...[, call, params, kind]) => {
+  ] as const)("the handler receives %s from a broker", async (...[, call, params, kind]) => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const topic = await createTopic();
@@ -65,7 +65,7 @@ describe.each(frameworks)("the handler for $name", ({ serve }) => {
     await client.unSubscribe(id);
   });
 
-  it("refuses a callback with a wrong signature, and a GET", async () => {
+  it("the handler refuses a callback with a wrong signature, and a GET", async () => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = {
@@ -85,7 +85,7 @@ describe.each(frameworks)("the handler for $name", ({ serve }) => {
     expect(seen.events).toEqual([]);
   });
 
-  it("answers 413 to a body that is too long, and still answers the next request", async () => {
+  it("the handler answers 413 to a body that is too long, and still answers the next request", async () => {
     const seen = new Seen();
     await using server = await serve(seen.options);
     const headers = { "content-type": "application/json" };
