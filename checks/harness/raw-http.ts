@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 
 export interface RawExchange {
-  /** Written in order; each piece is sent before the next. */
+  /** Written in order. The client writes a piece only after the system has taken the one before it. */
   readonly pieces: readonly (string | Uint8Array)[];
   /** Half-closes after the last piece. */
   readonly isEnded?: boolean;

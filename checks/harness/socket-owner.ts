@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const table = "/proc/net/tcp";
-/** Columns of the table. */
+/** Numbers of the columns of `table`. */
 const fields = { localAddress: 1, remoteAddress: 2, inode: 9 };
 
-/** A connection by the ports of its ends on this machine. */
+/** The ports of a connection whose two ends are on this machine. `from` is the port of the process that made the connection. */
 export interface Ends {
   readonly from: number;
   readonly to: number;

@@ -140,7 +140,7 @@ describe("a log-in", () => {
   });
 });
 
-/** Expects an error page with this reason, and no session. */
+/** Sends the visitor to the callback address. Expects an error page with this reason, and no session. */
 async function expectRefused(visitor: LogInVisitor, callback: string, page: { reason: RegExp; status?: number }) {
   const answer = await visitor.ask(callback);
   expect(answer).toMatchObject({

@@ -44,8 +44,8 @@ function publishSome(publisher: Peer, number: number, round: number): void {
 }
 
 /**
- * Publishes the flood in rounds. In each round, some subscribers disconnect while events are on their way to them. Returns the longest wait of an
- * honest publish, in milliseconds.
+ * Publishes the flood in rounds. In each round, some of the subscribers `doomed` disconnect while events are on their way to them. Returns the longest wait
+ * of an honest publish, in milliseconds.
  */
 async function flood(context: Context, doomed: readonly Peer[], honest: Peer): Promise<number> {
   const names = Array.from({ length: publishersCount }, (_, number) => `publisher-${number}`);

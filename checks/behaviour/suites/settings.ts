@@ -13,7 +13,7 @@ const env = {
   STELE_EXTENSIONS_BYTES_MAX: "16",
 };
 
-/** Settings that change the interface. */
+/** Tests the settings that change the interface. */
 export function describeSettings(world: World): void {
   describe("all settings that change the interface, on one broker", () => {
     const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });

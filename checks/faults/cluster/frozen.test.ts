@@ -38,7 +38,7 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that others took 
         });
         await scenario.untilEven();
       });
-      // The freeze may come after the node has checked the clock and before it sends: then it makes one attempt.
+      // If the node froze after it had checked the clock and before it sent an event, it makes this one attempt after the thaw.
       await scenario.verify({ strayMax: 1 });
     },
     timeoutMs,

@@ -122,12 +122,12 @@ function lineOf(values: OddValues): string {
   return values.text(100).replaceAll(/[\r\n:\0]/g, "");
 }
 
-/** The headers, nine times out of ten. */
+/** The given headers nine times out of ten, otherwise none. */
 function some({ random }: OddValues, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return random.below(10) === 0 ? {} : headers;
 }
 
-/** The headers, one time in four. */
+/** The given headers one time in four, otherwise none. */
 function oddly({ random }: OddValues, headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return random.below(4) === 0 ? headers : {};
 }

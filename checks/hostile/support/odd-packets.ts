@@ -17,7 +17,7 @@ const prefixed = [
   "groupId",
 ];
 
-/** A CONNECT packet; one in four has odd fields. */
+/** A CONNECT packet; one in four has odd fields. `name` is the client identifier of the others. */
 export function oddConnect(values: OddValues, version: MqttVersion, name: string): Buffer {
   const { random } = values;
   const clean = random.below(2) === 0;
@@ -152,7 +152,7 @@ function packetId(random: Random): number {
   return random.pick([1, 2, 3, 65_535]);
 }
 
-/** The fields, half of the time. */
+/** The given fields half of the time, otherwise none. */
 function some<Fields extends object>(random: Random, fields: Fields): Partial<Fields> {
   return random.below(2) === 0 ? {} : fields;
 }

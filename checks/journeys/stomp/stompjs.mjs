@@ -1,4 +1,4 @@
-/** Runs a client of @stomp/stompjs, in Node.js or in a page. Returns the function that takes its orders. */
+/** Runs a client of @stomp/stompjs, in Node.js or in a page. Reports through `say` what the client receives. Returns the function that takes its orders. */
 export function createDriver({ Client, config, say }) {
   const client = new Client({ ...config, reconnectDelay: 0 });
   const messages = new Map();

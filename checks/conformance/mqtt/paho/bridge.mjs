@@ -17,13 +17,13 @@ export async function startBridge(open) {
   return { port: server.address().port, close: () => server.close() };
 }
 
-/** @param {string} address such as mqtts://127.0.0.1:8883 */
+/** Connects over TLS to `address`, such as mqtts://127.0.0.1:8883. Trusts only certificates that `authority` signed. */
 export function openTls(address, authority) {
   const { hostname, port } = new URL(address);
   return connectTls({ host: hostname, port: Number(port), ca: authority, servername: "localhost" });
 }
 
-/** @param {string} address such as ws://127.0.0.1:8080/mqtt */
+/** Connects over WebSocket to `address`, such as ws://127.0.0.1:8080/mqtt. */
 export function openWebSocket(address) {
   return createWebSocketStream(new WebSocket(address, "mqtt"));
 }

@@ -79,7 +79,7 @@ function createCertificate(folder) {
   return files;
 }
 
-/** Starts a broker. Returns the port for plain TCP: the broker's own, or that of a bridge, which forwards over `transport`. */
+/** Starts a broker. Returns its `stop`, and a port for plain TCP: the broker's own, or that of a bridge, which forwards over `transport`. */
 async function startBroker(transport) {
   const folder = mkdtempSync(join(tmpdir(), "stele-paho-"));
   const env = { PATH: process.env.PATH, ...settings, STELE_DATA_DIR: join(folder, "data") };

@@ -4,7 +4,7 @@ import type { Random } from "../../../harness/random.ts";
 export type Send = (request: HttpRequest) => Promise<HttpAnswer>;
 
 export const operatedTopic = "operated";
-/** Matches `operated/#`, which an order makes the filter of a subscription for a while. */
+/** A topic that `operated/#` matches. An order makes `operated/#` the filter of a subscription for a while. */
 export const sideTopic = "operated/side";
 
 const json = { "content-type": "application/json" };
