@@ -27,7 +27,7 @@ describe("a graceful stop", () => {
       for (const topic of topics) await client.open(topic);
       await client.subscribe({ topic: "l/+", url: receiver.url });
       load.start(broker.url);
-      await until("100 acknowledged", () => load.acknowledged.size >= 100);
+      await until("100 events are acknowledged", () => load.acknowledged.size >= 100);
       broker.signal(signal);
       const exit = await broker.exited;
       await load.stop();

@@ -104,7 +104,7 @@ describe("a bad receiver delays only its own subscriptions", () => {
     const id = await client.subscribe({ topic: "waiting", url: "http://127.0.0.1:65535/" });
     for (let index = 0; index < 50; index += 1) await client.publish("waiting", `event ${index}`);
     expect((await client.http.send({ method: "GET", path: "/health/ready" })).status).toBe(200);
-    await until("all 50 wait", async () => (await client.findSubscription(id))?.notifyingEventCount === "50");
+    await until("all 50 events wait", async () => (await client.findSubscription(id))?.notifyingEventCount === "50");
   });
 });
 

@@ -109,14 +109,16 @@ class RecordingReceiver implements Receiver {
   }
 
   async waitForCount(count: number, options: { readonly timeoutMs?: number } = {}): Promise<readonly EventBody[]> {
-    await until(`${count} events accepted`, () => this.accepted().length >= count, options).catch((error: unknown) => {
-      const seen = this.attempts.map(
-        ({ event, isAccepted }) => `${event.eventId}${isAccepted ? "" : " (not accepted)"}`,
-      );
-      throw new Error(`${this.accepted().length} of ${count} events arrived: ${seen.slice(-20).join(", ")}`, {
-        cause: error,
-      });
-    });
+    await until(`${count} events are accepted`, () => this.accepted().length >= count, options).catch(
+      (error: unknown) => {
+        const seen = this.attempts.map(
+          ({ event, isAccepted }) => `${event.eventId}${isAccepted ? "" : " (not accepted)"}`,
+        );
+        throw new Error(`${this.accepted().length} of ${count} events arrived: ${seen.slice(-20).join(", ")}`, {
+          cause: error,
+        });
+      },
+    );
     return this.accepted();
   }
 

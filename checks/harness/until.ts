@@ -33,7 +33,7 @@ export async function untilHolds(check: () => Promise<void>): Promise<void> {
       return false;
     }
   };
-  await until("it holds", holds).catch(() => {
+  await until("the check passes", holds).catch(() => {
     throw problem;
   });
 }

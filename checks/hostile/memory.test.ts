@@ -120,9 +120,9 @@ describe("connections that hold memory", () => {
       victim.attackers.send(6, [single.repeat(membersMax)]),
     ]);
     const countEnded = () => victim.metric("stele_connections_ended_total");
-    await until("all are disconnected", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
+    await until("every attacker is disconnected", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
     await until(
-      "the broker holds no memory for them",
+      "the broker holds no memory for the attackers",
       async () => (await victim.metric("stele_bytes_in_flight")) === 0,
     );
     await expectUnharmed(victim);
@@ -137,7 +137,7 @@ describe("connections that hold memory", () => {
       Array.from({ length: 40 }, () => get.repeat(250)),
     );
     const countEnded = () => victim.metric("stele_connections_ended_total");
-    await until("all are disconnected", async () => (await countEnded()) >= 20, { timeoutMs: 60_000 });
+    await until("every attacker is disconnected", async () => (await countEnded()) >= 20, { timeoutMs: 60_000 });
     await expectUnharmed(victim);
   });
 

@@ -74,7 +74,7 @@ it("while a redelivery of a subscription runs, further redeliveries of this subs
   const order = { path: `/${id}/redeliver`, body: '{"all":true}' };
   const answered = askAll(broker, order, (answer) => void early.push(answer));
   await receiver.waitFor("the receiver is called", () => receiver.attempts.length === 1);
-  await until("all but one are answered", () => early.length === ordersAtOnce - 1);
+  await until("all redeliveries but one are answered", () => early.length === ordersAtOnce - 1);
   await expectServed(broker, id);
   expect(await broker.stop()).toMatchObject({ code: 0 });
   const statuses = (await answered).map(({ status }) => status).toSorted((a, b) => a - b);

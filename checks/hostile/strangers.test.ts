@@ -113,7 +113,7 @@ describe("another account on the chain", () => {
 
     proxy.treat(refuseLogs);
     const blockNumber = await stranger.untilMined(await stranger.sendPublish([batchOf("x/a", ["1"])], 1_000_000n));
-    const [reason] = await until("health reports it", async () => {
+    const [reason] = await until("health reports the unreadable block", async () => {
       const failures = await client.listGroupFailures();
       return failures[0] !== undefined && failures;
     });

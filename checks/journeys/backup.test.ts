@@ -232,7 +232,8 @@ it("a broker and the backup command end even if reading a file hangs", async () 
   await using broker = await startBroker({ dataDir: data });
   execFileSync("mkfifo", [join(data, "hanging.key")]); // Opening it hangs until somebody writes.
   const command = stele("backup", backup, "--data-dir", data);
-  await until("the keys are copied last", () => existsSync(join(backup, "store.sqlite")));
+  // A backup copies the keys last. So this one hangs soon after it has the store.
+  await until("the backup has the store", () => existsSync(join(backup, "store.sqlite")));
   expect(await broker.stop()).toMatchObject({ signal: "SIGKILL" }); // The broker kills itself: see `unlessStuck`.
   expect(broker.stdout()).toMatch(/broker stopped/);
   expect(await command).toMatchObject({ code: 1, stderr: expect.stringMatching(/the broker was stopped/) });

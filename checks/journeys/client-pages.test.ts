@@ -55,7 +55,7 @@ describe.runIf(canRunChromium)("the client in Chromium (needs Debian's chromium-
     await world.stop();
     await world.resume();
     for (const text of ["second", "third"]) await world.client.publish("page", text);
-    await until("the others are shown", async () => (await texts()).length >= 3, { timeoutMs: 60_000 });
+    await until("all three events are shown", async () => (await texts()).length >= 3, { timeoutMs: 60_000 });
     expect(await texts()).toEqual(["first ü", "second", "third"]);
   });
 });

@@ -75,7 +75,9 @@ class Program {
   /** Waits for `count` lines of output. The timeout is long, because a first run of Go compiles its library. */
   async lines(count: number): Promise<readonly string[]> {
     const whole = (): readonly string[] => this.output.split("\n").slice(0, -1);
-    return until(`${count} lines`, () => this.#isFine() && whole().length >= count && whole(), { timeoutMs: 110_000 });
+    return until(`the program has printed ${count} lines`, () => this.#isFine() && whole().length >= count && whole(), {
+      timeoutMs: 110_000,
+    });
   }
 
   end(): void {
@@ -174,7 +176,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     start(`export STELE_URL=http://127.0.0.1:${(server.address() as AddressInfo).port}; ${commandOf(name, "tail")}`);
-    await until("the tail comes back", () => places.length > 1, { timeoutMs: 110_000 });
+    await until("the tail reconnects", () => places.length > 1, { timeoutMs: 110_000 });
     server.close().closeAllConnections();
     expect(places[1]).toBe("2cf24dba-1-2");
   });
@@ -193,7 +195,7 @@ describe.each(languages.filter(({ canRun }) => canRun))("the examples in $name",
     const own = await findFreePort();
     const command = commandOf(name, "receive").replace("9000", String(own)).replace(`whsec_${secret}`, "");
     const receiver = start(command);
-    await until("it ends or listens", () => receiver.code !== null || receiver.output.includes("listening"));
+    await until("the receiver ends or listens", () => receiver.code !== null || receiver.output.includes("listening"));
     if (receiver.code === null) expect(await statusesOf(`http://127.0.0.1:${own}/`, "")).not.toContain(204);
     else expect(receiver.errors).toContain("SECRET");
   });
@@ -312,7 +314,7 @@ describe.runIf(canRunChromium)("the example for browsers (needs Debian's chromiu
     try {
       const shown = await browser.newPage();
       await shown.goto(`${pages.add("/behind-proxy.html", page)}?broker=${broker.url}`);
-      await until("it comes back", () => broker.starts.length >= 3);
+      await until("the page has reconnected twice", () => broker.starts.length >= 3);
       expect(broker.starts.slice(0, 3)).toEqual(["OFFSET_FIRST", "2cf24dba-1-2", "2cf24dba-1-2"]);
     } finally {
       await browser.close();

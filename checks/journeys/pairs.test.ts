@@ -96,7 +96,7 @@ async function consumeByMqtt(broker: BrokerProcess): Promise<Consumer> {
   await mqtt.subscribeAsync(topic, { qos: 1 });
   return {
     take: async (count) => {
-      await until(`${count} events by MQTT`, () => seen.length >= count);
+      await until(`${count} events have arrived by MQTT`, () => seen.length >= count);
       return seen;
     },
     [Symbol.asyncDispose]: () => mqtt.endAsync(),

@@ -83,7 +83,7 @@ describe.each(commands.filter(({ canRun }) => canRun))("the receiver in $name", 
       sent.push(`${eventId} ${topic} ${content}`);
       await until("the event is handled", () => receiver.lines().includes(sent.at(-1) ?? ""));
     }
-    await until("all are accepted", async () => {
+    await until("the broker counts three accepted events of each subscription", async () => {
       const entries = Object.values(await client.listSubscriptions()).flatMap((one) => Object.values(one));
       return entries.filter(({ topicName }) => topicName === topic).every((one) => one.notifiedEventCount === "3");
     });

@@ -68,7 +68,7 @@ describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
     await peer.next("CONNECTED");
     // Three intervals: the broker disconnects a silent client after two.
     for (let count = 1; count <= 3; count += 1) {
-      await until(`${count} heart-beats of the broker`, () => peer.reader.beats >= count);
+      await until(`${count} heart-beats of the broker have come`, () => peer.reader.beats >= count);
       peer.sendBytes("\n");
     }
     await peer.expectQuiet();

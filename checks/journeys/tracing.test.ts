@@ -47,7 +47,9 @@ class Collector implements AsyncDisposable {
   }
 
   async until(traceId: string, count: number): Promise<readonly OtlpSpan[]> {
-    await until(`${count} spans of the trace`, () => this.of(traceId).length >= count, { timeoutMs: 30_000 });
+    await until(`the collector has ${count} spans of the trace`, () => this.of(traceId).length >= count, {
+      timeoutMs: 30_000,
+    });
     return this.of(traceId);
   }
 

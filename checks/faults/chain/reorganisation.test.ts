@@ -29,13 +29,13 @@ const rollback: TakeBack = async (anvil, depth) => {
 const revert: TakeBack = async (anvil, depth) => {
   const snapshot = await anvil.request("evm_snapshot");
   const from = await headOf(anvil);
-  await until("blocks on top", async () => (await headOf(anvil)) >= from + depth);
+  await until(`the chain has ${depth} more blocks`, async () => (await headOf(anvil)) >= from + depth);
   expect(await anvil.request("evm_revert", [snapshot])).toBe(true);
 };
 
 /** Waits until the newest block has a transaction, so that a reorganisation removes one. */
 async function untilPublished(anvil: Anvil): Promise<void> {
-  await until("a block with transactions", async () => {
+  await until("the newest block has a transaction", async () => {
     const block = await anvil.request("eth_getBlockByNumber", ["latest", false]);
     return (block as { transactions: readonly string[] }).transactions.length > 0; // The shape of a block.
   });
@@ -129,7 +129,7 @@ class LatestScenario implements AsyncDisposable {
 
   async untilAcknowledged(count: number): Promise<void> {
     const { size } = this.load.acknowledged;
-    await until(`${count} more acknowledged`, () => this.load.acknowledged.size >= size + count, {
+    await until(`${count} more events are acknowledged`, () => this.load.acknowledged.size >= size + count, {
       timeoutMs: recoverMs,
     });
   }
@@ -137,7 +137,9 @@ class LatestScenario implements AsyncDisposable {
   /** Waits until the broker has counted this many reorganisations, and checks that it has not counted more. */
   async untilReorganised(count: number): Promise<void> {
     const read = () => metricOf(this.client, "stele_reorganisations_total");
-    await until(`reorganisation ${count}`, async () => (await read()) >= count, { timeoutMs: recoverMs });
+    await until(`the broker counts ${count} reorganisations`, async () => (await read()) >= count, {
+      timeoutMs: recoverMs,
+    });
     expect(await read()).toBe(count);
   }
 

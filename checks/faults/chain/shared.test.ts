@@ -32,12 +32,12 @@ describe("two brokers with different keys on one registry", () => {
     };
     await using first = await start(0);
     await using client = new Client(first.url);
-    await until("the first is ready", () => client.isReady());
+    await until("the first broker is ready", () => client.isReady());
     await using second = await start(1);
     await using client2 = new Client(second.url);
-    await until("the second is ready", () => client2.isReady());
+    await until("the second broker is ready", () => client2.isReady());
     for (const topic of topics) await client.open(topic);
-    await until("the second knows the topics", async () => (await client2.list()).total === topics.length);
+    await until("the second broker knows the topics", async () => (await client2.list()).total === topics.length);
     await using receiver = await startReceiver();
     await using receiver2 = await startReceiver();
     await client.subscribe({ topic: "s/+", url: receiver.url });
@@ -81,7 +81,7 @@ describe("two groups of one broker", () => {
     ]);
     await using broker = await startBroker({ dataDir: folder.path, env: { ...env, ...groups } });
     await using client = new Client(broker.url);
-    await until("both are ready", () => client.isReady());
+    await until("both groups are ready", () => client.isReady());
     const door = openDoor(client.http, "JSON-RPC");
     await client.open("both");
     await client.open("only in 1");
@@ -132,7 +132,7 @@ describe("two groups of one broker", () => {
       ],
     });
     await proxy.listen();
-    await until("both are ready", () => client.isReady(), { timeoutMs: 60_000 });
+    await until("both groups are ready", () => client.isReady(), { timeoutMs: 60_000 });
     take("open", await door.call("open", { topic: "a", groupId: "west" }));
     expect(take("publish", await publish(door, { topic: "a", groupId: "west" })).status).toBe("SUCCESS");
   });

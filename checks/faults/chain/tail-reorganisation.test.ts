@@ -30,7 +30,7 @@ it(
     for (let index = 1; index <= 5; index += 1) sent.push((await client.publish(topic, `event ${index}`)).eventId);
     await until("the tail has all events", () => tail.events.length === 5);
     await anvil.request("anvil_reorg", [3, []]);
-    await until("the tail says resync", () => tail.notices.includes("resync"), { timeoutMs: recoverMs });
+    await until("the tail gets the notice resync", () => tail.notices.includes("resync"), { timeoutMs: recoverMs });
     await until("all events are back", async () => (await client.state(topic)).sequenceNumber === 5, {
       timeoutMs: recoverMs,
     });

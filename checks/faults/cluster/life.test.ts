@@ -54,7 +54,7 @@ describe.runIf(hasPostgres)(titleOf("node starts"), () => {
     expect(answer.status).toBe(503);
     expect(answer.text).toContain(first?.address);
     await first?.stop();
-    await until("the second is ready", () => second.client.isReady());
+    await until("the second node is ready", () => second.client.isReady());
     expect((await cluster.stop()).code).toBe(0);
   });
 

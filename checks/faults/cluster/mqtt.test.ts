@@ -52,7 +52,7 @@ class Consumer {
   }
 
   async untilGot(count: number): Promise<void> {
-    await until(`${count} messages`, () => this.got.length >= count, { timeoutMs: waitMs });
+    await until(`${count} messages have arrived`, () => this.got.length >= count, { timeoutMs: waitMs });
   }
 
   async end(): Promise<void> {
@@ -121,7 +121,7 @@ describe.runIf(hasPostgres)(titleOf("MQTT on several nodes"), () => {
         await Promise.all(numbers.map((number) => publisher.publishAsync("shared", String(number), { qos: 1 })));
       };
       await publish(0, 100);
-      await until("the first hundred arrive", () => new Set(all()).size === 100, { timeoutMs: waitMs });
+      await until("the first hundred numbers arrive", () => new Set(all()).size === 100, { timeoutMs: waitMs });
       expect(all()).toHaveLength(100);
       const countHeld = async () => (await cluster.database.query("select count(*) from share_events"))[0]?.["count"];
       await until("the store has every acknowledgement", async () => (await countHeld()) === "0", {

@@ -34,7 +34,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
       const scenario = await getScenario();
       const follower = await until("a node indexes", () => scenario.findFollower());
       await scenario.runFault(() => follower.kill());
-      const next = await until("another indexes", async () => {
+      const next = await until("another node indexes", async () => {
         const found = await scenario.findFollower();
         return found !== undefined && found !== follower && found;
       });

@@ -25,7 +25,7 @@ describe.runIf(hasPostgres)(titleOf("nodes with topicWriters: own"), () => {
     await until("the new node warns that it may not write", () => hasWarning(added), { timeoutMs });
     for (const { proxies } of members) proxies.chain.restore();
     await until("the new node may write", async () => !(await hasWarning(added)), { timeoutMs });
-    for (const { client } of cluster.nodes) await until("all are ready", () => client.isReady(), { timeoutMs });
+    for (const { client } of cluster.nodes) await until("every node is ready", () => client.isReady(), { timeoutMs });
     for (const [index, { client }] of cluster.nodes.entries()) {
       await client.open(`own/${index}`);
       for (const other of cluster.nodes) {

@@ -128,7 +128,7 @@ export class ChainScenario implements AsyncDisposable {
   /** Waits until this many more events are acknowledged. */
   async untilAcknowledged(count: number): Promise<void> {
     const before = this.load.acknowledged.size;
-    await until(`${count} more acknowledged`, () => this.load.acknowledged.size >= before + count, {
+    await until(`${count} more events are acknowledged`, () => this.load.acknowledged.size >= before + count, {
       timeoutMs: recoverMs,
     }).catch((error: unknown) => {
       const tail = this.broker.stdout().split("\n").slice(-15).join("\n");
@@ -139,7 +139,9 @@ export class ChainScenario implements AsyncDisposable {
   /** Waits until this many more publishes have failed. */
   async untilRefused(count: number): Promise<void> {
     const before = this.load.refusals.length;
-    await until(`${count} more refused`, () => this.load.refusals.length >= before + count, { timeoutMs: recoverMs });
+    await until(`${count} more publishes fail`, () => this.load.refusals.length >= before + count, {
+      timeoutMs: recoverMs,
+    });
   }
 
   /** Stops anvil cleanly, so that it saves the chain's state. */

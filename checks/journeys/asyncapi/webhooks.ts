@@ -40,7 +40,7 @@ export class Webhooks implements AsyncDisposable {
 
   /** Waits for the first `count` callbacks to this path. */
   async take(path: string, count: number): Promise<readonly Callback[]> {
-    return until(`${count} callbacks`, () => {
+    return until(`${count} callbacks have arrived`, () => {
       const all = this.#callbacks.get(`/${path}`) ?? [];
       return all.length >= count && all.slice(0, count);
     });

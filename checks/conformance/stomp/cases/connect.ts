@@ -156,7 +156,7 @@ export const connectCases: readonly Case[] = [
       peer.send("CONNECT", { ...context.hello, "heart-beat": "0,300" });
       const [sends] = ((await peer.next("CONNECTED")).headers["heart-beat"] ?? "").split(",").map(Number);
       expect(sends).toBeGreaterThan(0);
-      await until("three heart-beats", () => peer.reader.beats >= 3);
+      await until("three heart-beats have come", () => peer.reader.beats >= 3);
     },
   },
 ];
