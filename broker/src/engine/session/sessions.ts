@@ -215,10 +215,10 @@ export class Sessions implements Readers {
     const { name, group, caller, stream } = attaching;
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
-    checkMembership(this.#parts, claim);
     this.#left.drop(name);
     this.#sweeper.returned(name);
-    await this.#settleFormer(group.id, claimed);
+    await this.#settleFormer(group.id, claimed); // Even if this attach fails: only its claim still has the former will.
+    checkMembership(this.#parts, claim);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
     const { will, expiryMs, protocol, key } = order;

@@ -39,3 +39,26 @@ it("publishes a will once if its node is killed after it recorded the name, and 
   await cluster.clock.advance(120_000);
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
 });
+
+it("publishes the will of a connection whose session another node took while the membership of that node ended", async () => {
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { expiryMs: 600_000, onConnected: () => {} };
+  const keeper = await cluster.findFollower();
+  const other = 1 - keeper;
+  await cluster.run(cluster.node(keeper).broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+  const { gate, broker } = cluster.node(other);
+  const { sessions } = cluster.shared.store;
+  const claim = sessions.claimSession.bind(sessions);
+  sessions.claimSession = async (claimed) => {
+    sessions.claimSession = claim;
+    const answer = await claim(claimed);
+    gate.cut("refused");
+    await new Promise<void>((resolve) => void cluster.clock.after(7_000, resolve));
+    gate.heal();
+    return answer;
+  };
+  const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+  await expect(cluster.run(attached)).rejects.toMatchObject({ code: 200207 });
+  await cluster.clock.advance(60_000);
+  expect(contentsOnChain(cluster)).toEqual(["gone"]);
+});
