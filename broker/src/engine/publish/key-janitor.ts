@@ -30,10 +30,14 @@ export interface KeyJanitorOptions {
 /** A count of the store leaves out scopes with fewer keys, or below the lowest limit, so that many small scopes take no memory. */
 const scopeCountMin = 16;
 
-/** The owner of publish keys: a session, or a caller without one. */
+/** How many more keys a group keeps for wills, as a share of its limit: callers may have used up the rest, and nobody repeats a will that was refused. */
+const willKeysMax = 0.1;
+
+/** The owner of publish keys: a session, its will, or a caller without one. */
 export interface KeyScope {
   readonly scope: string;
   readonly isOfSession: boolean;
+  readonly isOfWill?: boolean;
 }
 
 /** Removes the expired publish keys of a group, and estimates how many there are, in all and per scope. */
@@ -53,14 +57,14 @@ export class KeyJanitor {
   }
 
   /** The error for a new key if its scope or the group has too many keys, by the estimate; undefined if the key may be recorded. */
-  refusalOf({ scope, isOfSession }: KeyScope): BrokerError | undefined {
+  refusalOf({ scope, isOfSession, isOfWill = false }: KeyScope): BrokerError | undefined {
     const { publishKeysMax, publishKeysPerCallerMax, publishKeysPerSessionMax } = this.#options.limits;
     const scopeMax = isOfSession ? publishKeysPerSessionMax : publishKeysPerCallerMax;
     if ((this.#byScope.get(scope) ?? 0) >= scopeMax) {
       const whose = isOfSession ? "this session" : "this caller";
       return new BrokerError("overQuota", { details: `${scopeMax} publish keys of ${whose} are kept` });
     }
-    if (this.#count < publishKeysMax) return undefined;
+    if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysMax : 1)) return undefined;
     return new BrokerError("overQuota", { details: "too many publish keys are kept" });
   }
 

@@ -71,6 +71,12 @@ export class NamedPublish implements Claim {
     return this.#options.session !== undefined;
   }
 
+  /** A will outlasts its connection, and so its session's epoch. */
+  get isOfWill(): boolean {
+    const { session } = this.#options;
+    return session !== undefined && session.epoch === undefined;
+  }
+
   get open(): NamedPublishOptions["open"] {
     return this.#options.open;
   }

@@ -126,7 +126,8 @@ export class PublishOnce {
 
   #start(named: NamedPublish): void {
     const { topics, janitor } = this.#options;
-    const refusal = named.refusal ?? janitor.refusalOf({ scope: named.row.scope, isOfSession: named.isOfSession });
+    const { isOfSession, isOfWill } = named;
+    const refusal = named.refusal ?? janitor.refusalOf({ scope: named.row.scope, isOfSession, isOfWill });
     if (refusal !== undefined) {
       void this.#findEarlier(named, refusal);
       return;

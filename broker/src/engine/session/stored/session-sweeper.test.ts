@@ -94,6 +94,23 @@ it.each([
   },
 );
 
+it("publishes a will although callers have used up the room for publish keys", async () => {
+  const engine = await TestEngine.start({ limits: { publishKeysMax: 10 } });
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  for (let count = 0; count < 11; count += 1) {
+    engine.broker.submit({ ...will.call, key: `k${count}` }, () => {});
+    await engine.clock.advance(1_000);
+  }
+  const { sequence } = await engine.broker.state({ topic: "will", groupId: undefined });
+  expect(sequence).toBe(10);
+  const attached = engine.broker.attach({ ...order, will }, new RecordingPeer());
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  attachment.detach({ expiryMs: order.expiryMs, isRegular: false });
+  await engine.clock.advance(5_000);
+  expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(11);
+  await engine.stop();
+});
+
 describe.each([
   ["busy", new BrokerError("busy")],
   ["chainUnreachable", new BrokerError("chainUnreachable")],
