@@ -1,7 +1,7 @@
 import type { GroupId } from "../../../domain/group-id.ts";
 import type { NodeId } from "../../../domain/node.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
-import type { CancelSignal } from "../../../lib/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../../../lib/cancellation.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import { pause } from "../../../lib/pause.ts";
@@ -159,7 +159,7 @@ export class SessionSweeper {
         if (isRestored) return;
         await this.#giveBack(groupId);
         const due = await times.findDue(groupId);
-        const settled = await allSettled(due.map((key) => this.#check(groupId, key)));
+        const settled = await this.#advanceUntil(groupId, allSettled(due.map((key) => this.#check(groupId, key))));
         // Thousands of clients may lose their connections at once. But if no will can be published now, rest.
         if (due.length === dueSessionsMax && settled.includes(true)) restMs = 0;
         if (await this.#makeRoom(groupId)) restMs = 0;
@@ -171,13 +171,26 @@ export class SessionSweeper {
     }
   }
 
+  /** Advances the session time until the work has ended, since wills may wait long for their transactions, and other nodes count from the stored time. */
+  async #advanceUntil<T>(groupId: GroupId, work: Promise<T>): Promise<T> {
+    const { clock, times } = this.#parts;
+    const ended = new Cancellation();
+    const end = (): void => ended.abort();
+    work.then(end, end);
+    while (!ended.aborted) {
+      await pause(clock, sweepEveryMs, ended);
+      if (!ended.aborted) await times.advance(groupId).catch(() => {}); // The next round of the sweep reports a failure that lasts.
+    }
+    return work;
+  }
+
   /** Ends sessions above the limit. Returns whether it ended some; then there may be more to end. */
   async #makeRoom(groupId: GroupId): Promise<boolean> {
     const { times, room, logger } = this.#parts;
     const keys = times.isKeeper(groupId) ? await room.findExcess(groupId) : [];
     if (keys.length === 0) return false;
     logger.warn("too many sessions without connection, ending the oldest", { count: keys.length });
-    await allSettled(keys.map((key) => this.#end(groupId, key)));
+    await this.#advanceUntil(groupId, allSettled(keys.map((key) => this.#end(groupId, key))));
     return true;
   }
 

@@ -1,4 +1,6 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
+import type { Ledger } from "../../../ports/ledger.ts";
 import type { WillOrder } from "../../broker.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
@@ -60,4 +62,25 @@ it("a node that does not keep the session time ends no session and no delay of a
     await cluster.clock.advance(20_000);
     expect(contentsOnChain(cluster), willing).toEqual([]);
   }
+});
+
+it("the session time passes while a will waits for its transaction", async () => {
+  const toLedger = (ledger: Ledger): Ledger => {
+    ledger.append = (_batches, signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
+      });
+    return ledger;
+  };
+  cluster = await TestCluster.start(3, { toLedger });
+  await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
+  const keeper = await cluster.findFollower();
+  const other = (keeper + 1) % 3;
+  const call = { topic: "wills", groupId: undefined, content: new Uint8Array([1]), extensions: [] };
+  const will = { delayMs: 0, call, opensTopic: false, expiresAfterMs: undefined };
+  await visit(other, { key: "willing", expiryMs: 600_000, will });
+  await cluster.clock.advance(50_000); // The first try has timed out, and a sweep tries again.
+  await visit(other, { key: "short", expiryMs: 15_000 });
+  await cluster.clock.advance(14_500);
+  expect(await visit(other, { key: "short", expiryMs: 15_000 })).toBe(true);
 });
