@@ -64,15 +64,17 @@ it("a node that does not keep the session time ends no session and no delay of a
   }
 });
 
+/** Makes a ledger whose transactions all time out. */
+function toSilentLedger(ledger: Ledger): Ledger {
+  ledger.append = (_batches, signal) =>
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
+    });
+  return ledger;
+}
+
 it("the session time passes while a will waits for its transaction", async () => {
-  const toLedger = (ledger: Ledger): Ledger => {
-    ledger.append = (_batches, signal) =>
-      new Promise((_, reject) => {
-        signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
-      });
-    return ledger;
-  };
-  cluster = await TestCluster.start(3, { toLedger });
+  cluster = await TestCluster.start(3, { toLedger: toSilentLedger });
   await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
   const keeper = await cluster.findFollower();
   const other = (keeper + 1) % 3;
