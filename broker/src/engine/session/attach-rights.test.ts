@@ -6,6 +6,7 @@ import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Caller } from "../access/caller.ts";
+import type { Attachment } from "../broker.ts";
 import { formatKeyCredential } from "../access/credential.ts";
 import { testCaller } from "../testing/as-caller.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
@@ -143,4 +144,42 @@ it("lets the wills of a principal or tenant take half of the memory for wills, s
   await attach("3", "c");
   for (const key of ["a", "b"]) await attach("1", key);
   await expect(attach("4", "b")).rejects.toMatchObject({ code: 200_300 });
+});
+
+it("asks a client to release an event of QoS 2 that it may have, but may no longer receive", async () => {
+  claims.resolve();
+  const { calls } = engine.running;
+  await calls.open(caller(), { topic: "a/secret", groupId: undefined });
+  const attach = async (id: string): Promise<{ peer: RecordingPeer; attachment: Attachment }> => {
+    const peer = new RecordingPeer();
+    const attaching = calls.attach(caller(id), { ...session, ...rest }, peer);
+    const [attachment] = await Promise.all([attaching, engine.clock.settle()]);
+    return { peer, attachment };
+  };
+  const first = await attach(firstId);
+  const how = { qos: 2, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  const [subscribed] = await Promise.all([
+    first.attachment.subscribe([{ ...how, filter: parseTopicFilter("a/#") }]),
+    engine.clock.advance(1_000),
+  ]);
+  expect(subscribed).toEqual([true]);
+  const call = {
+    topic: "a/secret",
+    groupId: undefined,
+    content: new Uint8Array([1]),
+    extensions: [["svc-qos", "2"]],
+  } as const;
+  calls.submit(caller(), call, () => {});
+  await engine.clock.advance(1_000);
+  const ticket = first.peer.ticketOf(1);
+  expect(ticket).toBe(1);
+  first.attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(100);
+  await revoke();
+  await addKey("2".repeat(16), "not secret");
+  await engine.clock.advance(1_000);
+  const second = await attach("2".repeat(16));
+  await engine.clock.advance(1_000);
+  expect(second.attachment.isPresent).toBe(true);
+  expect([second.peer.sequences, second.peer.released]).toEqual([[], [ticket]]);
 });

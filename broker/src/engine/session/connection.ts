@@ -49,7 +49,7 @@ interface ConnectionOrder extends Pick<Connection, "peer" | "windowMax" | "outgo
 }
 
 /**
- * Creates a connection without deliveries. It holds the tickets of received events whose release is still open. Also removes from the window the
+ * Creates a connection without deliveries. It holds the tickets of received events whose release is still open. Also drops from the window the
  * events that the session may no longer receive: they would take up room for ever.
  */
 export function createConnection(
@@ -59,7 +59,7 @@ export function createConnection(
 ): Connection {
   for (const { ticket, topic, state, share } of window.entries) {
     const isGone = state !== "received" && share === undefined && !parts.mayReceive(topic);
-    if (isGone) window.acknowledge(ticket);
+    if (isGone) window.drop(ticket);
   }
   const received = [...window.entries].filter(({ state }) => state === "received");
   const repeats = new LazyMap<Position, InFlight>();
