@@ -96,10 +96,11 @@ export class SessionFinder {
     const listed = await this.#options.store.sessions.listSessions({ after, limit: size });
     const connected = this.#connected();
     const stored = listed.map((row) => this.#toStored(row, { known: connected.get(row.session.id), addresses }));
-    const own = [...connected.values()]
-      .filter((one) => !one.isStored && one.session.id > (after ?? ""))
+    // Only those of this page: a node may have tens of thousands.
+    const own = byId([...connected.values()].filter((one) => !one.isStored && one.session.id > (after ?? "")))
+      .slice(0, size)
       .map((one) => toOwn(one, addresses));
-    return [...stored, ...own].toSorted((left, right) => (left.session.id < right.session.id ? -1 : 1)).slice(0, size);
+    return byId([...stored, ...own]).slice(0, size);
   }
 
   #connected(): ReadonlyMap<SessionId, ConnectedSession> {
@@ -140,6 +141,10 @@ export class SessionFinder {
     const nodes = (await this.#options.nodes?.coordinator.listNodes()) ?? [];
     return new Map(nodes.map(({ id, address }) => [id, address]));
   }
+}
+
+function byId<T extends Pick<ConnectedSession, "session">>(sessions: readonly T[]): readonly T[] {
+  return sessions.toSorted((left, right) => (left.session.id < right.session.id ? -1 : 1));
 }
 
 function toOwn(one: ConnectedSession, addresses: Addresses): Found {

@@ -55,12 +55,15 @@ export function toConnectedSession({
   owner,
   ownedBy: principal,
 }: Connected): ConnectedSession {
-  const { id, cursor, epoch } = session.state;
-  const fields = { id, cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
-  const { filterSet, isStored, isSuspended } = session;
+  // Not `session.state`: that encodes all events in flight, and a listing visits every session of the node.
+  const { id, epoch } = session.key;
+  const fields = { id, cursor: session.cursor, epoch, groupId: group.id, protocol, principal, createdAt, owner };
+  const { isStored, isSuspended } = session;
   return {
     session: fields,
-    filters: filterSet.all,
+    get filters() {
+      return session.filterSet.all;
+    },
     isStored,
     isSuspended,
     notifiedAt: (filter) => session.filterSet.notifiedAt(filter),

@@ -109,7 +109,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
   get state(): SessionState {
     const progress = { window: this.#window, retained: this.#retained.pending, isSuspended: this.isSuspended };
-    const positions = { cursor: this.#cursor, taken: this.#takenUpTo, outside: outsideOf(progress) };
+    const positions = { cursor: this.cursor, taken: this.#takenUpTo, outside: outsideOf(progress) };
     const { settled } = this.#shared;
     return { ...this.key, ...positions, inFlight: encodeProgress(progress), settled };
   }
@@ -384,7 +384,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   /** The session has acknowledged, or does not get, every event up to this position. */
-  get #cursor(): Position {
+  get cursor(): Position {
     const { lowest } = this.#window;
     return lowest === undefined ? this.#takenUpTo : minOf(before(lowest), this.#takenUpTo);
   }
