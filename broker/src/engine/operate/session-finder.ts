@@ -22,6 +22,9 @@ const rowsSearchedMax = 1_000;
 /** Sessions per read of a search: few, since each has up to 1,000 filters. */
 const rowsReadMax = 100;
 
+/** A page ends after the session with which it has this many filters: each takes about 100 bytes of the answer, which is encoded in one turn. */
+const filtersListedMax = 10_000;
+
 export interface SessionFinderOptions {
   readonly store: Store;
   readonly groups: Groups;
@@ -58,7 +61,9 @@ export class SessionFinder {
     const groupId = call.groupId === undefined ? undefined : this.#options.groups.getAny(call.groupId).id;
     const addresses = await this.#addresses();
     const { lagMin = 0, ...rest } = call;
-    const size = Object.values(call).every((value) => value === undefined) ? limit : rowsReadMax;
+    const isWhole = Object.values(call).every((value) => value === undefined);
+    const size = isWhole ? Math.min(limit, rowsReadMax) : rowsReadMax;
+    let filterCount = 0;
     const items: Counted[] = [];
     let last = after === undefined ? undefined : toSessionId(after, '"cursor" is not from this list');
     for (let read = 0; read < rowsSearchedMax; read += size) {
@@ -67,7 +72,8 @@ export class SessionFinder {
       for (const view of await this.#countAll(matching, slices)) {
         if (view.lag < lagMin) continue;
         items.push(view);
-        if (items.length === limit) return { items, next: view.session.id };
+        filterCount += view.filters.length;
+        if (items.length === limit || filterCount >= filtersListedMax) return { items, next: view.session.id };
       }
       if (rows.length < size) return { items, next: undefined };
       last = rows.at(-1)?.session.id;
@@ -121,14 +127,20 @@ export class SessionFinder {
   async #countAll(found: readonly Found[], slices: Pauses): Promise<readonly Counted[]> {
     const counts = new PendingCounts({ ...this.#options, slices });
     const places = await SharePlaces.read(this.#options.store.sessions, found);
-    for (const one of found) for (const filterCursor of filterCursorsOf(one, places)) counts.add(filterCursor);
+    for (const one of found) {
+      for (const filterCursor of filterCursorsOf(one, places)) counts.add(filterCursor);
+      await slices.pause();
+    }
     await counts.read();
-    return found.map((one) => {
+    const counted: Counted[] = [];
+    for (const one of found) {
       const pending = filterCursorsOf(one, places).map((filterCursor) => counts.find(filterCursor));
       const lag = pending.reduce((sum, { count }) => sum + count, 0);
       const firsts = pending.flatMap(({ first }) => first ?? []);
-      return { ...one, lag, waitingFrom: firsts.length === 0 ? undefined : firsts.reduce(minOf) };
-    });
+      counted.push({ ...one, lag, waitingFrom: firsts.length === 0 ? undefined : firsts.reduce(minOf) });
+      await slices.pause();
+    }
+    return counted;
   }
 
   async #withTimes(counted: readonly Counted[]): Promise<readonly SessionView[]> {
