@@ -31,6 +31,7 @@ import { createRole } from "./follow/create-role.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { Group, type GroupOptions, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeOptions } from "./group-life.ts";
+import { gaugesOf, withWarnings } from "./group-health.ts";
 import { GroupWatch } from "./group-watch.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
 import { BlockRepair } from "./integrity/block-repair.ts";
@@ -67,7 +68,7 @@ import { createWorkerFactory } from "./worker-factory.ts";
 /** Builds the engine on its ports. Nothing runs before `start`. */
 export function createBroker(options: EngineOptions): RunningBroker {
   const mending = { mender: new Mender(options), troubles: new Troubles() };
-  const figures = new Figures({ ...options, readLag: () => lagOf(engine.groupHealth()) });
+  const figures = new Figures({ ...options, readLag: () => lagOf(engine.groupGauges()) });
   const inspectBlock = (id: GroupId, blockNumber: number) => engine.inspectBlock(id, blockNumber);
   const engine: Engine = new Engine({
     ...options,
@@ -119,7 +120,8 @@ class Engine implements RunningBroker {
     [this.#options, this.runningOrders] = [options, new RunningOrders(options)];
     const { access, rings, trail, topicQuota, roles } = createAccess(options, (changed) => watch.check(changed));
     [this.#access, this.#rings, this.#slices] = [access, rings, new TimeSlices(options.clock)];
-    [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, ...this.#health })];
+    const groupHealth = (): readonly GroupHealth[] => this.groupGauges();
+    [this.#held, this.#groupWatch] = [new HeldSubscriptions(options), new GroupWatch({ ...options, groupHealth })];
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, store: options.storeWithoutDropped, slices: this.#slices });
     const shared = this.#sharedOptions();
@@ -193,7 +195,7 @@ class Engine implements RunningBroker {
 
   #watchMetrics(): void {
     const { metrics } = this.#options;
-    metrics.watchGroups(() => this.groupHealth());
+    metrics.watchGroups(() => this.groupGauges());
     if (this.#cluster !== undefined) metrics.watchNode(() => this.#nodeHealth());
   }
 
@@ -270,11 +272,14 @@ class Engine implements RunningBroker {
   }
 
   groupHealth(): readonly GroupHealth[] {
-    const failure = this.#cluster?.member.failure;
-    const healths = this.#lives.map((life) => this.#withWarnings(life.groupId, life.health()));
-    return failure === undefined
-      ? healths
-      : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
+    const ofNode = [this.#progressWriter, this.#cluster?.deliveries, this.#access];
+    const sources = { isPaused: this.#isPaused, held: this.#held, ofNode, sessions: this.#sessions };
+    return this.groupGauges().map((health) => withWarnings(health, sources));
+  }
+
+  /** See {@link gaugesOf}. */
+  groupGauges(): readonly GroupHealth[] {
+    return gaugesOf(this.#lives, { held: this.#held, lag: this.#lag, failure: this.#cluster?.member.failure });
   }
 
   /** Whether nodes share the store and, if so, a view of them; the same for all groups. */
@@ -288,17 +293,6 @@ class Engine implements RunningBroker {
     const { cluster } = this.#options;
     const reason = this.#cluster?.member.failure;
     return cluster && { address: cluster.address, isMember: reason === undefined, reason };
-  }
-
-  #withWarnings(groupId: GroupId, health: GroupHealth): GroupHealth {
-    const paused = this.#isPaused ? "deliveries are paused at this node: no callback is attempted" : undefined;
-    const held = this.#held.findWarning(groupId);
-    const ofCallbacks = [paused, held, this.#progressWriter.findWarning(), this.#cluster?.deliveries.findWarning()];
-    const ofSessions = this.#sessions.findWarning(groupId);
-    const all = [...ofCallbacks, this.#access.findWarning(), ofSessions, health.warning];
-    const warnings = all.filter((text) => text !== undefined);
-    const whole = { ...health, held: this.#held.of(groupId), lag: this.#lag.of(groupId) };
-    return warnings.length === 0 ? whole : { ...whole, warning: warnings.join("; ") };
   }
 
   get #isPaused(): boolean {

@@ -20,6 +20,8 @@ export class DeliveryWorkers {
   readonly #entries = new Map<SubscriptionId, WorkerEntry>();
   /** The workers by the principals of their subscriptions; the empty text for subscriptions without one. */
   readonly #byOwner = new Map<string, Set<WorkerEntry>>();
+  /** Number of workers by group. */
+  readonly #counts = new Map<GroupId, number>();
   #newOwners = new Set<string>();
   /** Removed workers that are still ending; each promise settles when its worker has ended. */
   readonly #ending = new Map<WorkerEntry, Promise<void>>();
@@ -36,6 +38,7 @@ export class DeliveryWorkers {
     const worker = this.#createWorker(subscription, ahead);
     const entry = { subscription, worker };
     this.#entries.set(subscription.id, entry);
+    this.#count(subscription.groupId, 1);
     const owner = subscription.principal ?? "";
     const owned = this.#byOwner.get(owner);
     if (owned === undefined) this.#byOwner.set(owner, new Set([entry]));
@@ -72,9 +75,7 @@ export class DeliveryWorkers {
 
   /** Number of subscriptions of a group that this node delivers. */
   countOf(groupId: GroupId): number {
-    let count = 0;
-    for (const { subscription } of this.#entries.values()) if (subscription.groupId === groupId) count += 1;
-    return count;
+    return this.#counts.get(groupId) ?? 0;
   }
 
   /** Every worker that is not ending. */
@@ -106,12 +107,17 @@ export class DeliveryWorkers {
 
   /** Forgets a worker and closes its feed, but does not stop the worker. */
   #detach(entry: WorkerEntry): void {
-    const { id, principal: owner = "" } = entry.subscription;
+    const { id, groupId, principal: owner = "" } = entry.subscription;
     this.#entries.delete(id);
+    this.#count(groupId, -1);
     const owned = this.#byOwner.get(owner);
     owned?.delete(entry);
     if (owned?.size === 0) this.#byOwner.delete(owner);
     entry.worker.feed.close();
+  }
+
+  #count(groupId: GroupId, change: number): void {
+    this.#counts.set(groupId, this.countOf(groupId) + change);
   }
 
   *#endingOf(groupId: GroupId): Iterable<Promise<void>> {

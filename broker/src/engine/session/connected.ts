@@ -98,32 +98,37 @@ export function isKept({ expiryMs, protocol, isStored }: SessionClaim): boolean 
 }
 
 /** A warning about sessions that get no events or are not written; undefined if there are none. */
-export function warningOf(all: readonly Session[], writer: { findWarning(): string | undefined }): string | undefined {
-  const warnings = [writer.findWarning(), suspendedWarning(all), noRightsWarning(all)].filter(
-    (text) => text !== undefined,
-  );
-  return warnings.length === 0 ? undefined : warnings.join("; ");
-}
-
-function suspendedWarning(all: readonly Session[]): string | undefined {
-  const suspended = all.filter(({ isSuspended }) => isSuspended);
-  const [first] = suspended;
-  if (first === undefined) return undefined;
-  const id = first.filterSet.all[0]?.id ?? first.id;
-  return `${suspended.length} connected subscriptions are suspended, for example ${id}: their clients reject an event, and may subscribe again`;
-}
-
-function noRightsWarning(all: readonly Session[]): string | undefined {
-  let count = 0;
-  let first: string | undefined;
+export function warningOf(all: Iterable<Session>, writer: { findWarning(): string | undefined }): string | undefined {
+  let [suspendedCount, shareCount] = [0, 0];
+  let suspended: string | undefined;
+  let share: string | undefined;
   for (const session of all) {
+    if (session.isSuspended) {
+      suspendedCount += 1;
+      suspended ??= session.filterSet.all[0]?.id ?? session.id;
+    }
     for (const text of session.memberships.withoutRights) {
-      count += 1;
-      first ??= session.filterSet.find(text)?.id;
+      shareCount += 1;
+      share ??= session.filterSet.find(text)?.id;
     }
   }
-  if (first === undefined) return undefined;
-  return `${count} connected shared subscriptions get nothing, for example ${first}: the rights of their owners no longer cover their filters; grant the rights again, or unsubscribe`;
+  const warnings = [
+    writer.findWarning(),
+    suspendedWarning(suspendedCount, suspended),
+    noRightsWarning(shareCount, share),
+  ];
+  const found = warnings.filter((text) => text !== undefined);
+  return found.length === 0 ? undefined : found.join("; ");
+}
+
+function suspendedWarning(count: number, id: string | undefined): string | undefined {
+  if (id === undefined) return undefined;
+  return `${count} connected subscriptions are suspended, for example ${id}: their clients reject an event, and may subscribe again`;
+}
+
+function noRightsWarning(count: number, id: string | undefined): string | undefined {
+  if (id === undefined) return undefined;
+  return `${count} connected shared subscriptions get nothing, for example ${id}: the rights of their owners no longer cover their filters; grant the rights again, or unsubscribe`;
 }
 
 /** This node's identifier; undefined for a single node, and while the node is not a member. */
