@@ -80,6 +80,25 @@ describe("fail-over", () => {
     expect(second.count("eth_any")).toBe(1);
   });
 
+  it("asks an endpoint again soon that loses requests, but answers others in between", async () => {
+    const [node] = await startNodes(1);
+    let now = 0;
+    const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
+    const set = createSet([node.url()], { clock });
+    await ask(set);
+    node.answer = ({ id, method }) => {
+      if (method === "eth_any") node.drop();
+      return { id, result: node.chain.answer(method) };
+    };
+    for (let count = 1; count <= 8; count += 1) {
+      await expect(ask(set)).rejects.toMatchObject({ reach: "unknown" });
+      now += 250;
+    }
+    expect(node.count("eth_any")).toBe(9);
+    node.answer = undefined;
+    expect(await ask(set)).toBe("eth_any");
+  });
+
   it("does not fail over after an answer, even an error", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);

@@ -195,7 +195,11 @@ export class EndpointSet implements EvmProvider {
 
   async #identify(member: Member): Promise<ChainIdentity> {
     try {
-      return await readIdentity(async (call) => member.connection.request(call));
+      return await readIdentity(async (call) => {
+        const answer = await member.connection.request(call);
+        member.onCheckAnswer();
+        return answer;
+      });
     } catch (error) {
       if (error instanceof EndpointError) throw error;
       const reason = error instanceof Error ? error.message : String(error);

@@ -21,6 +21,8 @@ export class Member {
   isChecked = false;
   #clock: Clock;
   #failures = 0;
+  /** Lost or late answers since the endpoint answered anything, also the check of its chain. */
+  #lost = 0;
   #heldUntil = 0;
   #reason: string | undefined;
   #downSince = 0;
@@ -65,8 +67,14 @@ export class Member {
   onAnswer(method: string): void {
     this.#late.delete(method);
     this.#failures = 0;
+    this.#lost = 0;
     this.#heldUntil = 0;
     this.#reason = undefined;
+  }
+
+  /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon. */
+  onCheckAnswer(): void {
+    this.#lost = 0;
   }
 
   /** Call it when a request got no answer, so that requests of its method go to other endpoints even if this one answers others. */
@@ -80,8 +88,10 @@ export class Member {
     this.isChecked = false;
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;
-    if (failure.reach === "unknown" && failure.retryAfterMs === undefined && this.#failures < failuresMax) return;
-    const delayMs = backoffDelayMs(this.#failures, { ...holdLimits, fraction: 0 });
+    this.#lost += 1;
+    const isLost = failure.reach === "unknown" && failure.retryAfterMs === undefined;
+    if (isLost && this.#failures < failuresMax) return;
+    const delayMs = backoffDelayMs(isLost ? this.#lost : this.#failures, { ...holdLimits, fraction: 0 });
     this.#hold(failure.message, Math.max(delayMs, failure.retryAfterMs ?? 0));
   }
 
