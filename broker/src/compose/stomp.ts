@@ -18,6 +18,7 @@ export function createStomp(config: Config, options: ConnectionDependencies): St
     server: `Stele/${version}`,
     newId: () => options.randomness.uuid(),
     connectionsMax: config.stompConnectionsMax,
+    closeDelayMs: config.shutdownDelayMs,
   });
 }
 

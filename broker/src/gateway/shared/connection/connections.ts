@@ -18,6 +18,8 @@ export interface ConnectionsOptions {
   readonly connectionsMax: number;
   /** How long a client may take for the TLS handshake, and then again for its CONNECT. */
   readonly connectTimeoutMs: number;
+  /** How long a stopping broker keeps serving, in milliseconds; 0 if left out. */
+  readonly closeDelayMs?: number | undefined;
   /** Decides which new connections are admitted. */
   readonly broker: Pick<Broker, "mayConnect">;
   readonly logger: Logger;

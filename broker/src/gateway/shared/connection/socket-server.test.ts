@@ -1,8 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { expect, it } from "vitest";
+import { testCaller } from "../../../engine/testing/as-caller.ts";
 import { silentLogger } from "../../../lib/logger.ts";
-import { Connections } from "./connections.ts";
+import { Connections, type ConnectionsOptions } from "./connections.ts";
 import { SocketServer } from "./socket-server.ts";
 
 const anyPort = { host: "127.0.0.1", port: 0 };
@@ -39,7 +41,34 @@ const connectAll = `
   for (let number = 0; number < count; number += 1)
     require("node:net").connect(port, "127.0.0.1", () => { if (++opened === count) process.exit(0); });`;
 
-function createSockets() {
+it("serves until the delay is over, and ends its connections only then", async () => {
+  const ended: number[] = [];
+  const since = performance.now();
+  const { sockets, server, connections } = createSockets({
+    closeDelayMs: 1_000,
+    create: (stream) => ({
+      endByStop: () => {
+        ended.push(performance.now() - since);
+        stream.destroy();
+      },
+    }),
+  });
+  server.on("connection", (socket) => connections.serve(socket, testCaller));
+  const port = Number(new URL(await sockets.listen(anyPort, "mqtt")).port);
+  const drained = sockets.drain();
+  const client = connect(port, "127.0.0.1");
+  await once(client, "connect");
+  await Promise.all([drained, once(client, "close")]);
+  expect(ended).toHaveLength(1);
+  expect(ended[0]).toBeGreaterThan(990);
+});
+
+it("waits for no delay if it does not listen", async () => {
+  const { sockets } = createSockets({ closeDelayMs: 600_000 });
+  await sockets.drain();
+});
+
+function createSockets(options: Partial<ConnectionsOptions> = {}) {
   const logged: string[] = [];
   const server = createServer();
   const connections = new Connections({
@@ -51,6 +80,7 @@ function createSockets() {
     connectionsMax: 10,
     connectTimeoutMs: 1_000,
     create: () => expect.fail("nobody connects"),
+    ...options,
   });
-  return { sockets: new SocketServer(server, connections), server, logged };
+  return { sockets: new SocketServer(server, connections), server, connections, logged };
 }

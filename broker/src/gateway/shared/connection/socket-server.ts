@@ -1,4 +1,5 @@
 import type { Server, Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Connections } from "./connections.ts";
 import { connectionsWaitingMax } from "../../limits.ts";
 import { closeFloods } from "./flood-gate.ts";
@@ -52,15 +53,24 @@ export class SocketServer {
     return `${scheme}://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`;
   }
 
-  /** Stops accepting, ends the protocol's connections over every transport, and resolves when every socket of this server is closed. */
+  /**
+   * Serves until the delay is over. Then stops accepting, ends the protocol's connections over every transport, and resolves when every socket of this server
+   * is closed.
+   */
   async drain(): Promise<void> {
-    this.#draining ??= new Promise((resolve) => {
+    this.#draining ??= this.#drain();
+    await this.#draining;
+  }
+
+  async #drain(): Promise<void> {
+    const { closeDelayMs = 0 } = this.#connections.options;
+    if (closeDelayMs > 0 && this.#server.listening) await pause(closeDelayMs);
+    await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       void this.#connections.endAll();
       // A socket still in the TLS handshake belongs to no connection yet, so `endAll` does not reach it.
       setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
     });
-    await this.#draining;
   }
 
   #destroySockets(): void {
