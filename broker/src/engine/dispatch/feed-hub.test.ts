@@ -96,14 +96,21 @@ it("makes readers fall behind even after one batch when thousands of long patter
   expect(reader).toMatchObject({ offered: [batch], hasFallenBehind: true });
 });
 
-it("makes readers read the remaining batches from the store when thousands of readers get each batch", () => {
+it("makes readers read their remaining batches from the store when thousands of readers get each batch", () => {
   const hub = new FeedHub({ slices: new TimeSlices(new VirtualClock()) });
   const readers = Array.from({ length: 10_000 }, () => new RecordingReader());
   for (const reader of readers) {
     hub.attach(defaultGroupId, reader);
     hub.addFilter(defaultGroupId, parseTopicFilter("#"), reader);
   }
+  const [idle, late] = [new RecordingReader(), new RecordingReader()];
+  for (const [filter, reader] of [["b", idle] as const, [`${parent}/150`, late] as const]) {
+    hub.attach(defaultGroupId, reader);
+    hub.addFilter(defaultGroupId, parseTopicFilter(filter), reader);
+  }
   hub.offer(defaultGroupId, batches);
+  expect(idle).toMatchObject({ offered: [], hasFallenBehind: false });
+  expect(late).toMatchObject({ offered: [], hasFallenBehind: true });
   const offered = readers.map((reader) => reader.offered.length);
   expect([Math.min(...offered), Math.max(...offered)]).toEqual([10, 10]);
   expect(readers.every(({ hasFallenBehind }) => hasFallenBehind)).toBe(true);

@@ -13,8 +13,8 @@ const levelsMax = 100_000;
 const levelsPerBatchMax = 200;
 
 /**
- * How often one offer gives a batch to a reader, which takes about 50 ms and 6 MB. Beyond it, every reader reads the remaining batches from the store: a block
- * may have batches of thousands of topics, and thousands of readers may want all of them.
+ * How often one offer gives a batch to a reader, which takes about 50 ms and 6 MB. Beyond it, readers read the remaining batches that they want from the store:
+ * a block may have batches of thousands of topics, and thousands of readers may want all of them.
  */
 const givenMax = 100_000;
 
@@ -86,11 +86,18 @@ export class FeedHub {
     if (byFilter.size === 0) return;
     let left = levelsMax + batches.length * levelsPerBatchMax;
     let given = 0;
+    const behind = new Set<Audience>();
     for (const batch of batches) {
-      if (given >= givenMax) return this.fallBehind(groupId);
+      const isOver = given >= givenMax;
       const onMatch = (audience: Audience): void => {
-        this.#give(batch, audience);
-        given += audience.size;
+        if (behind.has(audience)) return;
+        if (isOver) behind.add(audience);
+        else given += audience.size;
+        for (const reader of audience) {
+          if (isOver) reader.fallBehind();
+          else reader.offer(batch);
+          this.#ready.add(reader);
+        }
       };
       left -= byFilter.match(batch.topic, { onMatch, levelsMax: left });
       // Stop here: this loop does not yield, so many patterns that nearly match would block the event loop. A reader that was not offered this batch
@@ -126,13 +133,6 @@ export class FeedHub {
       this.#ready.add(reader);
     }
     this.#wakeSoon();
-  }
-
-  #give(batch: EventBatch, audience: Audience): void {
-    for (const reader of audience) {
-      reader.offer(batch);
-      this.#ready.add(reader);
-    }
   }
 
   #wakeSoon(): void {
