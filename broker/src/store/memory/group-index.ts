@@ -46,6 +46,9 @@ import { lowerBound } from "./lower-bound.ts";
 const lastPositionOfRecord = (record: BatchRecord): number => lastPositionOf(record.batch);
 const lastSequenceOfRecord = (record: BatchRecord): number => record.batch.firstSequence + record.batch.count - 1;
 
+/** Maximum number of counts of topics in memory. One more empties the cache. */
+const countsKeptMax = 10_000;
+
 interface KeptBatch extends BatchRecord {
   readonly checksum: number;
 }
@@ -56,6 +59,8 @@ export class GroupIndex {
   #generation = 0;
   readonly #topics = new Map<TopicName, TopicRecord>();
   readonly #names: TopicName[] = [];
+  /** How many of the first `names` names have a prefix. */
+  readonly #counts = new Map<string, { readonly names: number; readonly count: number }>();
   readonly #nameByAddress = new Map<Address, TopicName>();
   readonly #namesByDigest = new Map<string, TopicName[]>();
   readonly #batches: KeptBatch[] = [];
@@ -163,6 +168,17 @@ export class GroupIndex {
   listTopics({ offset, limit, ranges }: TopicQuery): TopicPage {
     const names = ranges === undefined ? this.#names : this.#names.filter((name) => isInRanges(name, ranges));
     return { total: names.length, topics: this.#topicsOf(names.slice(offset, offset + limit)) };
+  }
+
+  /** Counts only topics again that were opened since the last count of the prefix. See `Store.countTopics`. */
+  countTopics(prefix: string, except: readonly string[]): number {
+    const known = this.#counts.get(prefix);
+    const later = this.#names.slice(known?.names ?? 0).filter((name) => name.startsWith(prefix));
+    const count = (known?.count ?? 0) + later.length;
+    if (known === undefined && this.#counts.size >= countsKeptMax) this.#counts.clear();
+    this.#counts.set(prefix, { names: this.#names.length, count });
+    const excepted = [...new Set(except)].filter((name) => name.startsWith(prefix));
+    return count - excepted.filter((name) => this.#topics.has(name as TopicName)).length; // Any text may be looked up.
   }
 
   findBatch(event: Pick<Event, "topic" | "sequence">): EventBatch | undefined {
@@ -289,6 +305,7 @@ export class GroupIndex {
 
   #dropTopics(keep: number): number {
     const names = this.#names.splice(keep);
+    if (names.length > 0) this.#counts.clear();
     for (const name of names) {
       const address = this.findTopic(name)?.address;
       if (address !== undefined) this.#nameByAddress.delete(address);

@@ -1,5 +1,7 @@
+import { expect, it } from "vitest";
 import type { EventBatch } from "../../domain/event.ts";
-import { group } from "../../ports/store-examples.contract.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { blockOf, group, topicOf } from "../../ports/store-examples.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
 import { testPublishKeys } from "../../ports/publish-keys.contract.ts";
@@ -23,4 +25,22 @@ testDamage("memory", async () => {
     if (kept !== undefined) kept.events[100] = (kept.events[100] ?? 0) ^ 1;
   };
   return { store, damageEvents };
+});
+
+it("counts a tenant's topics a hundred times in little more time than it takes to read all topics once", async () => {
+  const store = createMemoryStore();
+  const opened = Array.from({ length: 20_000 }, (_, index) => topicOf(parseTopicName(`a/${index}`), index + 1));
+  await store.applyBlocks(group, [blockOf(1, { opened })]);
+  const timeOf = async (run: () => Promise<unknown>): Promise<number> => {
+    const start = performance.now();
+    await run();
+    return performance.now() - start;
+  };
+  const count = (): Promise<number> => store.countTopics(group, "a/", ["a/1"]);
+  expect(await count()).toBe(19_999);
+  const listMs = await timeOf(() => store.listTopics(group, { offset: 0, limit: 20_000 }));
+  const countsMs = await timeOf(async () => {
+    for (let again = 0; again < 100; again += 1) await count();
+  });
+  expect(countsMs / listMs).toBeLessThan(10); // If each count reads all topics, about 100.
 });

@@ -154,8 +154,7 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
-    const { topics } = await this.listTopics(groupId, { offset: 0, limit: Number.MAX_SAFE_INTEGER });
-    return topics.filter(({ name }) => name.startsWith(prefix) && !except.includes(name)).length;
+    return this.#groups.get(groupId)?.countTopics(prefix, except) ?? 0;
   }
 
   async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
