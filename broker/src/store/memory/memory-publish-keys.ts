@@ -12,9 +12,18 @@ import {
 } from "../../ports/publish-keys.ts";
 import type { SessionId } from "../../ports/session-store.ts";
 
-/** The publish keys of the store in memory, in the order in which they were recorded. */
+/** The rows of one scope, by identifier. */
+interface KeptScope extends Pick<PublishKey, "groupId" | "scope"> {
+  readonly ids: Set<string>;
+}
+
+/**
+ * The publish keys of the store in memory, in the order in which they were recorded. There may be a million: no call but the last page of an expiry goes
+ * through all of them.
+ */
 export abstract class MemoryPublishKeys implements PublishKeys {
   readonly #rows = new Map<string, PublishKeyRow>();
+  readonly #scopes = new Map<string, KeptScope>();
 
   /** The epoch of a session; undefined if the session does not exist. */
   protected abstract epochOf(id: SessionId): number | undefined;
@@ -46,7 +55,7 @@ export abstract class MemoryPublishKeys implements PublishKeys {
     for (const row of rows) {
       if (fenced.includes(row)) continue;
       const known = this.#rows.get(idOf(row));
-      if (known?.token === row.token && known.sender === row.sender) this.#rows.delete(idOf(row));
+      if (known?.token === row.token && known.sender === row.sender) this.#remove(known);
     }
     return fenced.map(toFencedKey);
   }
@@ -55,26 +64,47 @@ export abstract class MemoryPublishKeys implements PublishKeys {
     groupId: GroupId,
     { before, atMost }: { readonly before: number; readonly atMost: number },
   ): Promise<number> {
-    const old = [...this.#rows].filter(([, row]) => row.groupId === groupId && row.recordedAt < before);
-    const page = old.toSorted(([, left], [, right]) => left.recordedAt - right.recordedAt).slice(0, atMost);
-    for (const [id] of page) this.#rows.delete(id);
-    return page.length;
+    let removed = 0;
+    for (const row of this.#rows.values()) {
+      if (removed === atMost) break;
+      if (row.groupId !== groupId || row.recordedAt >= before) continue;
+      this.#remove(row);
+      removed += 1;
+    }
+    return removed;
   }
 
   async countPublishKeys(groupId: GroupId, scopeMin: number): Promise<KeyCounts> {
-    const rows = [...this.#rows.values()].filter((row) => row.groupId === groupId);
-    const byScope = new Map<string, number>();
-    for (const { scope } of rows) byScope.set(scope, (byScope.get(scope) ?? 0) + 1);
-    return { total: rows.length, byScope: new Map([...byScope].filter(([, count]) => count >= scopeMin)) };
+    const scopes = [...this.#scopes.values()].filter((one) => one.groupId === groupId);
+    const large = scopes.filter(({ ids }) => ids.size >= scopeMin);
+    return {
+      total: scopes.reduce((sum, { ids }) => sum + ids.size, 0),
+      byScope: new Map(large.map(({ scope, ids }) => [scope, ids.size])),
+    };
   }
 
   async dropPublishKeys(groupId: GroupId, scope: string): Promise<void> {
-    for (const [id, row] of this.#rows) if (row.groupId === groupId && row.scope === scope) this.#rows.delete(id);
+    const id = scopeIdOf({ groupId, scope });
+    for (const row of this.#scopes.get(id)?.ids ?? []) this.#rows.delete(row);
+    this.#scopes.delete(id);
   }
 
   #put(row: PublishKeyRow): void {
-    this.#rows.delete(idOf(row)); // The rows stay in the order of recording.
-    this.#rows.set(idOf(row), row);
+    const id = idOf(row);
+    this.#rows.delete(id); // The rows stay in the order of recording.
+    this.#rows.set(id, row);
+    const { groupId, scope } = row;
+    const kept = this.#scopes.get(scopeIdOf(row)) ?? { groupId, scope, ids: new Set() };
+    kept.ids.add(id);
+    this.#scopes.set(scopeIdOf(row), kept);
+  }
+
+  #remove(row: PublishKeyRow): void {
+    const id = idOf(row);
+    this.#rows.delete(id);
+    const ids = this.#scopes.get(scopeIdOf(row))?.ids;
+    ids?.delete(id);
+    if (ids?.size === 0) this.#scopes.delete(scopeIdOf(row));
   }
 
   #isOwn({ fence }: Fenced): boolean {
@@ -84,4 +114,8 @@ export abstract class MemoryPublishKeys implements PublishKeys {
 
 function idOf({ groupId, scope, key }: PublishKey): string {
   return JSON.stringify([groupId, scope, key]);
+}
+
+function scopeIdOf({ groupId, scope }: Pick<PublishKey, "groupId" | "scope">): string {
+  return JSON.stringify([groupId, scope]);
 }

@@ -4,7 +4,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { blockOf, group, topicOf } from "../../ports/store-examples.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
-import { testPublishKeys } from "../../ports/publish-keys.contract.ts";
+import { keyRowOf, testPublishKeys } from "../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { testSessionStore } from "../../ports/session-store.contract.ts";
@@ -38,6 +38,18 @@ it("counts a tenant's topics a hundred times in little more time than it takes t
     for (let again = 0; again < 100; again += 1) await count();
   });
   expect(countsMs / listMs).toBeLessThan(10); // If each count reads all topics, about 100.
+});
+
+it("expires thousands of keys, page by page, in little more time than it takes to record them", async () => {
+  const store = createMemoryStore();
+  const rows = Array.from({ length: 20_000 }, (_, index) => keyRowOf(index));
+  const recordMs = await timeOf(() => store.recordPublishKeys(rows));
+  const page = { before: Number.MAX_SAFE_INTEGER, atMost: 20 };
+  const expireMs = await timeOf(async () => {
+    for (let removed = 20; removed === 20; ) removed = await store.expirePublishKeys(group, page);
+  });
+  expect(await store.countPublishKeys(group, 1)).toEqual({ total: 0, byScope: new Map() });
+  expect(expireMs / recordMs).toBeLessThan(3); // If each page goes through all rows, about 30.
 });
 
 async function timeOf(run: () => Promise<unknown>): Promise<number> {
