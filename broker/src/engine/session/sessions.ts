@@ -89,7 +89,10 @@ export class Sessions implements Readers {
       find: (session) => this.#findConnected(session),
       isStopped: ({ group }) => this.#stopped.has(group.id),
       end: (known) => this.#turns.run(known.name, () => this.#end(known, "removed")),
-      yield: (known) => this.#yield(known),
+      yield: (known) => {
+        known.peer.ended("taken-over");
+        this.#release(known);
+      },
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });
@@ -177,6 +180,7 @@ export class Sessions implements Readers {
 
   /** Ends every connection. Resolves when the ends are written or `signal` aborts. */
   async stopAll(signal: AbortSignal): Promise<void> {
+    this.#left.beginStop();
     for (const shares of this.#shares.values()) void shares.stop();
     const all = new Set(this.#connected.values());
     for (const { peer } of all) peer.ended("stopping");
@@ -325,11 +329,6 @@ export class Sessions implements Readers {
     known.session.disconnect();
     this.writers.of(known.group.id).forget(known.session);
     if (known.session.isStored) this.#unreleased.keep(known.session);
-  }
-
-  #yield(known: Connected): void {
-    known.peer.ended("taken-over");
-    this.#release(known);
   }
 
   /** Does nothing if the connection has left already. */

@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import { parseTopicFilter } from "../../../domain/topic-filter.ts";
+import type { SessionStore } from "../../../ports/session-store.ts";
+import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import { RecordingPeer } from "../../testing/recording-peer.ts";
+import { TestEngine } from "../../testing/test-engine.ts";
+
+const count = 100;
+const keys = Array.from({ length: count }, (_, number) => `c${number}`);
+/** How long the disk takes for the end of one connection, in milliseconds. Ends are written five at a time: all of them would take twice the time for a stop. */
+const endMs = 100;
+
+it("a stop in time keeps what the clients of 100 sessions acknowledged, although their ends would take longer", async () => {
+  const memory = createMemoryStore();
+  const detachSession: SessionStore["detachSession"] = async (...call) => {
+    await new Promise<void>((resolve) => void engine.clock.after(endMs, resolve));
+    return memory.sessions.detachSession(...call);
+  };
+  const engine = await TestEngine.start({
+    store: withMember(memory, "sessions", withMember(memory.sessions, "detachSession", detachSession)),
+  });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  const peers = await Promise.all(keys.map((key) => connect(engine, key)));
+  const call = {
+    topic: "a",
+    groupId: undefined,
+    content: new Uint8Array([1]),
+    extensions: [["svc-qos", "1"]] as const,
+  };
+  engine.broker.submit(call, () => {});
+  await engine.clock.settle();
+  for (const { peer, session } of peers) session.acknowledge(peer.ticketOf(1));
+  await engine.rebuild();
+  await engine.broker.start();
+  const resumed = await Promise.all(keys.map((key) => connect(engine, key)));
+  await engine.clock.advance(1_000);
+  expect(resumed.filter(({ isPresent }) => isPresent)).toHaveLength(count);
+  expect(resumed.flatMap(({ peer }) => peer.sequences)).toEqual([]);
+  await engine.stop();
+});
+
+/** The same object with another member. */
+function withMember<Part extends object, Name extends keyof Part>(part: Part, name: Name, member: Part[Name]): Part {
+  return new Proxy(part, {
+    get: (target, asked) => {
+      if (asked === name) return member;
+      const own: unknown = Reflect.get(target, asked, target);
+      return typeof own === "function" ? (own.bind(target) as unknown) : own;
+    },
+  });
+}
+
+/** Connects a client, which subscribes if its session is new. */
+async function connect(engine: TestEngine, key: string) {
+  const peer = new RecordingPeer();
+  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will: undefined } as const;
+  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  peer.ended = () => attachment.detach({ expiryMs: 60_000, isRegular: false }); // As a gateway does.
+  const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  if (!attachment.isPresent) await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
+  return { peer, session: attachment.session, isPresent: attachment.isPresent };
+}
