@@ -1,6 +1,7 @@
 import { isCloudEvent } from "../domain/delivery-options.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import { toInterest } from "../domain/interest.ts";
+import { BoundedLog } from "../lib/bounded-log.ts";
 import { perKey } from "../lib/per-key.ts";
 import type { Access } from "./access/access.ts";
 import type { OriginSource } from "./broker.ts";
@@ -9,7 +10,10 @@ import { Feed, type FeedOrder, type FeedOptions } from "./dispatch/feed.ts";
 import { DeliveryWorker, type DeliveryWorkerOptions } from "./deliver/delivery-worker.ts";
 import type { WorkerFactory } from "./deliver/delivery-workers.ts";
 
-export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
+/** Lines about skipped events of one group that the log may get at once; one more is allowed each second. */
+const skippedLinesMax = 20;
+
+export interface WorkerFactoryOptions extends Omit<DeliveryWorkerOptions, "skippedLog"> {
   readonly access: Pick<Access, "receiverOf" | "mayDeliver" | "callbackTurnOf" | "namesFor">;
   readonly feedPartsOf: (groupId: GroupId) => Omit<FeedOptions, keyof FeedOrder>;
   readonly originsOf: (groupId: GroupId) => OriginSource | undefined;
@@ -20,7 +24,11 @@ export interface WorkerFactoryOptions extends DeliveryWorkerOptions {
 /** Creates the worker of each subscription. A start may create tens of thousands, so the options that a group's workers share are created once. */
 export function createWorkerFactory(options: WorkerFactoryOptions): WorkerFactory {
   const { access, feedPartsOf, findMember, troubles } = options;
-  const partsOf = perKey((groupId: GroupId) => ({ ...options, logger: options.logger.child({ groupId }) }));
+  const lines = { atOnce: skippedLinesMax, perSecond: 1 };
+  const partsOf = perKey((groupId: GroupId): DeliveryWorkerOptions => {
+    const logger = options.logger.child({ groupId });
+    return { ...options, logger, skippedLog: new BoundedLog({ ...options, logger, lines }) };
+  });
   return (subscription, ahead) => {
     const { id, groupId, filter, cursor, owner, delivery } = subscription;
     const receives = access.receiverOf(subscription);

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { deadLettersMax } from "../../domain/dead-letter.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -133,6 +134,25 @@ describe("an event whose attempts fail", () => {
     await engine.clock.advance(5_000);
     const { subscription, deadLetters, lag } = await find(id);
     expect([subscription.state, deadLetters, lag]).toEqual(["suspended", deadLettersMax, 10]);
+  });
+
+  it("logs 20 lines when a receiver refuses 100 events at once, and counts the others in the next line", async () => {
+    const lines: LogFields[] = [];
+    const warn: Logger["warn"] = (message, fields = {}) => {
+      if (message.startsWith("events skipped")) lines.push(fields);
+    };
+    const logger: Logger = { ...silentLogger, warn, child: () => logger };
+    await start({ logger });
+    refuseBad();
+    const id = await engine.subscribe("a", { options: { ...skip, attemptsMax: 1 } });
+    await Promise.all(Array.from({ length: 100 }, () => engine.publish("a", "bad")));
+    await engine.clock.settle();
+    expect(await letters(id)).toHaveLength(100);
+    expect(lines.map(({ omitted }) => omitted)).toEqual(Array.from({ length: 20 }, () => undefined));
+    await engine.clock.advance(1_000);
+    await engine.publish("a", "bad");
+    await engine.clock.advance(100);
+    expect(lines.at(-1)).toMatchObject({ subscriptionId: id, events: 1, reason: "answered 500", omitted: 80 });
   });
 
   it("becomes no second dead letter after a replay", async () => {

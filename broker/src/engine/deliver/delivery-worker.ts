@@ -7,7 +7,7 @@ import { Cancellation } from "../../lib/cancellation.ts";
 import { retryAfterMsMax } from "../../lib/retry-after.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { CallbackTarget } from "../../ports/sink.ts";
-import type { Progress, Store } from "../../ports/store.ts";
+import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Troubles } from "../integrity/troubles.ts";
@@ -29,12 +29,11 @@ import { loadOrigins } from "./load-origins.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 import { requestBytesOf } from "./request-bytes.ts";
 import { RoomAhead } from "./room-ahead.ts";
-import { SkippedEvents } from "./skipped-events.ts";
+import { SkippedEvents, type SkippedEventsOptions } from "./skipped-events.ts";
 import { toNotification, toTarget } from "./to-notification.ts";
 
 /** Options of all workers of a group, in one object: there may be tens of thousands of workers. */
-export interface DeliveryWorkerOptions extends AttemptsOptions {
-  readonly store: Pick<Store, "deadLetters">;
+export interface DeliveryWorkerOptions extends AttemptsOptions, Pick<SkippedEventsOptions, "store" | "skippedLog"> {
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
   /** Notes each failure to read events or their origins. The feed, or the worker, clears it after a read that succeeds. */
@@ -274,16 +273,13 @@ export class DeliveryWorker {
   }
 
   #skip(items: readonly Held[], { attempts, reason }: Omit<DeliveryResult & { status: "failed" }, "status">): void {
-    const { clock, eventIds, logger, metrics } = this.#options;
-    const subscriptionId = this.#target.id;
-    const rest = { attempts, reason: toLetterReason(reason), failedAt: clock.now() };
+    const { clock, eventIds } = this.#options;
+    const rest = { subscriptionId: this.#target.id, attempts, reason: toLetterReason(reason), failedAt: clock.now() };
     for (const held of items) {
       const { position, topic } = held.event;
-      held.letter = { subscriptionId, position, topic, eventId: eventIds.of(held.event), ...rest };
+      held.letter = { ...rest, position, topic, eventId: eventIds.of(held.event) };
     }
-    metrics.deadLetters("added", items.length);
-    const skipped = { subscriptionId, events: items.length, eventId: items[0]?.letter?.eventId, ...rest };
-    logger.warn("events skipped: they are dead letters", skipped);
+    this.#skipped?.report(items.flatMap(({ letter }) => letter ?? []));
     this.#settle(items, "skipped");
   }
 

@@ -1,7 +1,9 @@
 import { type DeadLetter, deadLettersMax } from "../../domain/dead-letter.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
+import type { BoundedLog } from "../../lib/bounded-log.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { Metrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
@@ -10,6 +12,9 @@ export interface SkippedEventsOptions {
   readonly store: Pick<Store, "deadLetters">;
   readonly progressWriter: Pick<ProgressWriter, "flush">;
   readonly logger: Logger;
+  readonly metrics: Pick<Metrics, "deadLetters">;
+  /** Of all subscriptions of a group: one receiver that is down may make a thousand dead letters of each. */
+  readonly skippedLog: BoundedLog;
   /** Dead letters that are not stored yet although the cursor has passed their events. */
   readonly unsaved: () => readonly DeadLetter[];
   readonly stopping: CancelSignal;
@@ -39,6 +44,15 @@ export class SkippedEvents {
     const taking = this.#turn.then(() => this.#take(count));
     this.#turn = taking;
     return taking;
+  }
+
+  /** Call it when the events of `letters`, which failed together, are skipped. */
+  report(letters: readonly DeadLetter[]): void {
+    const { id: subscriptionId, metrics, skippedLog } = this.#options;
+    metrics.deadLetters("added", letters.length);
+    const [{ eventId, attempts, reason, failedAt } = {}] = letters;
+    const skipped = { subscriptionId, events: letters.length, eventId, attempts, reason, failedAt };
+    skippedLog.warn("events skipped: they are dead letters", skipped);
   }
 
   /** Call it when the cursor has passed the events of `count` dead letters. */
