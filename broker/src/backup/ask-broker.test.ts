@@ -111,7 +111,7 @@ it("waits while the broker makes a backup for somebody else", async () => {
   const files = new RequestFiles(folder);
   files.answer(files.take()?.id ?? "", { status: "failed", reason: "the disk is full" });
   await timer.advance(1_000);
-  expect(await asked).toBe("the disk is full");
+  expect(await asked).toBe("the broker, which writes the backup with its own rights, refused: the disk is full");
   running.release();
 });
 

@@ -27,7 +27,9 @@ export async function askBroker(
   files.ask({ id, target });
   try {
     const answer = await untilAnswered(files, { id, folder, timer });
-    if (answer.status !== "done") throw new Error(answer.reason);
+    if (answer.status !== "done") {
+      throw new Error(`the broker, which writes the backup with its own rights, refused: ${answer.reason}`);
+    }
     // The broker may see other files than this command: in a container, or with a temporary folder of its own.
     if (!existsSync(join(target, manifestFile))) {
       throw new Error(
