@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -47,6 +57,19 @@ describe("openDataFolder", () => {
     expect(() => openDataFolder(file)).toThrow(/cannot be read and written/);
   });
 });
+
+it.runIf(process.getuid?.() === 0)(
+  "as root, gives the files of the time between opening and release to the folder's owner, and no earlier file",
+  () => {
+    writeFileSync(join(parent, "earlier"), "");
+    chownSync(parent, 65_534, 65_534);
+    const folder = openDataFolder(parent);
+    writeFileSync(folder.path("chain.sqlite-lock"), "");
+    folder.release();
+    const owners = readdirSync(parent).map((name) => [name, statSync(join(parent, name)).uid]);
+    expect(Object.fromEntries(owners)).toEqual({ earlier: 0, lock: 65_534, "chain.sqlite-lock": 65_534 });
+  },
+);
 
 describe("a data folder with links", () => {
   it.each(["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-head", "store.sqlite", "keys.sqlite"])(

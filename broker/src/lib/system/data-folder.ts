@@ -2,13 +2,14 @@ import { accessSync, constants, existsSync, mkdirSync, readdirSync, readlinkSync
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type Logger, silentLogger } from "../logger.ts";
-import { describeOwner, formatMode } from "./file-owner.ts";
+import { describeOwner, formatMode, giveToFolderOwner } from "./file-owner.ts";
 import { syncFolder } from "./sync-folder.ts";
 
 /** A data folder that this process uses exclusively until it releases it. */
 export interface DataFolder {
   /** Absolute path of a file in the folder. */
   path(file: string): string;
+  /** Releases the lock. As root, gives the files that were created meanwhile to the folder's owner. */
   release(): void;
 }
 
@@ -42,9 +43,23 @@ export function openDataFolder(folder: string, logger: Logger = silentLogger): D
   const root = resolve(folder);
   makeUsable(root);
   refuseLinks(root);
+  const before = new Set(readdirSync(root));
   const lock = takeLock(root);
   if (process.platform !== "win32") warnOfUsers(root, logger);
-  return { path: (file) => resolve(root, file), release: () => lock.close() };
+  const release = (): void => {
+    giveNewFiles(root, before);
+    lock.close();
+  };
+  return { path: (file) => resolve(root, file), release };
+}
+
+/** Never throws. If the owner cannot be changed, the next start names the file and says what to do. */
+function giveNewFiles(root: string, before: ReadonlySet<string>): void {
+  try {
+    for (const name of readdirSync(root)) if (!before.has(name)) giveToFolderOwner(resolve(root, name));
+  } catch {
+    // A command that changes keys meanwhile may have removed its log.
+  }
 }
 
 function makeUsable(root: string): void {
