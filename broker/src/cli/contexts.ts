@@ -29,14 +29,24 @@ export class Contexts {
     this.file = userFile("contexts.json", env, home);
   }
 
-  /** @throws Error if the file exists but cannot be read or parsed. */
+  /** @throws Error that says what to do if the file exists but cannot be read or parsed. */
   read(): ContextFile {
-    return this.#parse(readUserFile(this.file));
+    return this.#parse(this.#readText());
   }
 
   /** @throws Error if the file cannot be read or written; the error of `change`. */
   change(change: (file: ContextFile) => ContextFile): Promise<void> {
     return changeUserFile(this.file, (text) => `${JSON.stringify(change(this.#parse(text)), null, 2)}\n`);
+  }
+
+  #readText(): string | undefined {
+    try {
+      return readUserFile(this.file);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      const remedy = "name the broker by --url, or a folder of this user by XDG_CONFIG_HOME";
+      throw new Error(`the contexts cannot be read (${reason}): ${remedy}`, { cause });
+    }
   }
 
   #parse(text: string | undefined): ContextFile {
