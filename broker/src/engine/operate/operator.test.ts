@@ -193,6 +193,14 @@ describe("orders", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2]);
   });
 
+  it("names every form of a place if an order misspells it", async () => {
+    await start();
+    const id = await engine.subscribe("a");
+    await expect(order(id, { kind: "replay", from: "yesterday" })).rejects.toThrow(
+      /"yesterday" is not OFFSET_FIRST, OFFSET_LAST, a time such as \S+, a sequence of the topic or an eventId/,
+    );
+  });
+
   it("refuses retry of a paused subscription, and any order for an unknown one", async () => {
     await start();
     const id = await engine.subscribe("a");

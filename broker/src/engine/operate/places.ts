@@ -1,4 +1,4 @@
-import { BrokerError, quote } from "@stele/wire";
+import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import { before, beforeBlock, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { isPattern } from "../../domain/topic-filter.ts";
@@ -6,6 +6,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Store } from "../../ports/store.ts";
 import { placeIn } from "../batch-events.ts";
 import type { Group } from "../group.ts";
+import { illegalPlace } from "../illegal-place.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import type { PlaceOrder } from "./calls.ts";
 
@@ -36,11 +37,20 @@ export class Places {
     if (place === "OFFSET_FIRST") return { before: positionZero, after: positionZero };
     const head = Math.max(0, (await group.findHead())?.blockNumber ?? 0);
     if (place === "OFFSET_LAST") return { before: endOfBlock(head), after: endOfBlock(head) };
-    if (typeof place === "string") return around((await this.#options.events.getPlace(group, place)).position);
+    if (typeof place === "string") return this.#ofEvent(place, group);
     if ("sequence" in place) return this.#ofSequence(place.sequence, filter, group);
     const block = await group.times.findBlockAt(place.time, head);
     const start = beforeBlock(block);
     return { before: start, after: start };
+  }
+
+  async #ofEvent(eventId: string, group: Group): Promise<FoundPlace> {
+    try {
+      return around((await this.#options.events.getPlace(group, eventId)).position);
+    } catch (error) {
+      const others = ", a time such as 2026-11-23T09:00:00Z, a sequence of the topic";
+      throw isBrokerError(error, "eventIdIllegal") ? illegalPlace(eventId, others) : error;
+    }
   }
 
   async #ofSequence(sequence: number, filter: Subscription["filter"], group: Group): Promise<FoundPlace> {
