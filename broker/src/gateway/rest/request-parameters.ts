@@ -123,7 +123,11 @@ function addExtensions(parameters: Parameters, value: unknown, rules: ParameterR
   if (value === null) return;
   if (!isJsonObject(value)) throw parameterError(`${quote(extensionsMember)} is not an object`);
   for (const [name, member] of Object.entries(value)) {
-    if (!isExtension(name, rules)) throw new BrokerError("extensionKeyInvalid", { details: quote(name) });
+    if (!isExtension(name, rules)) {
+      throw new BrokerError("extensionKeyInvalid", {
+        details: `${quote(name)} does not begin with ${rules.extensionPrefix}`,
+      });
+    }
     if (rules.known.has(name)) throw parameterError(`the extension ${quote(name)} has the name of a parameter`);
     addParameter(parameters, name, toText(name, member, rules));
   }
