@@ -88,7 +88,10 @@ interface Asked extends RuleScope {
   readonly filter: TopicFilter | undefined;
 }
 
-/** `admin` belongs to no topic: a rule with a filter does not allow it, and only a rule for every group allows it for the whole broker. */
+/**
+ * Whether a rule covers the whole scope. `admin` belongs to no topic: a rule with a filter does not allow it, and only a rule for every group allows it for
+ * the whole broker.
+ */
 function contains(rule: BoundRule, { action, groupId, topic, filter }: Asked): boolean {
   if (action === "admin") return rule.filter === undefined && (rule.groupId === undefined || rule.groupId === groupId);
   const hasGroup = rule.groupId === undefined || groupId === undefined || rule.groupId === groupId;
@@ -97,8 +100,8 @@ function contains(rule: BoundRule, { action, groupId, topic, filter }: Asked): b
 }
 
 /**
- * If the scope names no topic or no group, a rule that denies some of them does not count: the broker asks again for each by name. It does not ask
- * again for `admin`, so every denial counts except one of another group.
+ * Whether a deny rule concerns a part of the scope. If the scope names no topic or no group, a rule for some topics or groups does not count: the broker
+ * asks again for each by name. It does not ask again for `admin`, so every denial of `admin` counts, except for another group.
  */
 function touches(rule: BoundRule, { action, groupId, topic, filter }: Asked): boolean {
   if (action === "admin") return rule.groupId === undefined || groupId === undefined || rule.groupId === groupId;

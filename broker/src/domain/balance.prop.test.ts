@@ -120,7 +120,7 @@ describe("planBalance, applied repeatedly", () => {
     handsOver: fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }).map((turns) => [...turns, true]),
   });
 
-  it("evens out each group within one, with the fewest moves, and assigns only what a node can deliver", () => {
+  it("spreads each group evenly over the nodes that can deliver it, up to a difference of one, with the fewest moves", () => {
     fc.assert(
       fc.property(cases, ({ nodes, rows, movesMax, handsOver }) => {
         const cluster = new Cluster(nodes, rows);

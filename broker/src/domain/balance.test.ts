@@ -47,7 +47,7 @@ describe("planBalance", () => {
     expect(planBalance({ nodes, counts }, limits).unserved).toEqual([active]);
   });
 
-  it("moves a share from the other nodes to a node that joins", () => {
+  it("moves subscriptions from the other nodes to a node that joins", () => {
     const counts = [countOf(15, { owner: a }), countOf(15, { owner: b })];
     expect(planBalance({ nodes, counts }, limits).requests).toEqual([
       { groupId: group, from: a, to: c, count: 5 },
@@ -96,7 +96,7 @@ describe("planBalance", () => {
     expect(planBalance({ nodes: [], counts }, limits)).toMatchObject({ gifts: [], requests: [] });
   });
 
-  it("never requests a suspended subscription, nor counts it in a share", () => {
+  it("never requests a suspended subscription, nor counts it in a target", () => {
     const counts = [countOf(90, { owner: a, state: "suspended" }), countOf(3)];
     const plan = planBalance({ nodes, counts }, limits);
     expect(plan.requests).toEqual([]);

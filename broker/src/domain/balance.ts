@@ -46,16 +46,16 @@ export interface PlanLimits {
   readonly requestsMax: number;
 }
 
-/** Fraction of a share by which a node's count may differ from it: without tolerance, subscriptions that come and go would move others all the time. */
+/** Fraction of its target by which a node's count may be off: without tolerance, subscriptions that come and go would move others all the time. */
 const tolerance = 1 / 64;
 
 /**
  * Plans which node owns which callback subscription, within limits. The same view gives the same plan. Repeated plans converge to an empty plan,
  * also while handovers are in progress. Then
- * - the active subscriptions of each group are even over the members that deliver it, within one, or within a 64th of their shares;
+ * - the active subscriptions of each group are even over the members that deliver it, within one, or within a 64th of their targets;
  * - a group that no member delivers is unchanged;
  * - every other subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
- * - no node with at most its share has lost a subscription, so the number of moves is minimal. The remainder of the division stays where it is, or
+ * - no node with at most its target has lost a subscription, so the number of moves is minimal. The remainder of the division stays where it is, or
  *   goes to the member with the fewest in all.
  */
 export function planBalance(

@@ -44,7 +44,7 @@ export interface DeliveryOptionsCall {
   readonly attemptsMax?: number | undefined;
 }
 
-/** Applies a call to the options; undefined if all have their defaults. @throws BrokerError 200001. */
+/** Applies a call to the options and returns the result; undefined if all have their defaults. @throws BrokerError 200001. */
 export function changeOptions(
   options: DeliveryOptions | undefined,
   call: DeliveryOptionsCall,

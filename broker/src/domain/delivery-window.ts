@@ -125,7 +125,7 @@ export class DeliveryWindow {
   }
 
   /**
-   * Removes the events after `to`, and those outside the stream after `outsideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
+   * Removes the events of the stream after `to`, and the events outside it after `outsideTo`: a reorg removed them from the chain. An event of QoS 2 stays as
    * `received`, for the reason that {@link drop} gives.
    */
   rollBack(to: Position, outsideTo = to): void {

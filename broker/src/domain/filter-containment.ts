@@ -28,7 +28,10 @@ function startsWild(filter: TopicFilter): boolean {
   return filter.startsWith("+") || filter.startsWith("#");
 }
 
-/** `#` also matches its parent. If the parent is not a topic name, `+/#` replaces `#`: it matches the same topics and has no such parent. */
+/**
+ * The levels of a filter. Replaces a `#` whose parent is not a topic name by `+/#`, which matches the same topics: `#` also matches its parent, but `+/#`
+ * has no parent of that kind.
+ */
 function normalised(filter: TopicFilter): readonly string[] {
   const levels = toLevels(filter);
   if (!isPattern(filter) || levels.at(-1) !== "#") return levels;

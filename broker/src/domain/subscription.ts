@@ -75,7 +75,7 @@ export interface Subscription {
   readonly failedMs: number;
   /** When the receiver began to fail; 0 while it works. */
   readonly failingSince: number;
-  /** The receiver asked for no attempt before this time; 0 unless it did. */
+  /** The receiver asked the broker to make no attempt before this time; 0 if it did not ask. */
   readonly retryAt: number;
   readonly createdAt: number;
   /** The owner, as `Owner` in engine/access; undefined for a subscription that was made without a credential. */

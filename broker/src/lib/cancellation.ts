@@ -48,5 +48,5 @@ export function allowManyListeners(signal: CancelSignal): void {
   if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }
 
-/** A signal that never aborts. No AbortSignal: one compares each listener with all others, and tens of thousands of calls may wait. */
+/** A signal that never aborts. Not an AbortSignal, which compares each new listener with all others: tens of thousands of calls may wait. */
 export const neverAborted: CancelSignal = new Cancellation();

@@ -29,7 +29,7 @@ it("a second closeAll waits for the first", async () => {
   expect(closed).toEqual(["last"]);
 });
 
-it("begins every step after the signal aborts, waits for none, and names the first that has not ended", async () => {
+it("when the signal aborts, begins every remaining step, waits for none, and names the first that has not ended", async () => {
   const closed: string[] = [];
   const cleanup = new CleanupStack();
   cleanup.add(() => void closed.push("first"), "first");

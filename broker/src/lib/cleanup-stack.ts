@@ -8,7 +8,7 @@ export class CleanupStack {
   readonly #steps: Step[] = [];
   readonly #failures: unknown[] = [];
   #closing: Promise<void> | undefined;
-  /** The name of the resource that closes. */
+  /** The name of the resource that is closing. */
   #current = "";
 
   /** `what` names the resource in the error if it does not close in time. */
@@ -17,8 +17,8 @@ export class CleanupStack {
   }
 
   /**
-   * Closes everything, even after a failure; then throws the first failure. If `signal` aborts, the resource that closes has failed: the others begin to close,
-   * and nothing is waited for. A second call waits for the first.
+   * Closes everything, even after a failure; then throws the first failure. If `signal` aborts, the resource that is closing counts as failed; the others begin
+   * to close, and this call waits for none of them. A second call waits for the first.
    */
   closeAll(signal?: AbortSignal): Promise<void> {
     this.#closing ??= this.#closeUnlessAborted(signal);

@@ -23,7 +23,7 @@ export class LastingTrouble {
     this.#trouble = undefined;
   }
 
-  /** The newest reason and the time of the first failure; undefined after a success, and if it has failed only briefly. */
+  /** The newest reason and the time of the first failure; undefined after a success, and while the failure is shorter than the tolerance. */
   find(): string | undefined {
     const { clock, toleranceMs } = this.#options;
     if (this.#trouble === undefined || clock.monotonic() - this.#trouble.since < toleranceMs) return undefined;

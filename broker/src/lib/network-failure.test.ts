@@ -10,6 +10,6 @@ test.each([
   [{ code: "ENETUNREACH", syscall: "write" }, false],
   [{ code: "ECONNRESET", syscall: "read" }, false],
   [{ code: "UND_ERR_SOCKET" }, false],
-])("tells whether %j comes before the connection: %j", (fields, isBefore) => {
+])("isBeforeConnection returns for an error with %j: %j", (fields, isBefore) => {
   expect(isBeforeConnection(Object.assign(new Error("failed"), fields))).toBe(isBefore);
 });

@@ -14,7 +14,7 @@ test("signs with a whsec_ secret like the published vector of Standard Webhooks"
 });
 
 test.each(["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcde", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])(
-  "the secret %s signs with its UTF-8 bytes",
+  "signs with the UTF-8 bytes of the secret %s",
   (secret) => {
     const signed = `${message.id}.${message.timestampSeconds}.${message.body.toString()}`;
     const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(signed).digest("base64");

@@ -83,7 +83,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect((await other.listApiKeys(0)).map(({ revision }) => revision)).toEqual([2, 3, 7]);
     });
 
-    it("keeps the latest key of each principal if it must, so that the principal is known to have had one", async () => {
+    it("with keepsOwners, pruning keeps the latest key of each principal, which shows that the principal had a key", async () => {
       const [former, latest] = [{ principal: "shop", tenant: "acme" }, { principal: "shop" }];
       for (const number of [1, 2]) await one.insertApiKey(apiKeyOf(number, { ...former, expiresAt: 1_000 }), 10);
       for (const number of [3, 4]) await one.insertApiKey(apiKeyOf(number, { ...latest, expiresAt: 1_000 }), 10);
@@ -112,7 +112,7 @@ export function testApiKeys(name: string, create: () => Promise<readonly [ApiKey
       expect(await one.readRoles(0)).toEqual(changes);
     });
 
-    it("reads the changes of roles after a revision, removals included, and undefined if there are none", async () => {
+    it("readRoles returns the changes after a revision, removals included, and undefined if nothing changed", async () => {
       for (const name of ["a", "b", "c"]) await one.putRole({ name, rules: ruleFor(name) }, 10);
       const { revision = 0 } = (await other.readRoles(0)) ?? {};
       expect(await other.readRoles(revision)).toBeUndefined();

@@ -43,24 +43,24 @@ export interface RoleChanges {
 export interface ApiKeys {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** False if `atMost` keys are valid when this one is created, or if there is one with this id. Expired and revoked keys do not count. */
+  /** False if `atMost` keys are valid at the time `key.createdAt`, or if a key with this id exists. Expired and revoked keys do not count. */
   insertApiKey(key: ApiKey, atMost: number): Promise<boolean>;
   /** Keeps the time of the first revocation. False if there is no such key. */
   revokeApiKey(id: string, revokedAt: number): Promise<boolean>;
   /**
-   * Removes keys that expired or were revoked before a time; returns how many. With `keepsOwners`, keeps the key of each principal that changed last, which
-   * shows that the principal had one. `listApiKeys` does not report the removal, since nodes refuse these keys already.
+   * Removes keys that expired or were revoked before a time; returns how many. With `keepsOwners`, keeps each principal's latest changed key, which
+   * shows that the principal had a key. `listApiKeys` does not report the removal, since nodes refuse these keys already.
    */
   pruneApiKeys(before: number, options: { readonly keepsOwners: boolean }): Promise<number>;
   /**
-   * Keys that changed after a revision, in the order of their revisions; every key after revision 0. Rejects if the table has not reached the revision:
-   * somebody replaced the table by an older one.
+   * Keys that changed after a revision, in the order of their revisions; revision 0 returns every key. Rejects if the table has not reached the
+   * revision: somebody replaced the table by an older one.
    */
   listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]>;
   /** Creates a role, or replaces its rules. False if there are `atMost` other roles. */
   putRole(role: { readonly name: string; readonly rules: readonly AccessRule[] }, atMost: number): Promise<boolean>;
   /** False if there is no such role. */
   deleteRole(name: string): Promise<boolean>;
-  /** The changes after a revision, every role after revision 0; undefined if there are none. Rejects like {@link listApiKeys}. */
+  /** The changes after a revision; revision 0 returns every role. Undefined if nothing changed. Rejects like {@link listApiKeys}. */
   readRoles(afterRevision: number): Promise<RoleChanges | undefined>;
 }

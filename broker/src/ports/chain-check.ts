@@ -7,7 +7,7 @@ export interface DamagedBlock {
   readonly reason: string;
 }
 
-/** Result of an inspection: the worse state of a block and the next one. `repaired`: damaged before, intact now. */
+/** Result of inspecting a block and the next one: the worse of their two states. `repaired`: damaged before, intact now. */
 export type BlockState = "intact" | "repaired" | "damaged";
 
 /** A place in the chain's state. Callers only pass it back to `checkState` of the same ChainCheck. */
@@ -49,8 +49,8 @@ export interface ChainCheck {
    */
   check(from: number): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] } | undefined>;
   /**
-   * Repairs a block from `batches`: those of the block whose events the store's index still has. Rewrites the calldata of its transactions and, if that is
-   * not enough, short events in their receipts. Returns whether the block then matches its hashes; if not, nothing has changed.
+   * Repairs a block from `batches`: the batches of the block whose events the store's index still has. Rewrites the calldata of the block's transactions
+   * and, if that is not enough, short events in their receipts. Returns whether the block then matches its hashes; if not, nothing has changed.
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
   /**
@@ -60,7 +60,7 @@ export interface ChainCheck {
   checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries>;
   /**
    * Compares trie nodes and contract code of the newest state with their hashes, from place `from` on (undefined: from the beginning), as many as it can in a
-   * short time. Rewrites damaged ones that are still in memory.
+   * short time. Rewrites damaged nodes and code that are still in memory.
    */
   checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

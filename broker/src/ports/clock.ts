@@ -9,6 +9,6 @@ export interface Clock {
   monotonic(): number;
   /** Calls `action` once after `delayMs`; the returned function cancels it. A timer does not keep the process alive. */
   after(delayMs: number, action: () => void): () => void;
-  /** Calls `action` once, after input that has already arrived was handled. */
+  /** Calls `action` once, after the process has handled the input that has already arrived. */
   soon(action: () => void): void;
 }

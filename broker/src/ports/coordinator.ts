@@ -90,15 +90,15 @@ export const giftsMax = 10_000;
 
 /**
  * Shared state of nodes that use one store: members, group leases, owners of subscriptions. Each call makes its change in one transaction;
- * some calls first remove expired members in another. All read only the coordinator's own clock. A member that does not renew in time loses its membership and everything that it holds. Epochs mark its late writes, and
- * the store refuses them.
+ * some calls first remove expired members in another transaction. All calls read only the coordinator's own clock. A member that does not renew in time
+ * loses its membership and everything that it holds. Epochs mark its late writes, and the store refuses them.
  *
  * Errors: BrokerError 200207 if the coordinator is unreachable, and from `reserveSigner` and `claim` if the node is not a live member.
  */
 export interface Coordinator {
   /**
-   * Adds a node as a member for `lastsMs` from now. `taken`: a live member that `node.replaces` does not name has this address. If it names that
-   * member, its membership ends: others can take what it held, and a late renewal does not revive it.
+   * Adds a node as a member for `lastsMs` from now. `taken`: a live member that `node.replaces` does not name has this address. If
+   * `node.replaces` names that member, its membership ends: others can take what it held, and its late renewal does not revive it.
    */
   join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken">;
   /**
@@ -118,7 +118,7 @@ export interface Coordinator {
   takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined>;
   /** The leases that live members have, by group. */
   listLeases(): Promise<readonly GroupLease[]>;
-  /** Frees a lease; does nothing if it is not the newest. */
+  /** Frees a lease; does nothing if the group has a newer one. */
   releaseLease(lease: GroupLease): Promise<void>;
   /** Sends the hint `ahead` to the other nodes. The holder of the group's lease then checks whether its endpoint lags. */
   reportAhead(ahead: ChainAhead): Promise<void>;
@@ -134,7 +134,7 @@ export interface Coordinator {
   listOwned(nodeId: NodeId): Promise<readonly OwnedSubscription[]>;
   /**
    * Makes the node the owner of a subscription under a new epoch, if no live member owns it or if it is suspended (then nobody delivers it). Otherwise
-   * requests it from its owner, unless another live member already has. Changes nothing if the node is the owner.
+   * requests it from its owner, unless another live member has already requested it. Changes nothing if the node is the owner.
    */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /**
@@ -145,8 +145,8 @@ export interface Coordinator {
   release(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
    * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can
-   * deliver its group, at most {@link giftsMax}. Requests subscriptions from members with more than their share, at most {@link movesMax}. See
-   * planBalance for the shares. Does nothing while another node balances, or for a node that is not a live member. After a call that found nothing to
+   * deliver its group, at most {@link giftsMax}. Requests subscriptions from members above their target, at most {@link movesMax}. See
+   * planBalance for the targets. Does nothing while another node balances, or for a node that is not a live member. After a call that found nothing to
    * do, the next few calls may return without reading the subscriptions, as long as members and groups stay the same.
    */
   balance(nodeId: NodeId): Promise<Balanced>;

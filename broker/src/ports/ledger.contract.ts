@@ -65,7 +65,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       await harness.dispose();
     });
 
-    test("opening, closing and reopening are idempotent: each change gives one entry in the ledger's blocks, and the opening names the ledger's account as sender", async () => {
+    test("opening, closing and reopening are idempotent: each change gives one entry, and the opening names the ledger's account as sender", async () => {
       const { sender } = harness.createLedger();
       const opened = await ledger.openTopic(name, never);
       expect((await ledger.openTopic(name, never)).blockNumber).toBeGreaterThanOrEqual(opened.blockNumber);
@@ -269,7 +269,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect((await collectAll(ledger, head - 1)).map(({ number }) => number)).toEqual([head]);
     });
 
-    test("following misses and repeats no event while events are appended", async () => {
+    test("follow returns each event exactly once while events are appended", async () => {
       const address = await openTopic(ledger);
       const total = 60;
       const seen = collect(ledger, -1, (blocks) => contents(flat(blocks)).length >= total);

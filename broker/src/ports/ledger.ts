@@ -74,7 +74,7 @@ export interface AppendOptions {
    * version, or in an append that opens topics: in both cases the registry decides about each batch by itself.
    */
   readonly isWhole?: boolean | undefined;
-  /** Called once the chain took the transaction or refused it for another reason than its size. Not called for every transaction, and perhaps repeatedly. */
+  /** Called when the chain has accepted the transaction, or refused it for a reason other than its size. May be called repeatedly, or never. */
   readonly onAccepted?: (() => void) | undefined;
 }
 
@@ -164,8 +164,8 @@ export interface LedgerView {
 
 export interface LedgerStartOptions {
   /**
-   * Whether this node may deploy the group's registry if there is none, since several nodes would deploy several. Called right before a deployment.
-   * If absent, the node may.
+   * Whether this node may deploy the group's registry if there is none: without this check, several nodes could each deploy one. Called right before
+   * a deployment. If absent, the node may deploy.
    */
   readonly mayDeploy?: (() => boolean) | undefined;
 }
@@ -217,7 +217,7 @@ export interface Ledger {
    * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
-  /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
+  /** A final block as `follow` returns it, for callers that can do without the block; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /**
    * The batches at these places, which must ascend and be in final blocks. Leaves out places for which the chain returns no batch, or a malformed one,

@@ -56,7 +56,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
     });
 
-    it("takes a key from a row with another digest if it may, and returns a row with the same digest", async () => {
+    it("with mayReplace, takes a key from a row with another digest, but returns a row with the same digest", async () => {
       await keys.recordPublishKeys([keyRowOf(1), keyRowOf(2), keyRowOf(3)]);
       const change = { token: keyRowOf(9).token, digest: "cd".repeat(32), recordedAt: 5 };
       const other = keyRowOf(1, change);

@@ -39,7 +39,7 @@ export interface Fenced {
 
 /** A key that is about to be recorded. */
 export interface KeyClaim extends PublishKeyRow, Fenced {
-  /** Whether the claim takes the key from an intact row with another digest; false when left out. A session uses its keys again. */
+  /** Whether the claim takes the key from an intact row with another digest; false when left out. Sessions need this: they use their keys again. */
   readonly mayReplace?: boolean;
 }
 
@@ -66,7 +66,7 @@ export interface FencedKey extends PublishKey {
 export type TakenKey = PublishKeyRow | DamagedKeyRow | FencedKey;
 
 /**
- * Remembers which publishes were named by a key.
+ * Remembers the keys by which producers name their publishes.
  *
  * Guarantees: each call is one transaction, and durable when it returns. Damaged rows are returned as such, and stay.
  */

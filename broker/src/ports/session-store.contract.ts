@@ -99,7 +99,7 @@ function testClaims(sessions: () => SessionStore): void {
     const other = claimOf({ newId: idOf(31), key: "other", principal: "acme0/x", isStored: true });
     expect(await sessions().claimSession(other)).toMatchObject({ status: "begun" });
   });
-  it("refuses a claim that may not begin a session if it is for a stored session and its name has none yet", async () => {
+  it("with mayBegin false, refuses a claim for a stored session only if no stored session has its name", async () => {
     expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toEqual({ status: "full" });
     expect(await sessions().claimSession(claimOf({ mayBegin: false, isStored: false }))).toMatchObject({
       status: "begun",

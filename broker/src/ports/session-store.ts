@@ -43,7 +43,7 @@ export interface SessionState extends SessionKey {
   readonly cursor: Position;
   /** Every event up to this position was given to the session, or was not for it. The events in flight are between the cursor and this position. */
   readonly taken: Position;
-  /** No event in flight from outside the session's stream, and no retained event still to be given, is after this position. */
+  /** Upper bound for the positions of events in flight from outside the session's stream, and of retained events still to be given. */
   readonly outside: Position;
   /** The events in flight, as the engine encodes them. */
   readonly inFlight: Uint8Array;
@@ -88,7 +88,7 @@ export interface SessionWithFilters {
   readonly filters: readonly StoredFilter[];
 }
 
-/** A connection that wants its session. */
+/** A connection's request for its session. */
 export interface SessionClaim extends SessionName, StoredConnectionEnd {
   /** Identifier, first epoch and position of a session that begins now. */
   readonly newId: SessionId;
@@ -126,7 +126,7 @@ export type SessionClaimed =
   | OverQuota
   /** The row of the session is damaged, and was removed: claim again. */
   | { readonly status: "damaged" }
-  /** The index has rolled back since: claim again. */
+  /** The index has rolled back since the position was read: claim again. */
   | { readonly status: "rolled-back" };
 
 /** Result of a claim that gave a session to the connection. */
@@ -140,7 +140,8 @@ export interface FilterChange {
 
 /**
  * Sessions that outlast their connections. Each call is one transaction, and durable when it returns, except {@link saveSessions} by request.
- * A rollback of a group's index moves later positions of its sessions back: events in flight beyond them are gone. With a lease, each session that the lease's node does not own gets a new epoch.
+ * A rollback of a group's index moves later positions of its sessions back to the end of the block: events in flight after it are gone.
+ * If the rollback has a lease, each session that the lease's node does not own gets a new epoch.
  */
 export interface SessionStore {
   /** Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Notifies the earlier owner. */

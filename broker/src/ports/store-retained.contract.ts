@@ -12,7 +12,7 @@ function kept(name: typeof alpha, block: number, sequence = block - 1): Retained
   return { name, retained: { sequence, position: toPosition(block, 0) } };
 }
 
-/** A block with one event of alpha, which changes what topics retain. */
+/** A block with one event of alpha, and with the given changes of retained events. */
 function blockWith(number: number, retained?: readonly RetainedChange[]): IndexedBlock {
   const batches = [batchOf(alpha, { block: number, sequence: number - 1, count: 1 })];
   return blockOf(number, { batches, ...(retained === undefined ? {} : { retained }) });

@@ -123,7 +123,7 @@ export function testRollBack(store: () => Store): void {
     ["that was never applied", ref(3)],
     ["above the head", ref(7)],
     ["with another hash", { number: 4, hash: hashOf(99) }],
-  ])("refuses a block %s and changes nothing", async (_, to) => {
+  ])("refuses to roll back to a block %s, and changes nothing", async (_, to) => {
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
     await expect(store().rollBack(group, to)).rejects.toThrow(/cannot roll back/);

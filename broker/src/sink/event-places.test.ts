@@ -73,7 +73,7 @@ test("computes the paths of a batch once, even if the batch is read again", () =
   expect(trees).toBe(1);
 });
 
-test("proves a batch whose log has, after a reorg, the place that another batch of its transaction had before", () => {
+test("after a reorg, proves a batch whose log is where another batch of its transaction was before", () => {
   const places = new EventPlaces({ prefix: "svc-" });
   for (const batch of [batchOf(5, 1), batchOf(3, 1)]) {
     const checked = findCheckedBatch(logOf(batch));

@@ -18,8 +18,8 @@ export class EventPlaces {
   readonly #prefix: string;
   readonly #createTree: (encoded: Uint8Array) => MerkleTree;
   /**
-   * Trees by transaction, log and checksum of the events: a batch that is read again is another object, and after a reorg the log may be that of another
-   * batch of the transaction.
+   * Trees by transaction, log and checksum of the events: a batch that is read again is another object, and after a reorg another batch of the
+   * transaction may have the same log index.
    */
   readonly #trees = new Map<string, MerkleTree>();
   readonly #checksums = new WeakMap<EventBatch, number>();
@@ -30,7 +30,7 @@ export class EventPlaces {
     this.#createTree = createTree;
   }
 
-  /** The event's extensions with its place, which replaces extensions of the same names. Without a batch, the extensions unchanged. */
+  /** The event's extensions, and its place as further ones, which replace extensions of the same names. Adds nothing to an event without a batch. */
   extensionsOf(event: Event): Extensions {
     const { batch, extensions } = event;
     if (batch === undefined) return extensions;

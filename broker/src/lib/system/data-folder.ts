@@ -84,8 +84,8 @@ function makeUsable(root: string): void {
 }
 
 /**
- * SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, use the name in the folder. And who may write
- * to the folder could make a command that runs as root write elsewhere.
+ * SQLite follows a link and keeps its log beside the target. The broker's locks, and its checks of the log, use the name in the folder. Also, whoever
+ * may write to the folder could use a link to make a command that runs as root write elsewhere.
  * @throws DataFolderError if one of the folder's databases is a link.
  */
 export function refuseLinks(root: string): void {

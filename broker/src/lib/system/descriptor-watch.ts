@@ -72,7 +72,7 @@ function openAndClose(): void {
   closeSync(openSync(devNull, "r"));
 }
 
-/** Other errors of a probe do not mean that descriptors are missing. */
+/** Whether the probe fails because no descriptor is left. Any other error does not mean that. */
 function isShortage(probe: () => void): boolean {
   try {
     probe();

@@ -40,7 +40,7 @@ interface Found {
   readonly stats: Stats;
 }
 
-/** Gives away nothing but the file itself: the folder above it may be one of the system. */
+/** What the operator can do. Suggests a new owner only for the file itself: the folder above it may belong to the system. */
 function remedyFor(file: string, { path, stats }: Found, user: number): string {
   if (stats.uid === user) return `chmod u+rw${stats.isDirectory() ? "x" : ""} ${path}`;
   const asOwner = `run the broker as user ${stats.uid}`;

@@ -15,7 +15,7 @@ it.each([
   ["the folder above it", ".", false],
   ["a path that leaves it again", "data/../other", false],
   ["a new folder behind a link to it", "link/new", true],
-])("a path inside a folder: %s", async (_, path, expected) => {
+])("%s: whether the path %s is inside the folder: %s", async (_, path, expected) => {
   mkdirSync(join(folder, "data"));
   symlinkSync(join(folder, "data"), join(folder, "link"));
   expect(await isWithin(join(folder, path), join(folder, "data"))).toBe(expected);

@@ -15,7 +15,7 @@ it("creates a folder with its parents for their owner, and leaves one that exist
   if (platform() !== "win32") expect(statSync(join(root, "a")).mode & 0o777).toBe(0o700);
 });
 
-it("creates parents in one turn too", () => {
+it("makeFolderSync creates a folder with its parents, and leaves one that exists", () => {
   const folder = join(root, "a", "b", "c");
   makeFolderSync(folder);
   makeFolderSync(folder);

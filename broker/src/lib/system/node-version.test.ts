@@ -7,7 +7,7 @@ it.each([
   ["20.18.3", "Node.js 20.19 or later is needed; this is 20.18.3."],
   ["20.19.0", undefined],
   ["22.0.0", undefined],
-])("judges Node.js %s", (version, problem) => {
+])("findNodeProblem returns for Node.js %s: %j", (version, problem) => {
   expect(findNodeProblem(version)).toBe(problem);
 });
 

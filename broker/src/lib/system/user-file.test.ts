@@ -28,7 +28,7 @@ it("waits for a process that changes the file, and then changes the text of that
   expect(readdirSync(folder)).toEqual(["contexts.json"]);
 });
 
-it("leaves a lock that stays, names it, and keeps the file", async () => {
+it("keeps the file and the lock if another lock stays, and names the lock in the error", async () => {
   writeFileSync(file, "old");
   writeFileSync(lock, "");
   const changing = expect(changeUserFile(file, () => "new")).rejects.toThrow(`${lock} exists`);

@@ -57,7 +57,7 @@ function leave({ isRestarted = false } = {}): Buffer {
   return log;
 }
 
-/** Leaves a log of which a checkpoint has copied all transactions but the last `after` into the database. An open reader kept SQLite from restarting the log. */
+/** Leaves a log after a checkpoint that copied all transactions but the last `after` into the database. An open reader kept SQLite from restarting the log. */
 function leaveCopied({ after = 0 } = {}): Buffer {
   const { database, source } = fill(12);
   const reader = new DatabaseSync(source);

@@ -73,7 +73,7 @@ function pageBytesOf(database: string): number {
 interface Log {
   readonly header: Buffer;
   readonly bytes: number;
-  /** Number of committed frames, as the log's index tells; 0 if it does not. */
+  /** Number of committed frames according to the log's index; 0 if the index does not tell. */
   readonly indexed: number;
 }
 
@@ -151,7 +151,7 @@ class LogWalk {
   }
 }
 
-/** Reads the number of committed frames from the log's index, which SQLite writes after it syncs the frames. Its header is there twice: both must match. */
+/** Reads the number of committed frames from the log's index, which SQLite writes after it syncs the frames. The two copies of its header must match. */
 function indexedFrames(file: string, header: Buffer): number {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   if (bytes.length < 2 * indexHeaderBytes) return 0;

@@ -60,7 +60,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(error);
   }
 
-  /** undici writes the request right after this. Throwing prevents that and keeps the connection usable; `abort` would close it. */
+  /** undici writes the request right after this call. Throwing prevents that and keeps the connection usable; `abort` would close it. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#cancelledBy !== undefined) throw this.#cancelledBy;
     if (this.#options.mayStart?.() === false) {

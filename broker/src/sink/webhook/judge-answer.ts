@@ -40,7 +40,7 @@ function judgeRefusal(answer: Answer, now: number): TestOutcome["outcome"] {
 }
 
 /**
- * A response may omit its id or have null, as many servers answer; any other id must be the request's (JSON-RPC 2.0, section 5). `error: null` is
+ * Why a JSON-RPC response does not count; undefined if it does. A response may omit its id or have null, as many servers answer; any other id must be the request's (JSON-RPC 2.0, section 5). `error: null` is
  * not an error.
  */
 function findResponseFault(answer: Answer, requestId: string): string | undefined {

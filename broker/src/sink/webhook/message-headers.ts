@@ -19,7 +19,7 @@ export class MessageHeaders {
   sign({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
     const now = this.#clock.now();
     const timestampSeconds = Math.floor(now / 1000);
-    // Not by spreading `common`, which takes 2 µs.
+    // Spreading `common` would take 2 µs.
     const headers: Record<string, string> = {
       accept: this.common.accept,
       "user-agent": this.common["user-agent"],

@@ -25,14 +25,14 @@ export class NotificationEncoder {
     return join(this.#partsOf(notification));
   }
 
-  /** The body of a JsonRPC callback: a request with those fields as parameters, and the method `onEvent`, or `onEvents` of a batch. */
+  /** The body of a JsonRPC callback: a request with the fields of {@link encode} as parameters, and the method `onEvent`, or `onEvents` of a batch. */
   encodeCall(notification: Notification, id: string): Buffer {
     const method = notification.batch === undefined ? "onEvent" : "onEvents";
     const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":`;
     return join([head, ...this.#partsOf(notification), "}"]);
   }
 
-  /** Approximate size of a request with that body, one event. Encodes the event, which the body then contains, but not the body. */
+  /** Approximate size of a request with one event. Encodes the event, which the body uses later, but does not build the body. */
   bytesOf(notification: Notification): number {
     return this.#encodeEvent(notification).length + envelopeBytes;
   }

@@ -101,7 +101,7 @@ export class ReceiverCaller {
     }
   }
 
-  /** How a call ends that must not begin; undefined if it may. */
+  /** The result of a call that must not begin; undefined if the call may begin. */
   #endBefore(signals: CallSignals): ExchangeEnd | undefined {
     const { signal, stopping, mayStart } = signals;
     if (this.#isStopping || signal.aborted || stopping?.aborted === true) return endOfWaiting(signals);
@@ -150,7 +150,7 @@ function endOfWaiting({ signal, stopping }: CallSignals): ExchangeEnd {
   return isWithheld ? withheld : { kind: "broken", error: stopped };
 }
 
-/** A connection whose request was withheld can carry the next one. Stopping the broker says nothing about the receiver. */
+/** State of a connection after its request. It can carry another request after a withheld one. An aborted request says nothing about the receiver. */
 function usageOf(end: ExchangeEnd, { aborted }: CancelSignal): Usage {
   if (end.kind === "withheld") return { isWhole: true, isAnswered: undefined };
   const isWhole = end.kind === "answered" && !end.answer.isCut && end.answer.brokenBy === undefined;

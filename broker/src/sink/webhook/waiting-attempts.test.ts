@@ -91,7 +91,7 @@ describe("an attempt whose permission is withdrawn while it waits", () => {
     expect(pathsOf(receiver)).toEqual(["/first"]);
   });
 
-  test("is not sent if that happens while the name is resolved", async () => {
+  test("is not sent if the permission is withdrawn while the name is resolved", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const asked = createDeferred<void>();
     const resolver = async (): Promise<readonly string[]> => {
@@ -106,7 +106,7 @@ describe("an attempt whose permission is withdrawn while it waits", () => {
   });
 });
 
-/** Attempts a call, and denies permission from `until` on. */
+/** Attempts a notification, and denies permission once `until` resolves. */
 async function attemptAndDeny(sink: Sink, notification: Notification, until: Promise<void>): Promise<AttemptOutcome> {
   let mayStart = true;
   const attempt = sink.attempt(notification, neverAborted, { mayStart: () => mayStart });

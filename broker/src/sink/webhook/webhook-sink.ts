@@ -121,8 +121,8 @@ class WebhookSink implements Sink {
   }
 
   /**
-   * Accepts a name that cannot be resolved now, and a receiver that cannot be reached: it may be set up after its subscription. Every attempt checks
-   * the address that it connects to, and the receiver's consent.
+   * Accepts a name that cannot be resolved now, and a receiver that cannot be reached: the receiver may be set up after its subscription. Every
+   * attempt checks the address that it connects to, and the receiver's consent.
    */
   async checkTarget(target: CallbackTarget): Promise<void> {
     const parsed = parseCallbackUrl(target.url);
@@ -239,7 +239,7 @@ class WebhookSink implements Sink {
     await this.#caller.stop(graceMs);
   }
 
-  /** Parses each target once: it is the same object as long as its subscription is delivered. */
+  /** Parses each target once: the target is the same object as long as its subscription is delivered. */
   #parseUrl(target: CallbackTarget): CallbackUrl {
     const known = this.#urls.get(target);
     if (known !== undefined) return known;

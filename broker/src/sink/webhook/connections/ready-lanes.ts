@@ -1,8 +1,8 @@
 import type { Lane, ReceiverHealth } from "./lane.ts";
 
-/** Share of all connections for receivers that are new or did not answer their last request. */
+/** Fraction of all connections for receivers that are new or did not answer their last request. */
 const doubtfulShareMax = 3 / 4;
-/** Share of all connections for receivers that did not answer their last request. */
+/** Fraction of all connections for receivers that did not answer their last request. */
 const failingShareMax = 1 / 2;
 
 /** In the order of their turns. */
@@ -10,8 +10,8 @@ const healths: readonly ReceiverHealth[] = ["new", "proven", "failing"];
 
 /**
  * Receivers with a request that may be sent, in turns. There are three classes: receivers that answered their last request, new ones, and ones that
- * failed. Each class has its turns, and new and failed receivers have limited shares of the connections, so that hanging receivers block neither the
- * others nor new ones.
+ * failed. The classes take turns, and new and failed receivers get only a part of the connections, so that hanging receivers block neither the others
+ * nor new ones.
  */
 export class ReadyLanes {
   readonly #doubtfulMax: number;

@@ -69,7 +69,7 @@ export class Consents {
     return entry === undefined || leftMs <= 0 ? undefined : this.#toConsent(entry.reply, leftMs);
   }
 
-  /** Asks the receiver. Concurrent calls for one url ask once; in `require`, only calls whose pings have the same form and secret do. */
+  /** Asks the receiver. Concurrent calls for one url share a request; in `require`, only if their pings have the same form and secret. */
   ask(target: CallbackTarget, url: URL): Promise<Consent> {
     const key = this.#options.mode === "require" ? pingKeyOf(target, url) : keyOf(url);
     const earlier = this.#underWay.get(key);
@@ -84,7 +84,7 @@ export class Consents {
     const reply = await ask(target, url);
     metrics.consentAsked(reply.kind);
     const heldMs = this.#heldMs(reply);
-    // An answer to a ping counts for that subscriber's pings only. Otherwise a subscriber with a wrong secret could make the broker refuse others.
+    // An answer to a ping counts only for pings of the same subscriber. Otherwise a subscriber with a wrong secret could make the broker refuse others.
     const key = "isToPing" in reply ? pingKeyOf(target, url) : keyOf(url);
     this.#entries.delete(key);
     this.#entries.set(key, { reply, until: clock.monotonic() + heldMs });

@@ -92,7 +92,7 @@ describe("a host name", () => {
     expect(outcomes).toEqual(["absent", "absent"]);
   });
 
-  test("causes an error with the code of the name server if that fails", async () => {
+  test("fails with the code of the name server if the name server fails", async () => {
     const { resolver, outcomes } = await startResolver({ zone: { a: "fails" } });
     await expect(resolver.resolve("a")).rejects.toThrow("the host name could not be looked up (ESERVFAIL)");
     expect(outcomes).toEqual(["failed"]);
