@@ -11,7 +11,10 @@ const pollMs = 200;
 /** Polls between two checks that the broker still runs. */
 const pollsPerCheck = 50;
 
-/** Polls without an answer to a request that is not there any more. A broker that takes it answers in the same turn; one that starts again removes it. */
+/**
+ * Maximum number of polls that find neither the request nor an answer. A broker that takes a request answers in the same turn; a broker that starts again
+ * removes the request.
+ */
 const pollsUnansweredMax = 25;
 
 /**

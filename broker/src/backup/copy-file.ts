@@ -51,7 +51,9 @@ async function isAt(handle: FileHandle, path: string): Promise<boolean> {
   return own.ino === there.ino && own.dev === there.dev;
 }
 
-/** Closes a file that opens only after nobody waits for it any more: from Node.js 26 on, one that nobody closes ends the process. */
+/**
+ * Waits for a file to open. If it opens only after this wait has failed, closes it: from Node.js 26 on, an open file that nobody closes ends the process.
+ */
 async function openUnlessStuck(opening: Promise<FileHandle>, signal: AbortSignal | undefined): Promise<FileHandle> {
   try {
     return await unlessStuck(opening, signal);

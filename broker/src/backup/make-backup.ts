@@ -40,7 +40,7 @@ const spareBytes = 2 ** 20;
 /**
  * Copies the chain, the store and the keys of a data folder into a new folder, syncs each file to disk, and writes the manifest last. The broker serves its
  * clients meanwhile, even if the disk of the target hangs.
- * @throws Error that says why it failed, after removing the copy; the reason of `signal`.
+ * @throws Error that says why the backup failed, after removing the copy; the reason of `signal`.
  */
 export async function makeBackup(target: string, options: BackupOptions): Promise<Manifest> {
   const path = resolve(target);

@@ -78,7 +78,7 @@ export class RequestFiles {
     }
   }
 
-  /** Removes a request that this user may not read, so that its command ends: it gets no answer. */
+  /** The text of the request. Removes a request that this user may not read: its command then ends, because it gets no answer. */
   #readRequest(): string | undefined {
     try {
       return this.#read(requestFile);

@@ -38,7 +38,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Lets an open of a pipe for reading go on. */
+/** Ends an opening of a pipe that waits for a writer. */
 function release(pipe: string): void {
   closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK));
 }

@@ -5,7 +5,7 @@ import { unlessStuck } from "./unless-stuck.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("gives an operation ten minutes, and those after it a second as long as it hangs", async () => {
+it("gives an operation ten minutes, and later operations a second while the first one hangs", async () => {
   const [write, close, later] = [createDeferred<void>(), createDeferred<void>(), createDeferred<void>()];
   const settled: string[] = [];
   const follow = (name: string, operation: Promise<void>): void => {

@@ -26,7 +26,7 @@ export function collectPair(
   return { ...before, [key]: value };
 }
 
-/** `localhost:3000` is a URL too, of the scheme `localhost`. */
+/** Whether a text is an http or https URL. `localhost:3000` is a URL too, but of the scheme `localhost`. */
 export function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

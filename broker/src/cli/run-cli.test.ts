@@ -141,7 +141,7 @@ it("pub that Ctrl-C ends between two requests fails, since the rest of stdin is 
 it.each([
   ["tail", ["tail", "t"]],
   ["listen", ["listen", "t", "--forward", "http://127.0.0.1:1"]],
-])("%s --since starts in 1970 for any longer age", async (_, argv) => {
+])("%s --since starts in 1970 if the age reaches further back", async (_, argv) => {
   const starts: (string | null)[] = [];
   vi.stubGlobal("fetch", async (input: string) => {
     starts.push(new URL(input).searchParams.get("after"));

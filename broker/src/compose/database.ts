@@ -53,7 +53,7 @@ function checkTlsFiles(databaseUrl: string, logger: Logger): void {
   }
 }
 
-/** Removes a final line break: editors add one, and it does not belong to the password. */
+/** Reads the password file; undefined if the settings name none. Removes a final line break, which editors add to the password. */
 function readPasswordOf({ databasePasswordFile: file }: DatabaseSettings, logger: Logger): string | undefined {
   if (file === "") return undefined;
   const password = readSecretText(file, logger).replace(/\r?\n$/, "");

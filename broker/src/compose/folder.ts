@@ -69,7 +69,7 @@ export function requireFolder(config: Config): string {
 
 /**
  * Refuses a folder that is a backup, that an interrupted restore left, or that has a damaged log of the chain. Also refuses a folder whose files show that its
- * chain, a key or its store is lost. The start would create it again: a new chain replaces the lost one, and a new key owns nothing. Changes nothing.
+ * chain, a key or its store is lost. The start would create the lost file again: a new chain replaces the old one, and a new key owns nothing. Changes nothing.
  * @throws Error that names the missing or damaged file and says what to do.
  */
 export async function checkDataFolder(

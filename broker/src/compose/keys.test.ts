@@ -64,7 +64,7 @@ it.each([
   { lastingRoles: [], isKept: false },
   { lastingRoles: ["admin"], isKept: true },
 ])(
-  "31 days after a principal's last key was revoked, still lists it if its issuer's lastingRoles are $lastingRoles: $isKept",
+  "31 days after a principal's last key was revoked, the list has the key, with the issuer's lastingRoles $lastingRoles: $isKept",
   async ({ lastingRoles, isKept }) => {
     const config = join(folder, "stele.json");
     const issuer = {

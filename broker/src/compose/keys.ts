@@ -144,7 +144,7 @@ function toExpiry(text: string | undefined, now: number): number | undefined {
   return now + validMs;
 }
 
-/** Also accepts the whole key: whoever finds one need not know which part is its identifier. */
+/** Revokes the key with an identifier. Also accepts the whole key: whoever finds a key need not know which part is its identifier. */
 async function revoke(keys: ApiKeys, { positional: [text = ""] }: Order, now: number): Promise<CommandDone> {
   const [, id = ""] = /^(?:stele_)?([0-9a-f]{16})(?:_.*)?$/.exec(text) ?? [];
   if (id === "") throw new UsageError("give the identifier of a key, 16 hexadecimal digits");

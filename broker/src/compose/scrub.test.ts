@@ -60,7 +60,7 @@ function spoil(name: string, content: string | undefined, bytes = 1): void {
   writeFileSync(file, whole);
 }
 
-/** Spoils the receipt of a content's transaction, which cannot be mended: the index has only the content. */
+/** Spoils the receipt of a content's transaction. The broker cannot mend that: the index has only the content. */
 function spoilReceipt(content: string | undefined): void {
   const sqlite = new DatabaseSync(join(folder, "chain.sqlite"));
   const find = sqlite.prepare("SELECT place, receipt FROM transactions WHERE instr(raw, ?) > 0");

@@ -86,7 +86,7 @@ const randomness = createSystemRandomness();
 
 /** Time to stop cleanly after a failed start, in milliseconds. */
 const failedStartGraceMs = 1_000;
-/** How long the parts below the engine may take to close after the engine, in milliseconds. If one hangs, it is left. */
+/** How long the parts below the engine may take to close after the engine, in milliseconds. If one hangs, the broker no longer waits for it. */
 const closingMsMax = 2_000;
 /** Upper bound on shutdown time, in milliseconds, that a node of a cluster reserves for handing over and leaving. */
 const leavingMsMax = 2_000;
@@ -290,7 +290,7 @@ async function createSharedServices(config: Config, parts: StoreParts): Promise<
   return { store, cluster, storeFile: () => store.file };
 }
 
-/** Loads the driver of PostgreSQL, which a single node does not need. */
+/** The services of a node in a cluster. Loads the PostgreSQL driver only here: a single node does not need it. */
 async function createForCluster(
   config: Config,
   { logger, cleanup, onFailure: onFault }: FolderOptions,

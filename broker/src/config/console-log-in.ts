@@ -76,7 +76,7 @@ export function isSafeUrl(text: string): boolean {
   return url?.protocol === "https:" || isLocal;
 }
 
-/** Whether a text is a safe origin as browsers write it. Elsewhere, browsers refuse the cookies of a log-in. */
+/** Whether a text is a safe origin as browsers write it. At any other origin, browsers refuse the cookies of a log-in. */
 function isSafeOrigin(text: string): boolean {
   return isSafeUrl(text) && new URL(text).origin === text;
 }

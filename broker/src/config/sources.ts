@@ -121,7 +121,7 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
 const citedCharacters = 10;
 const citing = /^(Unexpected token .+?), (\.\.\.)?"([^]*)"(?:\.\.\.)? is not valid JSON$/;
 
-/** Adds the line to the message of a syntax error, which Node 20 leaves out, and removes what V8 cites of the file: it may be a secret. */
+/** Adds the line, which Node 20 leaves out, to the message of a syntax error. Removes what V8 cites of the file: that may be a secret. */
 function withLine(message: string, json: string): string {
   const [, problem, cut, cited = ""] = citing.exec(message) ?? [];
   const position =

@@ -154,7 +154,7 @@ it("drops further lines while nobody reads a full output, and later writes their
 });
 
 // Root may write any file.
-it.skipIf(process.getuid?.() === 0)("suggests chmod for a file of its own that it may not write", async () => {
+it.skipIf(process.getuid?.() === 0)("suggests chmod for a file that its user owns but may not write", async () => {
   const path = join(folder, "audit.log");
   closeSync(openSync(path, "w"));
   chmodSync(path, 0o400);

@@ -11,8 +11,8 @@ const secretOfKey = /(stele_[0-9a-f]{16}_)[\w-]+/g;
 
 /**
  * Finds the secret of a key, and the claims and signature of a token, even if their end is cut off. Before them, the line may have letters or digits of a
- * JSON escape or a percent-encoding. A token begins with `{"` in Base64, or with `{`, white space and `"`, as some issuers write it. It also matches a
- * header without claims, whole: else each `-ey` in it would begin another search up to its end.
+ * JSON escape or a percent-encoding. A token begins with `{"` in Base64, or with `{`, white space and `"`, as some issuers write it. The pattern
+ * also matches a header without claims, as a whole: otherwise each `-ey` in the header would begin another search up to the header's end.
  */
 const credentials =
   /(stele_[0-9a-f]{16}_)[\w-]+|(e(?:yJ|yA[gi]|w[ko][giJ]|w0K)(?<=(?:\b|\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9A-Fa-f]{2})e(?:yJ|[yw]\w\w))(?:(?<=eyJ)|(?=[\w-]{16}))[\w-]+)(\.[\w-]+(?:\.[\w-]*)?)?/g;

@@ -11,7 +11,7 @@ const fileReadEveryMs = 1_000;
 const retryMs = 5_000;
 /** Pause between two fetches of keys. A key that its issuer removes stays trusted until the next fetch. */
 const fetchEveryMs = 60_000;
-/** Minimum time since the last read before a token with an unknown key causes another. */
+/** Minimum time since the last read before a token with an unknown key causes another read. */
 const earlyFetchMs = 5_000;
 /**
  * Maximum number of tokens with an unknown key that wait at once until their issuer's keys are read. Anybody can make such tokens, and an issuer may hang;
@@ -102,7 +102,7 @@ export class Issuer {
 
   /**
    * Keys that may have signed a token with this key identifier. If there are none, reads the keys again, but not too often. Undefined if too many tokens
-   * wait for that.
+   * wait for that read.
    */
   async candidates(kid: string | undefined): Promise<readonly IssuerKey[] | undefined> {
     const known = this.#matching(kid);

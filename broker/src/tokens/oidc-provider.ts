@@ -112,7 +112,7 @@ export class OidcProvider {
     }
   }
 
-  /** Bounds the token requests that one network, and all together, can have under way. */
+  /** Runs a token request, within the limits for one network and for all networks together. */
   async #takeTurn<Result>(network: string, task: () => Promise<Result>): Promise<Result | ProviderFault> {
     const own = this.#waiting.get(network) ?? 0;
     if (own >= exchangesPerAddressMax) return toBusy(`${exchangesPerAddressMax} log-ins of this address`);

@@ -154,7 +154,7 @@ function toTopicArguments(values: Values, words: readonly string[], common: Comm
   return { kind: "topic", ...common, topic: parseTopic(values.get("--topic") ?? ""), from, to, fromBlock };
 }
 
-/** Registries are remembered by chain, which only a node can name. */
+/** Refuses arguments that need a node: registries are remembered by chain, which only a node can name. */
 function refuseWithoutNode({ registry, remember }: CommonArguments): void {
   if (registry === undefined)
     throw new Unverifiable("--block-hash needs --registry: without a node, no chain is known");

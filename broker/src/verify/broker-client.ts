@@ -51,7 +51,7 @@ export class BrokerClient {
   readonly #options: BrokerOptions;
   readonly #name: string;
   readonly #stele: Stele;
-  /** The same broker, for answers with one event. Without retries once it has called an event unread: it may say so of thousands. */
+  /** The client for answers with one event. Makes no retries once the broker has called an event unread: the broker may say so of thousands. */
   #events: Stele;
 
   constructor(options: BrokerOptions) {

@@ -88,7 +88,7 @@ async function askForLogs(
 
 type Published = Extract<ContractLog, { kind: "events-published" }>;
 
-/** A batch that does not match its count and root contains no events. */
+/** The events of a batch, or its fault. A batch that does not match its count and root contains no events. */
 function readEvents({ count, eventsRoot, events }: Published): Pick<ChainBatch, "events" | "fault"> {
   try {
     const decoded = decodeEvents(events);

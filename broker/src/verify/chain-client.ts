@@ -132,7 +132,7 @@ export class ChainClient {
   }
 }
 
-/** `fetch` refuses a URL with a user or a password, and quotes it. */
+/** The address without user and password: `fetch` refuses a URL with them, and quotes it. */
 function withoutUser(address: string): string {
   const { origin, pathname, search } = new URL(address);
   return `${origin}${pathname}${search}`;

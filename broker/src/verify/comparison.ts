@@ -103,7 +103,7 @@ export class Comparison {
     }
   }
 
-  /** @throws Unverifiable if nothing but events that the broker has not read keeps broker and chain from being equal. */
+  /** @throws Unverifiable if broker and chain differ only in events that the broker has not read. */
   expectAllRead(): void {
     if (this.total > 0 || this.#unread === undefined) return;
     const { sequence, blockNumber } = this.#unread;
@@ -170,7 +170,7 @@ export class Comparison {
     if (field !== undefined) this.#note({ kind: "different", sequence, eventId, field });
   }
 
-  /** The broker has a later event, so it read the blocks of those that it called unread. */
+  /** Notes the unread events as missing: the broker has a later event, so it has read the blocks of the events that it called unread. */
   #refuteUnread(): void {
     if (this.#unread === undefined) return;
     const { count, blockNumber: _, ...missing } = this.#unread;

@@ -36,7 +36,7 @@ export class KnownRegistries {
     );
   }
 
-  /** `check` gets the chain's present registries while no other process can add one; if it throws, nothing is added. */
+  /** Adds a registry. `check` gets the chain's present registries while no other process can add one; if `check` throws, nothing is added. */
   async add(
     chain: ChainIdentity,
     registry: string,

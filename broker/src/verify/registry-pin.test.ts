@@ -20,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const pin = (registry?: string) => new RegistryPin({ registry, remember: true, known });
 
-test("of two commands that find different registries on first use at once, only one is trusted and remembered", async () => {
+test("if two commands find different registries on first use at once, only one registry is trusted and remembered", async () => {
   const commands = [one, two].map((registry) => ({ registry, pin: pin() }));
   for (const command of commands) expect(await command.pin.check(command.registry, chain)).toBe("first use");
   const [first, second] = commands.map(

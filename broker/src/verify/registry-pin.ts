@@ -36,7 +36,7 @@ export class RegistryPin {
   }
 
   /**
-   * If asked to, remembers a registry after a successful verification. Returns a warning if it does and nobody has confirmed the registry, else "".
+   * With `remember`, remembers a registry after a successful verification. Returns a warning if nobody has confirmed the remembered registry, else "".
    * @throws Unverifiable if another command remembered another registry on first use since `check`.
    */
   async keep(

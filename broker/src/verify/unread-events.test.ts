@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => chain.stop());
 
-/** Runs the command against a broker that has the batches at `known`, and calls the other events unread. Its topic's state has those at `stated`. */
+/** Runs the command against a broker that has the batches at `known`, and calls the other events unread. The state of its topic has the batches at `stated`. */
 async function run(known: readonly number[], words: readonly string[] = [], stated = known): Promise<VerifyOutcome> {
   const partOf = (places: readonly number[]) => {
     const of = { chain, topic, batches: batches.filter((_, index) => places.includes(index)) };

@@ -89,8 +89,8 @@ interface Located {
 }
 
 /**
- * The topic's address, computed from the trusted registry. Without a trusted one, computes it from the registry that the contract at the claimed
- * address names; it must equal that address.
+ * The topic's address, computed from the trusted registry. Without a trusted registry, computes the address from the registry that the contract
+ * at the address `claimed` names; the result must equal `claimed`.
  */
 async function locate(chain: ChainClient, options: TopicArguments, claimed: string | undefined): Promise<Located> {
   const { topic } = options;

@@ -78,7 +78,7 @@ export function defineListen(program: Command, io: CliIo): void {
   });
 }
 
-/** A broker refuses the same urls. The message does not quote a password. */
+/** @throws UsageError for a url that a broker refuses too. The message does not quote a password. */
 function checkReceiver(forward: string): void {
   if (!isHttpUrl(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
   const { username, password } = new URL(forward);
@@ -119,7 +119,7 @@ function isAccepted({ status = 0 }: Forwarded): boolean {
   return status >= 200 && status < 300;
 }
 
-/** `fetch` puts a network failure into the cause of its own error. */
+/** Why no answer came. `fetch` puts a network failure into the cause of its own error. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "no answer";
   if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;

@@ -103,7 +103,7 @@ function checkCall({ topic, content }: Words, { cloudevents, whole, once, count,
   }
 }
 
-/** Groups lines by the chunk of stdin in which they end, so that a line of a slow producer does not wait for further lines. */
+/** The events to publish. Groups lines of stdin by the chunk in which they end, so that a line of a slow producer does not wait for further lines. */
 async function* toPublications(
   { topic = "", content }: Words,
   flags: PubFlags,
@@ -152,7 +152,7 @@ interface Outcome {
   readonly key: string | undefined;
 }
 
-/** Makes the random keys itself, because the client does not return those that it makes. */
+/** Publishes the groups in order. Makes the random keys itself, because the client does not return the keys that it makes. */
 async function* publishAll(
   stele: Stele,
   groups: AsyncIterable<readonly Publication[]>,

@@ -85,7 +85,7 @@ async function showCloudEvents(session: Session, options: TailOptions, count: nu
   await session.output.rows(rows(), cloudEventColumns, { isLive: true, toJson: ({ text }) => text });
 }
 
-/** Checks the template before it connects. */
+/** Prints the template for each event. Checks the template before it connects. */
 async function fillFor(
   session: Session,
   options: TailOptions,

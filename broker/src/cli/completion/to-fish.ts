@@ -26,7 +26,7 @@ function toChoices(choices: readonly string[]): string {
   return choices.length === 0 ? " -r" : ` -x -a ${toList(choices)}`;
 }
 
-/** Fish runs the command in parentheses each time it completes. */
+/** A list of words in quotes. Fish runs a command in parentheses each time it completes. */
 function toList(words: readonly string[]): string {
   const text = words.join(" ").replace(contextNames, `(${listContexts})`);
   return `'${text.replaceAll("'", "\\'")}'`;

@@ -48,7 +48,7 @@ function explain(error: unknown, url: string): { readonly detail: string; readon
   };
 }
 
-/** The broker wrote the Date header between the two times, in whole seconds. */
+/** Compares the clocks. The broker wrote the Date header between the two times, in whole seconds. */
 function examineClock(
   date: string | null,
   { askedAt, answeredAt }: { readonly askedAt: number; readonly answeredAt: number },

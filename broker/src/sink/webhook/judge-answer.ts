@@ -40,8 +40,8 @@ function judgeRefusal(answer: Answer, now: number): TestOutcome["outcome"] {
 }
 
 /**
- * Why a JSON-RPC response does not count; undefined if it does. A response may omit its id or have null, as many servers answer; any other id must be the request's (JSON-RPC 2.0, section 5). `error: null` is
- * not an error.
+ * Why a JSON-RPC response does not count; undefined if it does. A response may omit its id or have null, as many servers answer; any other id must be the
+ * request's (JSON-RPC 2.0, section 5). `error: null` is not an error.
  */
 function findResponseFault(answer: Answer, requestId: string): string | undefined {
   if (answer.isCut) return "the JSON-RPC response is too long";
