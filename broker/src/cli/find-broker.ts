@@ -53,8 +53,8 @@ function always(key: string | undefined): (() => string) | undefined {
 }
 
 /**
- * Reads the file again for each request, since another program may renew a token while a command runs. Keeps the last key while the file cannot be read. A pipe or a
- * terminal gives its key once: another read would wait for ever.
+ * Reads the file again for each request, since another program may renew a token while a command runs. Keeps the last key while the file cannot be read. A pipe
+ * or a terminal gives its key once: another read would wait for ever.
  */
 function keyIn(file: string): () => string {
   let key = readKey(file);

@@ -385,7 +385,7 @@ function createServer(
     tls === undefined
       ? createHttp(limits, handler)
       : createHttps({ ...tls, ...limits, handshakeTimeout: headersTimeoutMs }, handler);
-  server.maxHeadersCount = headersMax + 1; // One more than the limit, so that a request over it shows.
+  server.maxHeadersCount = headersMax + 1; // One more than the limit, so that the server notices a request over it.
   closeFloods(server, broker);
   return server;
 }

@@ -226,7 +226,7 @@ it.each([
   expect(readNames(text)).toEqual(names);
 });
 
-it("ends a connection in its handshake when it closes", async () => {
+it("ends a connection in its handshake at the close deadline of the server", async () => {
   const served = await serve({}, { certificate: files, closeDeadlineMs: 1 });
   const { port } = new URL(served.url);
   const socket = connectTcp(Number(port), "127.0.0.1");

@@ -135,12 +135,12 @@ async function sendSkippedEntries(
   }
 }
 
-/** The server does not parse queries: each interface parses them in its own way. */
+/** The query of a request. The server itself parses no queries: each interface parses them in its own way. */
 function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(findQuery(url));
 }
 
-/** Undefined if the query names no group; a blank one counts as none, as in all calls. */
+/** The group that the query names; undefined for none. A blank name counts as none, as in all calls. */
 function groupOf(request: FastifyRequest): string | undefined {
   const text = queryOf(request).get("groupId") ?? "";
   return text.trim() === "" ? undefined : text;

@@ -87,7 +87,7 @@ export class AsyncApiPage {
   }
 }
 
-/** `URL.port` is empty for the default port. */
+/** The port of a URL whose `port` is empty, as for the default port. */
 function defaultPort({ protocol }: URL): string {
   return protocol === "https:" ? "443" : "80";
 }

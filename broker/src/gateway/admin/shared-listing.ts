@@ -37,7 +37,7 @@ export class SharedListing {
       return await this.#shared.read(caller);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // The listing runs for its first caller. If that one lost its right while it waited, the other callers still have theirs.
+      // The listing runs for its first caller. If that caller lost its right while it waited, the other callers still have theirs.
       broker.authorize(caller, "administer");
       return this.#shared.read(caller);
     }

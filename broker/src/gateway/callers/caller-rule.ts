@@ -88,7 +88,7 @@ function toHostFault(host: string): string {
   return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} allows more names`;
 }
 
-/** Node uses the first of two Host headers, but a proxy in front may have checked the other one. */
+/** Whether there are several Host headers: Node uses the first, but a proxy in front may have checked another one. */
 function isHostDoubled(rawHeaders: readonly string[]): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

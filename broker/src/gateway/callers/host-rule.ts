@@ -53,14 +53,14 @@ export class HostRule {
 }
 
 /**
- * An address needs no DNS, so no page can rebind it. The unspecified address is refused: systems connect it to loopback, and browsers send no
- * `Sec-Fetch-Site` there.
+ * Whether a name is an allowed IPv4 address. An address needs no DNS, so no page can rebind it. The unspecified address is refused: systems connect it to
+ * loopback, and browsers send no `Sec-Fetch-Site` there.
  */
 function isOwnIpv4(name: string): boolean {
   return isIP(name) === 4 && name !== "0.0.0.0";
 }
 
-/** Refuses `::`, the unspecified address, and forms such as `::ffff:7f00:1`, which stand for IPv4 addresses. */
+/** Whether a name is an allowed IPv6 address: not the unspecified `::`, nor a form such as `::ffff:7f00:1`, which stands for an IPv4 address. */
 function isOwnIpv6(name: string): boolean {
   return isIP(name) === 6 && (name === "::1" || !name.startsWith("::"));
 }

@@ -57,7 +57,7 @@ test("disconnects the client that is idle for longest if memory is needed, but n
   expect(bytes()).toBe(80);
 });
 
-test("disconnects no client within a second of its last bytes for a finished answer of short results, but counts the answer", () => {
+test("a finished answer of short results is counted, but disconnects no client within a second of the client's last bytes", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(60, "idle");
   vi.advanceTimersByTime(1000);

@@ -289,7 +289,7 @@ it.each([
   expect(client.packets.map(({ cmd }) => cmd)).toEqual(answers);
 });
 
-/** Restarts the world: its ledger appends nothing, or gives the outcome, before the returned gate is resolved. */
+/** Restarts the world with a ledger that neither appends nor gives `outcome` until the returned gate is resolved. */
 async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   const gate = createDeferred<void>();
   await world.stop();

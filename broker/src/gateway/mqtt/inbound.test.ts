@@ -65,7 +65,7 @@ const packet = (packetId: number, text: string): PublishPacket =>
     properties: {},
   }) as never; // The other fields are empty.
 
-it("takes nothing after a repeat until its outcome is known, although an earlier connection submitted it at this node", async () => {
+it("takes nothing after a repeat until the repeat's outcome is known, even if an earlier connection of this node submitted the publish", async () => {
   const session = createSession();
   void connect(session).take(packet(1, "one"));
   const second = connect(session);
@@ -121,7 +121,7 @@ it("submits no publish while the client does not know that an earlier one failed
   expect([...submitted.keys()]).not.toContain("five");
 });
 
-it("takes nothing after a publish that waited for the answer to a failed one before that publish has its place", async () => {
+it("takes nothing after a publish that waited for the answer to a failed one, until the waiting publish has its place", async () => {
   const inbound = connect(createSession());
   for (const [id, text] of ["one", "two"].entries()) void inbound.take({ ...packet(id + 1, text), isDuplicate: false });
   submitted.get("two")?.({ status: "REFUSED", error: new BrokerError("topicClosed") });

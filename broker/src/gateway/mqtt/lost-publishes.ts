@@ -12,7 +12,7 @@ export interface ClientNames {
   readonly address: string | undefined;
 }
 
-/** Counts and logs refused publishes of QoS 0, which get no answer. All connections share it: logs one a second, with the number of those before it. */
+/** Counts and logs refused publishes of QoS 0, which get no answer. All connections share one instance. Logs one a second, with the number of refusals before it. */
 export class LostPublishes {
   readonly #log: BoundedLog;
   readonly #metrics: Pick<MqttMetrics, "publishLost">;

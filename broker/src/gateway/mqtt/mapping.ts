@@ -94,7 +94,7 @@ function toEventPayload(delivery: Delivery): Buffer {
   return Buffer.from(JSON.stringify(toEventBody({ ...event, eventId })));
 }
 
-/** Undefined if the event has expired and was not sent before. */
+/** The properties of the PUBLISH of an event; undefined if the event has expired and was not sent before. */
 function toProperties(delivery: Delivery, options: OutgoingOptions): Properties | undefined {
   const { event, filters, isRepeated } = delivery;
   const { prefix, now, hasEventPlace } = options;

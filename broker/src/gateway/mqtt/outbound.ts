@@ -84,7 +84,7 @@ export class Outbound implements Peer {
     outbox.write(encodeAcknowledgement("pubrel", { packetId, reasonCode: reason.packetIdNotFound }, version));
   }
 
-  /** Undefined if the client must not get the event. */
+  /** The packet of a delivery; undefined if the client must not get the event. */
   #encode(delivery: Delivery): Buffer | undefined {
     const { version, packetBytesMax, topicAliasMax, encodings } = this.#parts;
     if (topicAliasMax === 0) {
@@ -113,7 +113,7 @@ export class Outbound implements Peer {
     return bytes;
   }
 
-  /** Undefined if the packet is too large for the client. */
+  /** Encodes a PUBLISH; undefined if the packet is too large for the client. */
   #encodeToFit(order: PublishOrder): Buffer | undefined {
     const { version, packetBytesMax } = this.#parts;
     const bytes = encodePublish(order, version);
@@ -131,7 +131,7 @@ export class Outbound implements Peer {
     });
   }
 
-  /** Undefined if no alias is left. */
+  /** The alias of a topic; undefined if no alias is left. */
   #aliasFor(topic: string): number | undefined {
     const next = this.#aliases.size + 1;
     const free = next <= Math.min(this.#parts.topicAliasMax, outboundAliasesMax) ? next : undefined;

@@ -276,7 +276,7 @@ describe("orders", () => {
     expect(body["items"]).toHaveLength(2);
   });
 
-  it("read all of a query with a question mark: the topic's name, and that it is a dry run", async () => {
+  it("accept a question mark in the query: the topic's name keeps it, and dryRun counts", async () => {
     await engine.broker.open({ topic: "orders/eu?", groupId: undefined });
     const id = await engine.subscribe("orders/eu?");
     const { body } = await call("POST", "/subscriptions/pause?topic=orders/eu?&dryRun=true");
