@@ -33,7 +33,7 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, sent: Sen
     : reply.send(file.bytes);
 }
 
-/** Whether an `Accept-Encoding` names `gzip`, with or without a quality, as browsers and proxies write it. Any other header, such as `*`, gets the plain file. */
+/** Whether an `Accept-Encoding` names `gzip`, with or without a quality, as browsers and proxies write it. Another header, such as `*`, gets the plain file. */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   return /(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?:1|0\.[0-9]*[1-9]))/i.test(String(header ?? ""));
 }

@@ -12,7 +12,7 @@ export interface ClientNames {
   readonly address: string | undefined;
 }
 
-/** Counts and logs refused publishes of QoS 0, which get no answer. All connections share one instance. Logs one a second, with the number of refusals before it. */
+/** Counts refused publishes of QoS 0, which get no answer, and logs one a second, with the number before it. All connections use one instance. */
 export class LostPublishes {
   readonly #log: BoundedLog;
   readonly #metrics: Pick<MqttMetrics, "publishLost">;

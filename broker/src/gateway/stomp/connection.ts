@@ -61,7 +61,7 @@ const endReasons: Readonly<Record<EndReason, string>> = {
   refused: "the credential of the connection is not valid any more",
 };
 
-/** Errors of the reasons after which a client would not succeed by coming back. The code of the others is 200300, which invites it to. */
+/** Errors for the reasons after which a reconnect would not succeed. All other reasons give 200300 (`busy`), after which clients try again. */
 const endErrors: Readonly<Partial<Record<EndReason, ErrorName>>> = {
   "taken-over": "subscriptionHeld",
   removed: "subscriptionNotExist",

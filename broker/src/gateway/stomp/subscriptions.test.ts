@@ -103,7 +103,7 @@ it("names a subscription of 1.0 by its destination if it has no id", async () =>
   expect(await waiting()).toEqual([]);
 });
 
-it("ends a subscription of 1.0 by its destination, even if it has an id, but first one without", async () => {
+it("UNSUBSCRIBE of 1.0 ends a subscription by its destination: first one without an id, then one with an id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.0");
   await subscribe(client, { id: "t", destination: "u" });

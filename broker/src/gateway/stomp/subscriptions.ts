@@ -198,7 +198,7 @@ export class Subscriptions {
     throw new BrokerError("subscriptionNotExist", { details: `this connection has no subscription ${quote(name)}` });
   }
 
-  /** Prefers a subscription without an `id`: the destination is its only name. */
+  /** The subscription with a destination. Prefers one without an `id`: the destination is its only name. */
   #findByDestination(destination: string): Subscription | undefined {
     const all = [...this.#open.values()].filter(({ parts }) => parts.filters.join(",") === destination);
     return all.find(({ parts }) => parts.id === undefined) ?? all[0];

@@ -63,7 +63,7 @@ export class Transactions {
     return transaction;
   }
 
-  /** `more` is the size of a frame that the transaction shall keep, in bytes. */
+  /** Finds an open transaction. `more` is the size in bytes of a frame that the transaction shall keep. */
   #find(name: string, more?: number): OpenTransaction {
     const transaction = this.#open.get(name);
     if (transaction === undefined) throw parameterError(`the transaction ${quote(name)} is not open`);

@@ -75,7 +75,7 @@ export class ContentFilter {
   }
 }
 
-/** A long content with too many values or names would take seconds to parse. */
+/** Whether a content is too complex to parse: a long one with too many values or names would take seconds. */
 function isTooComplex(bytes: Uint8Array): boolean {
   if (bytes.byteLength <= unmeasuredContentBytesMax) return false;
   return measureJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).refusal !== undefined;

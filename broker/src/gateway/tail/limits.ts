@@ -1,7 +1,7 @@
 /** Interval between heartbeats of an idle tail: well below the 30 to 60 s after which proxies close an idle connection. */
 export const heartbeatMs = 15_000;
 
-/** A heartbeat interval has this many turns. Each turn serves its share of the tails, so that the broker does not write to thousands of tails at once. */
+/** A heartbeat interval has this many turns. Each turn serves a part of the tails, so that the broker does not write to thousands of tails at once. */
 export const heartbeatTurns = 15;
 
 /** The broker ends a tail whose client has read nothing of its waiting bytes at this many heartbeats in a row. */

@@ -39,14 +39,14 @@ function begin(request: Partial<TailRequest>, load: OriginSource["load"] = () =>
   return { tail, socket, ends, sent };
 }
 
-test("ends if the origin of an event cannot be loaded, so that its client reconnects", async () => {
+test("a tail ends if the origin of an event cannot be loaded, so that its client reconnects", async () => {
   const { tail, ends, sent } = begin({ format: "cloudevents" }, () => Promise.reject(new Error("no store")));
   tail.deliver(delivery);
   expect(await sent()).toContain('event: end\ndata: {"reason":"failed"}');
   expect(ends).toEqual(["failed"]);
 });
 
-test("moves its client past an event that the filter leaves out, but not once a rollback has removed the event", async () => {
+test("a tail moves its client past an event that the filter leaves out, but not once a rollback has removed the event", async () => {
   const [kept, removed] = [1, 2].map(() => begin({ filter: ContentFilter.parse("$.a == 1") }));
   for (const one of [kept, removed]) one?.tail.deliver(delivery);
   removed?.tail.rolledBack(endOfBlock(3), 1);
@@ -55,7 +55,7 @@ test("moves its client past an event that the filter leaves out, but not once a 
   expect(await removed?.sent()).toMatch(/event: resync\ndata: {"after":"@3","id":"@3.1"}\n\n:\n\n$/);
 });
 
-test("closes the connection of a client that keeps its side open, some time after the end", async () => {
+test("a tail closes the connection of a client that keeps its side open, some time after the end", async () => {
   const { tail, socket } = begin({});
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   tail.end("stopping");

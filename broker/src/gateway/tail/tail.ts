@@ -178,7 +178,7 @@ export class Tail implements Peer {
     void this.#endSession();
   }
 
-  /** If the store cannot remove the session now, the engine removes it later. */
+  /** Ends the session of the tail. If the store cannot remove the session now, the engine removes it later. */
   async #endSession(): Promise<void> {
     await this.#attachment?.end().catch(() => {});
   }

@@ -167,7 +167,7 @@ export class WebSockets {
 }
 
 /**
- * Bounds the parts of an unfinished message. Each takes many times the memory of a short one's bytes, and ws removes the chunks of a frame one by one from
+ * Bounds the parts of an unfinished message. A short part takes many times its bytes in memory, and ws removes the chunks of a frame one by one from
  * the front of an array: 50,000 take three seconds.
  */
 function toPartLimits(messageBytesMax: number) {

@@ -58,7 +58,7 @@ function gateSockets(server: Server, broker: Gate): void {
   });
 }
 
-/** A reset leaves the system no state to keep. */
+/** Closes a connection by a reset, after which the system has no state to keep. */
 function refuse(socket: Socket): void {
   socket.on("error", () => {}); // The client may have reset it already.
   socket.resetAndDestroy();

@@ -69,7 +69,7 @@ function answerMember(member: unknown, context: Context, onAnswered: OnAnswered)
   return undefined;
 }
 
-/** A notification is run but never answered, so it needs no room in the answer. */
+/** Answers one call. A notification runs but gets no answer, so it needs no room in the answer. */
 function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
   const { endpoint, budget, caller, traceParent, hasKeyHeader } = context;
   const { id, method, params } = call;

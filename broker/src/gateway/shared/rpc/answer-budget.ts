@@ -76,7 +76,7 @@ export class AnswerBudget {
     return true;
   }
 
-  /** Whether a result or an error is always part of the answer. An error is not if it has the data with which a contract reverted. */
+  /** Whether a result or an error is always part of the answer. An error with the data of a revert is not. */
   #isShort(outcome: RpcOutcome | RpcText, text: string): boolean {
     const bytesMax = "error" in outcome ? rpcShortErrorBytesMax : this.#endpoint.answerLimit.shortResultBytesMax;
     if (text.length <= bytesMax) return true;

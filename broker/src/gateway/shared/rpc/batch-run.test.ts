@@ -50,7 +50,7 @@ it("starts a bounded number of members of a long batch", async () => {
   expect(await settled([batch])).toEqual([rpcBatchRunningMax]);
 });
 
-it("gives each batch its share while too many members run", async () => {
+it("lets each batch run only its guaranteed number of members while too many members run", async () => {
   const world = new World();
   const first = world.start(1000);
   await settled([first]);

@@ -101,7 +101,7 @@ function findRefusal(request: FastifyRequest, body: RawBody): string | undefined
   return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
 }
 
-/** The `data` of a broker error holds its code. */
+/** Closes the connection if another node may succeed. The `data` of a broker error has its code. */
 function leaveNodeAfter(reply: FastifyReply, { data }: RpcError): void {
   if (isJsonObject(data) && typeof data["code"] === "number") leaveNode(reply, data["code"]);
 }

@@ -4,7 +4,7 @@ import { rpcRunningMax } from "../../limits.ts";
 export class RunningMembers {
   #count = 0;
 
-  /** Whether a batch may run more members than its share. */
+  /** Whether a batch may run more than `rpcBatchRunningMax` members. */
   get hasRoom(): boolean {
     return this.#count < rpcRunningMax;
   }

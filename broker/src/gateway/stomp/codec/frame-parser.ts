@@ -207,7 +207,7 @@ export class FrameParser {
     return isOf10(headers) ? headers.map(trimmed) : headers;
   }
 
-  /** 1.0 ignores the body of frames that need none; later versions forbid it. */
+  /** Longest body of a frame, in bytes. 1.0 ignores the body of frames that need none; later versions forbid it. */
   #bodyBytesMaxOf(command: ClientCommand, headers: Headers): number {
     if (command === "SEND") return this.#limits.bodyBytesMax;
     const isConnect = command === "CONNECT" || command === "STOMP";
@@ -256,7 +256,7 @@ function splitHeader(line: string): readonly [string, string] {
   throw new FrameError(`${JSON.stringify(line.slice(0, 100))} is no header: a header is name:value`);
 }
 
-/** The error quotes nothing: a line may be a part of the passcode, and the message gets into the log. */
+/** Splits a header of CONNECT. The error quotes nothing: a line may be a part of the passcode, and the message gets into the log. */
 function splitConnectHeader(line: string): readonly [string, string] {
   const header = findHeaderIn(line);
   if (header !== undefined) return header;

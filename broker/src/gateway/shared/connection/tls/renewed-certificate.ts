@@ -88,7 +88,7 @@ export class RenewedCertificate {
   }
 }
 
-/** Forbids renegotiation, which costs the server many times what it costs the client. */
+/** The TLS options for a certificate. Forbids renegotiation, which costs the server many times what it costs the client. */
 function toContext({ cert, key, clientCa }: Certificate): SecureContextOptions {
   const ca = clientCa === undefined ? {} : { ca: clientCa };
   return { cert, key, ...ca, ciphers, minVersion: "TLSv1.2", secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
