@@ -60,7 +60,7 @@ export interface ChainCheck {
   checkIndexEntries(isFirst: boolean): Promise<CheckedIndexEntries>;
   /**
    * Compares trie nodes and contract code of the newest state with their hashes, from place `from` on (undefined: from the beginning), as many as it can in a
-   * short time. Rewrites damaged nodes and code that are still in memory.
+   * short time. Rewrites damaged trie nodes and code that are still in memory.
    */
   checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

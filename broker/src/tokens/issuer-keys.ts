@@ -48,7 +48,7 @@ function parseSet(text: string): readonly JWK[] {
   return keys.filter((key): key is JWK => typeof key === "object" && key !== null);
 }
 
-/** Whether a key may verify tokens. Not a symmetric key (kty oct): everybody who can read the set could sign with it. */
+/** Whether a key may verify tokens. A symmetric key (kty oct) may not: everybody who can read the set could sign with it. */
 function isUsable({ kty, use, key_ops: operations, n }: JWK): boolean {
   if (use !== undefined && use !== "sig") return false;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes("verify"))) return false;

@@ -87,7 +87,7 @@ export class AsyncApiPage {
   }
 }
 
-/** The port of a URL whose `port` is empty, as for the default port. */
+/** The default port of a URL: for this port, `URL.port` is empty. */
 function defaultPort({ protocol }: URL): string {
   return protocol === "https:" ? "443" : "80";
 }
