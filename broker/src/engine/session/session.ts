@@ -52,6 +52,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     key: () => this.key,
     qosOf: (event, order) => this.#filters.qosOf(event, [order]),
     give: (event, how) => this.#connection && this.#sender.first(event, this.#connection, how),
+    onRoom: () => this.memberships.wake(),
   });
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: ConnectedSession["inbound"];
@@ -79,14 +80,13 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.keys = origin.inbound.keys;
     this.keys.epoch = origin.epoch;
     this.#keeper = origin.keeper;
-    const { extensionPrefix } = parts;
+    const { extensionPrefix, eventIds, clock, limits, logger, slices } = parts;
     this.#filters = new FilterSet({ origin: origin.id, extensionPrefix, protocol: origin.protocol });
     if (origin.isStopped) this.#stopped = createDeferred();
     this.#retained = new RetainedEvents(parts);
     for (const pending of origin.underWay.retained) this.#retained.resume(pending);
     this.#waiting = new Waiting(parts, `session ${origin.id}`);
     const [filters, window, waiting] = [this.#filters, this.#window, this.#waiting];
-    const { eventIds, clock, limits, logger, slices } = parts;
     const [isStored, onChanged] = [() => this.isStored, () => this.#changed()];
     this.#sender = new DeliverySender({ filters, window, eventIds, clock, isStored, onChanged });
     const [{ id }, { isSuspended }] = [origin, origin.underWay];

@@ -18,6 +18,8 @@ export interface SharedDeliveriesParts {
   readonly qosOf: (event: Event, order: SessionFilter) => QoS;
   /** Delivers the event. Does nothing if the connection has ended, because then the event was returned to its share. */
   readonly give: (event: Event, how: HowShared) => void;
+  /** Called when reserved room may be free again: another share of the session may wait for it. */
+  readonly onRoom: () => void;
 }
 
 /** One session's deliveries from shares: reserved room, events that its client has, and settled events that the store must record. */
@@ -42,18 +44,22 @@ export class SharedDeliveries {
   }
 
   reserve(event: Event, order: SessionFilter): Reservation {
-    const { key, qosOf, give } = this.#parts;
+    const { key, qosOf, give, onRoom } = this.#parts;
     this.#reserved += 1;
     const to = key();
     return {
       to,
       qos: qosOf(event, order),
-      cancel: () => void (this.#reserved -= 1),
+      cancel: () => {
+        this.#reserved -= 1;
+        onRoom();
+      },
       give: (share) => {
         this.#reserved -= 1;
         const place = { share, position: event.position, givenEpoch: to.epoch };
         const onGiven = (ticket: Ticket, qos: QoS): void => this.#given(ticket, place, qos);
         give(event, { filters: [order], share: order.filter, onGiven });
+        onRoom();
       },
     };
   }
