@@ -79,7 +79,7 @@ export class Memberships {
 
   /** Continues the deliveries of the session's shares. Call it when the session may have room again. */
   wake(): void {
-    for (const text of this.#memberships.keys()) this.#parts.shares.wake(text);
+    for (const [text, { member }] of this.#memberships) this.#parts.shares.wake(text, member);
   }
 
   /** Shares whose events wait because the session's rights do not cover their filters. */
@@ -92,7 +92,8 @@ export class Memberships {
     for (const text of this.#withoutRights) {
       if (!this.#isCovered(text)) continue;
       this.#withoutRights.delete(text);
-      this.#parts.shares.wake(text);
+      const membership = this.#memberships.get(text);
+      if (membership !== undefined) this.#parts.shares.wake(text, membership.member);
     }
   }
 

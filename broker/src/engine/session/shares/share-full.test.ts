@@ -11,6 +11,21 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
+/** A client that does not read, and counts how often somebody asks whether it has room. */
+class FullPeer extends RecordingPeer {
+  asked = 0;
+  isFull = true;
+
+  constructor() {
+    super();
+    const get = (): boolean => {
+      this.asked += 1;
+      return !this.isFull;
+    };
+    Object.defineProperty(this, "hasRoom", { get }); // In place of the field.
+  }
+}
+
 async function join(peer: RecordingPeer, key: string, { qos = 1, filters = ["$share/s/a"] } = {}): Promise<Attachment> {
   const order = { groupId: undefined, protocol: "MQTT", key, isClean: true, windowMax: 1, will: undefined } as const;
   const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
@@ -20,6 +35,36 @@ async function join(peer: RecordingPeer, key: string, { qos = 1, filters = ["$sh
   await engine.clock.settle();
   return attachment;
 }
+
+const events = 50;
+const members = 20;
+
+it("asks a member without room once, and not for each event that another member acknowledges", async () => {
+  const full = Array.from({ length: members }, () => new FullPeer());
+  for (const [index, peer] of full.entries()) await join(peer, `full ${index}`);
+  const reader = new RecordingPeer();
+  const { session } = await join(reader, "reader");
+  for (const peer of full) peer.asked = 0;
+  await engine.publishMany("a", events);
+  for (let sequence = 1; sequence <= events; sequence += 1) {
+    session.acknowledge(reader.ticketOf(sequence));
+    await engine.clock.settle();
+  }
+  expect(reader.sequences).toEqual(Array.from({ length: events }, (_, index) => index + 1));
+  expect(full.reduce((sum, { asked }) => sum + asked, 0)).toBeLessThan(3 * members);
+});
+
+it("gives events to a member again once it has room", async () => {
+  const slow = new FullPeer();
+  const attachment = await join(slow, "slow");
+  await engine.publishMany("a", 1);
+  await engine.clock.settle();
+  expect(slow.sequences).toEqual([]);
+  slow.isFull = false;
+  attachment.session.wake();
+  await engine.clock.settle();
+  expect(slow.sequences).toEqual([1]);
+});
 
 it("gives a client of two shares the events of both, although its window has room for one event", async () => {
   const peer = new RecordingPeer();

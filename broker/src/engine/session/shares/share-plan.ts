@@ -13,8 +13,23 @@ export interface SharePlanParts {
   readonly share: StoredShare;
   /** The events after the share's cursor. */
   readonly feed: Pick<Feed, "peek" | "advance">;
-  /** The member whose turn is next comes first. */
+  /** Members that may have room. The one whose turn is next comes first. */
   readonly members: Set<ShareMember>;
+  /** Members that had no room when they were last asked. */
+  readonly full: Set<ShareMember>;
+}
+
+/**
+ * The first member with room; undefined if none has. Moves those before it to `full`, so that nobody asks them again before they wake the share: a share may
+ * have thousands of members whose windows are full, and each acknowledgement looks for a member.
+ */
+export function findRoom(members: Set<ShareMember>, full: Set<ShareMember>): ShareMember | undefined {
+  for (const member of members) {
+    if (member.hasRoom) return member;
+    members.delete(member);
+    full.add(member);
+  }
+  return undefined;
 }
 
 /** Plans which events of a share its members at this node get next. The plan holds as long as no other node takes events from the share. */
@@ -36,9 +51,7 @@ export class SharePlan {
 
   /** Whether the plan has no returned event, and a member has room for one. */
   get wantsReturned(): boolean {
-    if (this.#returned.length > 0) return false;
-    for (const { hasRoom } of this.#parts.members) if (hasRoom) return true;
-    return false;
+    return this.#returned.length === 0 && findRoom(this.#parts.members, this.#parts.full) !== undefined;
   }
 
   addReturned(event: Event): void {
@@ -87,15 +100,13 @@ export class SharePlan {
 
   /** Reserves room at a member. Returns false if none has room, or if the plan is full. Then the event waits, also for members at other nodes. */
   #reserve(event: Event): boolean {
-    const { members } = this.#parts;
+    const { members, full } = this.#parts;
     if (this.#reserved.length >= takenMax) return false;
-    for (const member of members) {
-      if (!member.hasRoom) continue;
-      members.delete(member); // The others come first now.
-      members.add(member);
-      this.#reserved.push({ event, reservation: member.reserve(event) });
-      return true;
-    }
-    return false;
+    const member = findRoom(members, full);
+    if (member === undefined) return false;
+    members.delete(member); // The others come first now.
+    members.add(member);
+    this.#reserved.push({ event, reservation: member.reserve(event) });
+    return true;
   }
 }

@@ -11,7 +11,7 @@ import type { ShareId } from "../../../ports/session-store.ts";
 import type { Feed, FeedOrder } from "../../dispatch/feed.ts";
 import type { RetainedParts } from "../retained/retained.ts";
 import type { ShareMember } from "./share-member.ts";
-import { SharePlan } from "./share-plan.ts";
+import { findRoom, SharePlan } from "./share-plan.ts";
 import { stuck, Waiting, type WaitingParts } from "../waiting.ts";
 
 export interface ShareParts extends Omit<RetainedParts, "mayReceive">, WaitingParts {
@@ -35,8 +35,10 @@ export class Share implements Interest {
   readonly #filter: TopicFilter;
   readonly #parts: ShareParts;
   readonly #waiting: Waiting;
-  /** The member whose turn is next comes first. */
+  /** Members that may have room. The one whose turn is next comes first. */
   readonly #members = new Set<ShareMember>();
+  /** Members that had no room when they were last asked, and have not woken the share since. */
+  readonly #full = new Set<ShareMember>();
   /** Failed writes that take events from the share; the store may have recorded them all the same. */
   #unknown: ShareTake[] = [];
   #mayHaveReturned = true;
@@ -63,7 +65,7 @@ export class Share implements Interest {
   }
 
   get isEmpty(): boolean {
-    return this.#members.size === 0;
+    return this.#members.size + this.#full.size === 0;
   }
 
   add(member: ShareMember): void {
@@ -73,10 +75,17 @@ export class Share implements Interest {
 
   delete(member: ShareMember): void {
     this.#members.delete(member);
+    this.#full.delete(member);
     this.wake();
   }
 
-  /** Continues deliveries. Call it when a member may have room, or the members have changed. */
+  /** Continues deliveries. Call it when a member may have room again. */
+  wakeFor(member: ShareMember): void {
+    if (this.#full.delete(member)) this.#members.add(member);
+    this.wake();
+  }
+
+  /** Continues deliveries. Call it when the members have changed. */
   wake(): void {
     this.#waiting.wake();
   }
@@ -141,7 +150,7 @@ export class Share implements Interest {
       onPassed: (event) => this.#pass(event),
     });
     const read = this.#read(feed, signal);
-    const plan = new SharePlan({ share, feed, members: this.#members });
+    const plan = new SharePlan({ share, feed, members: this.#members, full: this.#full });
     try {
       while (!signal.aborted && (await this.#giveNext(plan, signal))) await this.#parts.slices.pause();
     } finally {
@@ -156,7 +165,7 @@ export class Share implements Interest {
 
   /** Passes an event that is never committed to the next member with room. */
   #pass(event: Event): void {
-    const member = [...this.#members].find(({ hasRoom }) => hasRoom);
+    const member = findRoom(this.#members, this.#full);
     if (member === undefined) return;
     this.#members.delete(member);
     this.#members.add(member);

@@ -63,9 +63,9 @@ export class Shares {
     void share.close(this.#parts.signal);
   }
 
-  /** See {@link Share.wake}. */
-  wake(text: TopicFilter): void {
-    this.#shares.get(text)?.wake();
+  /** See {@link Share.wakeFor}. */
+  wake(text: TopicFilter, member: ShareMember): void {
+    this.#shares.get(text)?.wakeFor(member);
   }
 
   /** Looks for returned events. Call it when the connection of a session has ended: its end may return events. */
