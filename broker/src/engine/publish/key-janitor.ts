@@ -123,13 +123,16 @@ export class KeyJanitor {
   }
 
   async #expire(): Promise<void> {
-    const { keys, groupId, times, limits } = this.#options;
+    const { keys, groupId, times, limits, clock } = this.#options;
     if (this.#count > 0) await times.advance(groupId);
     const time = await times.find(groupId);
     this.#time = time;
     const page = { before: time - limits.publishKeyKeptMs - timeUnsureMs, atMost: expiredPerPageMax };
     let removed = expiredPerPageMax;
-    while (removed === expiredPerPageMax && !this.#isStopped) removed = await keys.expirePublishKeys(groupId, page);
+    while (removed === expiredPerPageMax && !this.#isStopped) {
+      removed = await keys.expirePublishKeys(groupId, page);
+      await new Promise<void>((resolve) => clock.soon(resolve)); // A store in memory answers within the turn.
+    }
     if (this.#isStopped) return;
     const { publishKeysPerCallerMax, publishKeysPerSessionMax } = limits;
     const scopeMin = Math.min(scopeCountMin, publishKeysPerCallerMax, publishKeysPerSessionMax);
