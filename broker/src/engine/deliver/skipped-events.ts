@@ -14,7 +14,7 @@ export interface SkippedEventsOptions {
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, "deadLetters">;
   /** Of all subscriptions of a group: one receiver that is down may make a thousand dead letters of each. */
-  readonly skippedLog: BoundedLog;
+  readonly skippedLog: Pick<BoundedLog, "warn">;
   /** Dead letters that are not stored yet although the cursor has passed their events. */
   readonly unsaved: () => readonly DeadLetter[];
   readonly stopping: CancelSignal;

@@ -256,6 +256,7 @@ class Node {
         troubles: new Troubles(),
         ...this.#parts,
         failures: new ReceiverFailures(this.#parts.clock),
+        skippedLog: silentLogger,
         history: new AttemptHistory(),
         onGivenUp: () => expect.unreachable("every attempt is accepted"),
       },
