@@ -26,7 +26,7 @@ export interface EvmLedgerOptions {
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens; everyone if omitted. */
   readonly topicWriters?: WriterPolicy;
-  /** With `topicWriters` "own": accounts beside the group's signers that may write to the topics that this ledger opens, in lower case. */
+  /** With `topicWriters` "own": accounts that may write to the topics that this ledger opens, beside the group's signers; in lower case. */
   readonly writers?: readonly Address[];
   /** The remembered chain and registry of this group; nothing if omitted. */
   readonly memory?: GroupMemory;

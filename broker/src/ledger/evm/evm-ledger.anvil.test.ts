@@ -56,7 +56,7 @@ describe("EvmLedger on anvil", () => {
     throw new Error("no topic");
   }
 
-  test("append fails with 200202 if its transaction is reverted, and the next one succeeds", async () => {
+  test("append fails with 200202 if its transaction is reverted, and the next append succeeds", async () => {
     const { ledger, address } = await startWithTopic();
     const batches = [
       toOutgoingBatch({ topic: name, address, events: [{ content: Buffer.from("a"), extensions: [] }] }),
@@ -99,7 +99,7 @@ describe("EvmLedger on anvil", () => {
   );
 });
 
-describe("a ledger opens a topic on", () => {
+describe("prices of gas", () => {
   test.each([
     ["a chain without base fee", ["--hardfork", "berlin"], { balance: "0xffffffffffffffffffff", type: "0x0" }],
     [
@@ -107,7 +107,7 @@ describe("a ledger opens a topic on", () => {
       ["--block-base-fee-per-gas", "0", "--disable-min-priority-fee"],
       { balance: "0x0", type: "0x2" },
     ],
-  ])("%s", async (_, options, { balance, type }) => {
+  ])("a ledger opens a topic on %s", async (_, options, { balance, type }) => {
     const priced = await startAnvil(options);
     try {
       const params = [new Signer(testKey("prices")).address, balance];

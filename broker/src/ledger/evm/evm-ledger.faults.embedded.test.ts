@@ -137,7 +137,7 @@ describe("append", () => {
     );
   });
 
-  test("fails with 200201 if no send gets an answer; its event is committed later, before the next call's", async () => {
+  test("fails with 200201 if no send gets an answer; its event is committed later, before the event of the next call", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -208,7 +208,7 @@ describe("append", () => {
     });
   });
 
-  test("and openTopic fail with 200205 if the chain disappears, and stop returns", async () => {
+  test("fails with 200205 if the chain disappears, like openTopic, and stop returns", async () => {
     const ledger = harness.createLedger({ deadlineMs: 600 });
     await ledger.start();
     provider.dropsNotifications = true;
@@ -242,7 +242,7 @@ describe("append", () => {
 });
 
 describe("reading", () => {
-  test("continues through refused ranges and lost connections without a missing event", async () => {
+  test("returns every event even if ranges are refused and connections are lost", async () => {
     await withLedger(async (ledger, append) => {
       for (let index = 0; index < 12; index += 1) await append(`${index}`);
       let requests = 0;
@@ -263,7 +263,7 @@ describe("reading", () => {
     });
   });
 
-  test("works on an endpoint that cannot notify", async () => {
+  test("returns every event from an endpoint that cannot notify", async () => {
     harness = createEvmHarness({ request: async (request) => chain.request(request) }, `key ${harnesses}`);
     await withLedger(async (ledger, append) => {
       await Promise.all(["a", "b", "c"].map(append));
@@ -354,11 +354,11 @@ describe("starting", () => {
       /no topic registry at 0x0101/,
     ],
     ["another chain", { chainId: 1 }, /serves chain 1337, chain 1 is configured/],
-  ])("%s is refused", async (_, options, message) => {
+  ])("refuses %s", async (_, options, message) => {
     await expect(harness.createLedger(options).start()).rejects.toThrow(message);
   });
 
-  test("another contract at the registry's address is refused", async () => {
+  test("refuses another contract at the registry's address", async () => {
     const code = Buffer.from("600a600c600039600a6000f3602a60005260206000f3", "hex");
     const registry = (await harness.stranger.send(code)) ?? "0x";
     await expect(harness.createLedger({ registry }).start()).rejects.toThrow(/no topic registry/);
@@ -371,7 +371,7 @@ describe("starting", () => {
     await expect(harness.createLedger().start()).rejects.toMatchObject({ code: 200205 });
   });
 
-  test("reports a key without a balance", async () => {
+  test("fails with 200202 if the key's account has no balance", async () => {
     const poor = createEvmHarness(chain, "nobody's key").createLedger();
     await expect(poor.start()).rejects.toMatchObject({ code: 200202, hints: [/balance/] });
   });

@@ -117,7 +117,7 @@ async function withTopic(
 }
 
 describe("a chain with a reorg", () => {
-  test("is followed along its new branch, even if that is as long as the old one", async () => {
+  test("is followed along its new branch, even if this branch is as long as the old one", async () => {
     await withTopic(async ({ copy, publish }) => {
       for (const text of ["1", "2", "3"]) await publish(text);
       await copy.catchUp();
@@ -145,7 +145,7 @@ describe("a chain with a reorg", () => {
     });
   });
 
-  test("shows no reorg to followers within the confirmations", async () => {
+  test("shows followers no reorg that is shallower than the confirmations", async () => {
     const first = harness.createLedger();
     await first.start();
     await first.stop();
@@ -194,8 +194,8 @@ async function blockBehind(): Promise<unknown> {
   return ask("eth_getBlockByNumber", `0x${(Number(head) - 3).toString(16)}`, false);
 }
 
-describe("an endpoint with several nodes, some of which lag,", () => {
-  test("causes no reorg and hides no event", async () => {
+describe("an endpoint with lagging nodes", () => {
+  test("shows followers no reorg, and every event", async () => {
     await withTopic(async ({ copy, publish }) => {
       let turn = 0;
       provider.current = async ({ method, params = [] }, pass) => {
@@ -234,22 +234,22 @@ describe("a block whose logs the endpoint refuses", () => {
 
   test.each<readonly [string, { code: number; message: string }, (filter: Filter) => boolean]>([
     [
-      "is read without rejections of other accounts if it has too many logs",
+      "without rejections of other accounts if it has too many logs",
       { code: -32005, message: "query returned more than 10000 results" },
       withoutRefusals,
     ],
     [
-      "is read one kind of log at a time if the endpoint's reason is unknown",
+      "one kind of log at a time if the endpoint's reason for a refusal is unknown",
       { code: -32000, message: "no, really" },
       isSmall,
     ],
-    ["is read one kind of log at a time if the endpoint times out", { code: -32000, message: "timed out" }, isSmall],
+    ["one kind of log at a time if the endpoint times out", { code: -32000, message: "timed out" }, isSmall],
     [
-      "is read by number if the endpoint cannot search by hash",
+      "by number if the endpoint cannot search by hash",
       { code: -32602, message: "invalid argument 0: blockHash" },
       ({ blockHash }) => blockHash === undefined,
     ],
-  ])("%s", async (_, refusal, isTaken) => {
+  ])("reads the logs of a block %s", async (_, refusal, isTaken) => {
     await withTopic(async ({ copy, publish, ledger }) => {
       await ledger.openTopic(parseTopicName("another"), never);
       provider.current = async ({ method, params }, pass) => {
@@ -262,7 +262,7 @@ describe("a block whose logs the endpoint refuses", () => {
     });
   });
 
-  test("is named in the outage if it stays unreadable; publishes fail with 200205 until it is read", async () => {
+  test("names a block that stays unreadable in the outage, and refuses publishes with 200205 until the block is read", async () => {
     await withTopic(async ({ copy, publish, ledger }) => {
       await publish("1");
       await copy.catchUp();

@@ -234,7 +234,7 @@ export class EvmLedger implements Ledger {
     return isSettled ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** Waits for a final block that covers each nonce that the journal has for `sender`: the chain may still include one. Undefined if `signal` aborts first. */
+  /** Waits for a final block that covers each nonce that the journal has for `sender`, since their transactions may still succeed. Undefined if `signal` aborts. */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId, clock } = options;
@@ -265,7 +265,7 @@ export class EvmLedger implements Ledger {
     return this.#started().proofs.make(place, signal);
   }
 
-  /** The newest block, final or not: what the chain answered before this call is from it or an earlier one. */
+  /** The newest block, final or not. Everything that the chain answered before this call is from this block or an earlier one. */
   async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw abortedEarly();
     return { blockNumber: (await this.#ask(this.#started().heads.refresh())).number };
@@ -285,7 +285,7 @@ export class EvmLedger implements Ledger {
     return this.#components;
   }
 
-  /** @throws BrokerError 200205 before the start, if it may not sign, while the registry is missing, or while blocks could not be read. */
+  /** @throws BrokerError 200205 before the start, if the ledger may not sign, while the registry is missing, or while blocks cannot be read. */
   #writable(): LedgerComponents {
     const components = this.#started();
     if (this.#base.options.maySign === false) throw notActivated();

@@ -19,7 +19,7 @@ function flipped(raw: Uint8Array, at: number): Uint8Array {
   return raw.map((byte, index) => (index === at ? byte ^ 1 : byte));
 }
 
-/** Damages the newest entry of the journal, and returns it as it was. */
+/** Damages the newest entry of the journal. Returns the undamaged entry and the signer's address. */
 async function damageNewest(damage: (entry: JournalEntry) => JournalEntry) {
   const { address } = new Signer(world.privateKey);
   const newest = (await world.journal.listTransactions("1", address)).at(-1);
@@ -31,7 +31,7 @@ async function damageNewest(damage: (entry: JournalEntry) => JournalEntry) {
 
 test.each<[string, (entry: JournalEntry) => JournalEntry]>([
   ["in its nonce", (entry) => ({ ...entry, nonce: entry.nonce ^ 64 })],
-  ["at the begin of its transaction", (entry) => withBytes(entry, (raw) => flipped(raw, 1))],
+  ["at the beginning of its transaction", (entry) => withBytes(entry, (raw) => flipped(raw, 1))],
   ["in the calldata of its transaction", (entry) => withBytes(entry, (raw) => flipped(raw, 100))],
   ["in the signature of its transaction", (entry) => withBytes(entry, (raw) => flipped(raw, raw.length - 5))],
   [

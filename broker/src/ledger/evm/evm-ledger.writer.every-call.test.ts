@@ -8,7 +8,7 @@ import { type Writer, WriterWorld } from "./testing/writer-world.ts";
 const runsAtOnce = 6;
 const deadlineMs = 1200;
 /** Distance between the first failing requests of two runs, if several in a row fail; 1 with CHECKS_ROUNDS. */
-const everyThird = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
+const stepOfRuns = process.env["CHECKS_ROUNDS"] === undefined ? 3 : 1;
 
 /** What happens to a failing request. */
 const faults: Readonly<Record<string, Interceptor>> = {
@@ -101,11 +101,11 @@ afterEach(async () => {
 
 describe.each(Object.entries(faults))("if any request %s", (_, fault) => {
   test.each([1, 4])(
-    "(%i in a row), each acknowledged event is on the chain once, and no failed one is",
+    "and %i in a row do, each acknowledged event is on the chain once, and no failed event is",
     async (failing) => {
       const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
       expect(requests).toBeGreaterThan(20);
-      const step = failing === 1 ? 1 : everyThird;
+      const step = failing === 1 ? 1 : stepOfRuns;
       const starts = Array.from({ length: Math.ceil(requests / step) }, (_, index) => 1 + index * step).values();
       const runOthers = async (): Promise<void> => {
         for (const from of starts) await run(from, failing, fault);

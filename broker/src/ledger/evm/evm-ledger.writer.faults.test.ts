@@ -45,7 +45,7 @@ test("append fails with 200201 if the send gets no answer and the block comes la
   await ledger.stop();
 });
 
-test("settles no lower than the block of a transaction, even if another node at the address lags", async () => {
+test("settled returns no block below that of a transaction, even if another node of the endpoint lags", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   const outcome = await append("a");
@@ -208,7 +208,7 @@ test("offers smaller transactions after an endpoint refused one for its fee", as
     if (request.method !== "eth_sendRawTransaction") return pass();
     const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(request.params?.[0] as `0x${string}`); // As the ledger asks.
     const fee = gas * maxFeePerGas;
-    if (feeMax === 0n) feeMax = (fee * 3n) / 4n; // Of the first, which is as large as it may be.
+    if (feeMax === 0n) feeMax = (fee * 3n) / 4n; // The first transaction has the maximum size.
     if (fee <= feeMax) return pass();
     throw Object.assign(new Error("tx fee (1.33 ether) exceeds the configured cap (1.00 ether)"), { code: -32_000 });
   };

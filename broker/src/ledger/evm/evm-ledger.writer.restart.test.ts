@@ -36,7 +36,7 @@ async function abandonUnderWay(
   for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200201 } });
 }
 
-/** Lets each send of a transaction find its connection lost. Returns a function that counts them. */
+/** Loses the connection at each send of a transaction. Returns a function that returns the number of these sends. */
 function loseSends({ provider }: WriterWorld): () => number {
   let attempts = 0;
   provider.current = async (request, pass) => {
@@ -61,7 +61,7 @@ describe("a restarted ledger with a journal", () => {
     await second.ledger.stop();
   });
 
-  test("resumes and signs nothing if it may not sign, and a later one that may resumes all", async () => {
+  test("resumes and signs nothing if it may not sign; a later ledger that may sign resumes all transactions", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     const attempts = loseSends(world);
@@ -101,7 +101,7 @@ describe("a restarted ledger with a journal", () => {
     await third.ledger.stop();
   });
 
-  test("does not resend transactions included meanwhile, and removes their entries once they are deep", async () => {
+  test("does not resend transactions included meanwhile, and removes their entries once their blocks are deep", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);

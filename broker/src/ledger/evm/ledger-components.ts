@@ -242,7 +242,7 @@ export function unreachable(
   return new BrokerError("chainUnreachable", { details: reason });
 }
 
-/** The error for what a restored copy of a broker does not sign. */
+/** The error for a transaction that a restored copy of a broker must not sign. */
 export function notActivated(): BrokerError {
   const details = "this broker was restored from a backup, and the original may still use its key: run stele activate";
   return new BrokerError("chainUnreachable", { details });

@@ -16,7 +16,7 @@ export function parseObject(text: string): RawAnswer | undefined {
   return toObject(parseJson(text));
 }
 
-/** Parses the answers to a batch and sorts them like `ids`; undefined if the text is not a JSON array. */
+/** The answers to a batch, in the order of `ids`; undefined in place of a missing answer. Undefined as a whole if the text is not a JSON array. */
 export function parseBatch(text: string, ids: readonly number[]): readonly (RawAnswer | undefined)[] | undefined {
   const value = parseJson(text);
   if (!Array.isArray(value)) return undefined;
@@ -53,7 +53,7 @@ export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswe
   });
 }
 
-/** The result in an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError for an error in the answer; EndpointError if it has neither. */
+/** The result in an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError if the answer has an error; EndpointError if it has neither. */
 export function readAnswer(answer: RawAnswer | undefined, address: EndpointAddress): unknown {
   const error = answer === undefined ? undefined : findError(answer, address);
   if (error !== undefined) throw error;

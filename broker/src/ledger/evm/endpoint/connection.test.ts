@@ -240,7 +240,7 @@ describe("http", () => {
     ["-32603", 200, errorBody(-32603)],
     ["-32005", 200, errorBody(-32005)],
     ["garbage", 200, "<html>"],
-  ])("sends the next batch as a batch after one failed with %s", async (_, status, body) => {
+  ])("sends batches as before after a batch failed with %s", async (_, status, body) => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     node.exchange = (_request, response) => response.writeHead(status).end(body);
@@ -280,7 +280,7 @@ describe("ws", () => {
     expect(lost).toHaveLength(1);
   });
 
-  it("replaces a connection if nothing arrives before a timeout, and keeps it if a notification does", async () => {
+  it("replaces a connection if nothing arrives before a request's timeout, and keeps it if a notification arrives", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url("ws"), timeoutMs);
     await connection.request(call);
@@ -331,7 +331,7 @@ describe("ipc", () => {
 
   it("reads a split answer, two messages in one chunk, and braces in strings", async () => {
     const address = await listen((text) => {
-      const { id } = JSON.parse(text) as { id: number }; // Our own client's.
+      const { id } = JSON.parse(text) as { id: number }; // A request of our own client.
       const note = { jsonrpc: "2.0", method: "eth_subscription", params: { subscription: "0x1", result: "}{" } };
       return [`${JSON.stringify(note)}\n{"jsonrpc":"2.0",`, `"id":${id},"result":"a}\\"{b"}\n`];
     });

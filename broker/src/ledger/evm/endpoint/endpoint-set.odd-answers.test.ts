@@ -4,7 +4,7 @@ import { EndpointSet } from "./endpoint-set.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 import { FastClock } from "./testing/fast-clock.ts";
 
-/** Asks until this node gives the answer. */
+/** Repeats a request until this node answers it. */
 async function untilAnsweredBy(node: FakeNode, set: EndpointSet): Promise<void> {
   const check = async (): Promise<void> => {
     await set.request({ method: "eth_any" });
@@ -18,7 +18,7 @@ function createSet(nodes: readonly FakeNode[]): EndpointSet {
   return new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 20_000 });
 }
 
-/** Makes the node answer a method with "0x", as nodes do that have no number. */
+/** Makes the node answer the method `broken` with "0x", like a node that has no number to return. */
 function breakAnswer(node: FakeNode, broken: string): void {
   node.answer = ({ id, method }) => ({ id, result: method === broken ? "0x" : node.chain.answer(method) });
 }
@@ -41,7 +41,7 @@ it("leaves a lagging endpoint even if another endpoint returns no block number",
   await set.close();
 });
 
-it("expects no chain of an endpoint that returned no chain id", async () => {
+it("uses an endpoint that returned no chain id as soon as it returns the right one", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
   breakAnswer(first, "eth_chainId");
@@ -53,7 +53,7 @@ it("expects no chain of an endpoint that returned no chain id", async () => {
   await set.close();
 });
 
-it("asks another endpoint for the logs if the first one answers everything but them", async () => {
+it("asks another endpoint for logs if the first one answers everything except requests for logs", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
   first.answer = ({ id, method }) =>
@@ -61,7 +61,7 @@ it("asks another endpoint for the logs if the first one answers everything but t
   const set = createSet([first, second]);
   for (let count = 0; count < 10; count += 1) {
     expect(await set.request({ method: "eth_getLogs" })).toEqual([]);
-    await untilAnsweredBy(first, set); // Once a check of the endpoint found that it answers.
+    await untilAnsweredBy(first, set); // A health check finds that the endpoint answers other methods.
   }
   expect(first.count("eth_getLogs")).toBeLessThanOrEqual(3);
   await set.close();
@@ -123,13 +123,13 @@ it("offers a transaction to the next endpoint if the first one fails with an int
   expect(await send()).toBe("eth_sendRawTransaction");
   breakSends(second, { code: -32000, message: "nonce too low" });
   await expect(send()).rejects.toMatchObject({ reach: "unknown" });
-  breakSends(second, { code: -32000, message: "already known" }); // By the first one.
+  breakSends(second, { code: -32000, message: "already known" }); // The first endpoint passed it on.
   await expect(send()).rejects.toThrow(/^already known$/);
   expect(set.failure()).toBeUndefined();
   await set.close();
 });
 
-it("offers a transaction to the next endpoint if the pool of the first one is full, and reads from the first one on", async () => {
+it("offers a transaction to the next endpoint if the pool of the first one is full, and still reads from the first one", async () => {
   await using first = await FakeNode.start();
   await using second = await FakeNode.start();
   const set = createSet([first, second]);

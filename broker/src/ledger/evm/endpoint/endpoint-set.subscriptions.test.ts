@@ -59,12 +59,12 @@ const loseSubscription =
   };
 
 describe("subscriptions", () => {
-  it("are refused if no endpoint can notify", async () => {
+  it("refuses a subscription if no endpoint can notify", async () => {
     const [node] = await startNodes(1);
     await expect(subscribe(createSet([node.url()]))).rejects.toMatchObject({ code: -32601 });
   });
 
-  it("keep their identifier across a reconnect", async () => {
+  it("keeps the identifier of a subscription across a reconnect", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);
@@ -81,7 +81,7 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x67" }));
   });
 
-  it("detach while the endpoint in use cannot notify, and attach again to one that can", async () => {
+  it("detaches a subscription while the endpoint in use cannot notify, and attaches it to one that can", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url("ws"), second.url()]);
     const heads = watch(set);
@@ -101,7 +101,7 @@ describe("subscriptions", () => {
   it.each([
     ["a refusal", (node: FakeNode) => void (node.answer = refuseSubscription(node))],
     ["a lost connection", (node: FakeNode) => void (node.answer = loseSubscription(node))],
-  ])("attach later if the first attempt ends with %s", async (_, breakNode) => {
+  ])("attaches a subscription later if the first attempt ends with %s", async (_, breakNode) => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);
@@ -115,7 +115,7 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x65" }));
   });
 
-  it("ask an endpoint that refused them once a minute, or when it reconnects", async () => {
+  it("asks an endpoint that refused a subscription again after a minute, or when it reconnects", async () => {
     const [node] = await startNodes(1);
     node.answer = refuseSubscription(node);
     const set = createSet([node.url("ws")], { clock: new FastClock(10) });
@@ -128,7 +128,7 @@ describe("subscriptions", () => {
     expect(node.count("eth_subscribe")).toBe(2);
   });
 
-  it("report the newest block if the endpoint stops notifying", async () => {
+  it("reports the newest block if the endpoint stops notifying", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);
@@ -137,7 +137,7 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toMatchObject({ number: "0x96" }));
   });
 
-  it("end when cancelled", async () => {
+  it("reports no head of a subscription that was cancelled", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);

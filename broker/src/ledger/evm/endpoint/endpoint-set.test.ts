@@ -182,7 +182,7 @@ describe("another chain", () => {
   it.each([
     ["another id", { chainId: 2 }, /serves chain 2, and the group is on chain 1/],
     ["another first block", { genesis: `0x${"11".repeat(32)}` }, /serves another chain of id 1: its first block is/],
-  ])("an endpoint with %s is not used", async (_, difference, reason) => {
+  ])("does not use an endpoint with %s", async (_, difference, reason) => {
     const [first, second] = await startNodes(2);
     Object.assign(second.chain, difference);
     const set = createSet([first.url(), second.url()]);
@@ -247,10 +247,10 @@ describe("another chain", () => {
   });
 });
 
-describe("the calls of one requestAll", () => {
+describe("requestAll", () => {
   const calls = [{ method: "a" }, { method: "b" }];
 
-  it("go to one endpoint only, even if the first one fails", async () => {
+  it("sends all calls to the same endpoint, even if the first one fails", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -259,7 +259,7 @@ describe("the calls of one requestAll", () => {
     expect([first.count("a"), first.count("b"), second.count("a"), second.count("b")]).toEqual([0, 0, 1, 1]);
   });
 
-  it("are one HTTP request if the endpoint's head is known to be high enough", async () => {
+  it("sends all calls in one HTTP request if the endpoint's head is known to be high enough", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);
@@ -268,7 +268,7 @@ describe("the calls of one requestAll", () => {
     expect(node.requests).toHaveLength(before + 1);
   });
 
-  it("skip an endpoint that lacks the block, without marking it as down", async () => {
+  it("skips an endpoint that lacks the block, without marking it as down", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()], { clock: createSystemClock() });
     second.chain.head = 400;
@@ -279,7 +279,7 @@ describe("the calls of one requestAll", () => {
     expect(first.count("a")).toBe(0);
   });
 
-  it("check the chain again if the endpoint's head has fallen, and fail while the head is too low", async () => {
+  it("checks the chain again if the endpoint's head has fallen, and fails while the head is too low", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);

@@ -19,7 +19,7 @@ const urgentPatrolMs = 500;
 /** Blocks that an endpoint may lag behind the best one and still be used. */
 const lagBlocksMax = 3;
 const sendMethod = "eth_sendRawTransaction";
-/** Methods that read what another endpoint may have, although one answers with an error: it may have pruned it, or refuse its size. */
+/** If an endpoint answers one of these methods with an error, the next one is asked: the first may have pruned the data, or refuse its size. */
 const readMethods: ReadonlySet<string> = new Set([
   "eth_getBlockByNumber",
   "eth_getBlockReceipts",
@@ -134,7 +134,7 @@ export class EndpointSet implements EvmProvider {
         return await ask(member);
       } catch (thrown) {
         const error = method === sendMethod ? toSendError(thrown, member) : thrown;
-        // This endpoint may refuse the transaction only because an earlier endpoint already accepted it; but it may know it from that endpoint.
+        // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is no refusal: both have it.
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(member, error);
@@ -284,7 +284,7 @@ export class EndpointSet implements EvmProvider {
     return member;
   }
 
-  /** The chain must be checked again: after a reconnect, the address may serve another one. */
+  /** Detaches the endpoint's subscriptions, and has its chain checked again: after a reconnect, the address may serve another chain. */
   #onLost(member: Member): void {
     member.isChecked = false;
     if (!member.connection.canNotify) return;
@@ -348,7 +348,7 @@ function checkLogs(answer: unknown, { member, method }: { readonly member: Membe
   throw new RpcAnswerError(`${member.name}: returned no list of logs`, { code: 0 });
 }
 
-/** The node may have the transaction although it failed. This does not count against the endpoint, which answers. */
+/** Converts a node's internal error: the node may have the transaction. Such an error does not count against the endpoint, which answers. */
 function toSendError(error: unknown, member: Member): unknown {
   if (!(error instanceof RpcAnswerError) || toSendFailure(error).kind !== "connection") return error;
   return new EndpointError(`${member.name}: ${error.message}`, { reach: "unknown" });

@@ -14,7 +14,7 @@ const connection: Connection = {
   close: async () => {},
 };
 
-/** Subscribes at an endpoint that refuses subscriptions; returns how often the refusal was logged. */
+/** Subscribes at an endpoint that refuses subscriptions; `count` returns how often it was asked, and how often the refusal was logged. */
 async function startRefused() {
   const clock = new VirtualClock();
   const member = new Member(connection, clock);
@@ -43,7 +43,7 @@ test("logs once, and once more after each reconnect, that an endpoint refuses su
   const { subscriptions, member, refreshFor, count } = await startRefused();
   await refreshFor(10);
   expect(count()).toEqual({ asked: 11, lines: 1 });
-  expect(subscriptions.isRenewable).toBe(false); // The endpoint is not checked more often for that.
+  expect(subscriptions.isRenewable).toBe(false); // A refusal does not make health checks more frequent.
   subscriptions.onLost(member);
   await refreshFor(1);
   expect(count()).toEqual({ asked: 12, lines: 2 });

@@ -5,7 +5,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import type { Member } from "./member.ts";
 
-/** For how long an endpoint that refused a subscription is not asked for it again unless its connection is lost, in milliseconds. */
+/** Pause after an endpoint refused a subscription, before it is asked for it again, in milliseconds. The loss of its connection ends the pause. */
 const refusedMs = 60_000;
 
 export interface HeadSubscriptionsOptions {
@@ -144,7 +144,7 @@ export class HeadSubscriptions {
     { member, error }: { readonly member: Member; readonly error: RpcAnswerError },
   ): void {
     const { clock, logger } = this.#options;
-    const level = subscription.refusal === undefined ? "info" : "debug"; // A node without subscriptions refuses each attempt.
+    const level = subscription.refusal === undefined ? "info" : "debug"; // A node that supports no subscriptions refuses each attempt.
     subscription.refusal = { member, until: clock.monotonic() + refusedMs };
     logger[level]("chain endpoint refused the subscription, polling it", { endpoint: member.name, error });
   }

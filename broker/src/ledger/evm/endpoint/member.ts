@@ -9,15 +9,15 @@ const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
 const foreignHoldMs = 5_000;
 /** Consecutive lost or late answers after which an endpoint counts as down; a single one may be due to a long request. Other failures count at once. */
 const failuresMax = 2;
-/** For how long an endpoint that answers other methods, but not this one, is asked last for it, in milliseconds. */
+/** How long an endpoint that does not answer a method is asked last for this method, in milliseconds, although it answers others. */
 const lateMs = 60_000;
 
 /** One endpoint of a group, with its health. */
 export class Member {
   readonly connection: Connection;
-  /** Number of its newest known block. */
+  /** Number of the endpoint's newest known block. */
   head: number | undefined;
-  /** Whether it serves the expected chain, as far as known. */
+  /** Whether a check since the last failure found that the endpoint serves the expected chain. */
   isChecked = false;
   #clock: Clock;
   #failures = 0;
@@ -38,17 +38,17 @@ export class Member {
     return this.connection.name;
   }
 
-  /** Why it is down; undefined while it is up. */
+  /** Why the endpoint is down; undefined while it is up. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** When it went down, in milliseconds of the monotonic clock. Read it only while it is down. */
+  /** When the endpoint went down, in milliseconds of the monotonic clock; only valid while it is down. */
   get downSince(): number {
     return this.#downSince;
   }
 
-  /** Whether it is on hold: it gets no requests. */
+  /** Whether the endpoint is on hold: it gets no requests. */
   get isHeld(): boolean {
     return this.#clock.monotonic() < this.#heldUntil;
   }
@@ -58,7 +58,7 @@ export class Member {
     return this.#failures;
   }
 
-  /** Whether it answers other methods, as far as known, but lately not this one. */
+  /** Whether the last requests of this method, at least `failuresMax`, got no answer from the endpoint, and the newest was lately. */
   isLate(method: string): boolean {
     const { count, until } = this.#late.get(method) ?? { count: 0, until: 0 };
     return count >= failuresMax && this.#clock.monotonic() < until;
@@ -95,7 +95,7 @@ export class Member {
     this.#hold(failure.message, Math.max(delayMs, failure.retryAfterMs ?? 0));
   }
 
-  /** Call it when the endpoint serves another chain. */
+  /** Puts the endpoint on hold because it serves another chain. */
   onForeign(reason: string): void {
     this.#failures += 1;
     this.#hold(reason, foreignHoldMs);

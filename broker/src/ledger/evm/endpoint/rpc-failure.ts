@@ -73,7 +73,7 @@ const rateLimited =
   /rate.?limit|too many requests|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)/i;
 /** Messages of nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
-/** Messages of nodes and load balancers that failed themselves, and say nothing of the request. */
+/** Messages about a fault inside a node or load balancer. They do not say whether the request was processed. */
 const internal =
   /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
 /** Messages of nodes about a call that the contract ended. Nodes in Rust use the names of revm's halts, such as "EVM error: OutOfGas(Basic)". */

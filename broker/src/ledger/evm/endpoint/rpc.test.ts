@@ -5,7 +5,7 @@ import { RpcFailure } from "./rpc-failure.ts";
 const noNumbers = ["0x", "", null, {}, "0xzz", "latest"];
 const address = `0x${"11".repeat(20)}` as const;
 
-test.each(noNumbers)("refuses %j in place of a number", async (answer) => {
+test.each(noNumbers)("throws RpcFailure for %j in place of a number, and returns no tip", async (answer) => {
   const rpc = new Rpc({ request: async () => answer });
   await expect(rpc.chainId()).rejects.toThrow(RpcFailure);
   await expect(rpc.transactionCount(address, "pending")).rejects.toThrow(RpcFailure);
@@ -32,7 +32,7 @@ test.each(["number", "timestamp", "gasLimit"].flatMap((field) => noNumbers.map((
 const receipt = { blockHash: hash, blockNumber: "0x2", status: "0x1", gasUsed: "0x5208", logs: [] };
 const receiptOf = async (answer: unknown) => new Rpc({ request: async () => answer }).receipt(hash);
 
-test("reads a receipt, and none of a pending transaction", async () => {
+test("reads a receipt, and returns undefined for a pending transaction", async () => {
   expect(await receiptOf(receipt)).toMatchObject({ blockNumber: 2, succeeded: true });
   expect(await receiptOf({ ...receipt, status: "0x01" })).toMatchObject({ succeeded: true });
   expect(await receiptOf({ ...receipt, status: "0x0" })).toMatchObject({ succeeded: false });
@@ -41,7 +41,7 @@ test("reads a receipt, and none of a pending transaction", async () => {
 });
 
 test.each(["status", "blockNumber", "blockHash", "logs"])(
-  "takes a receipt without its %s for no answer",
+  "throws RpcFailure for a receipt without its %s",
   async (field) => {
     await expect(receiptOf({ ...receipt, [field]: undefined })).rejects.toThrow(RpcFailure);
   },
@@ -50,7 +50,7 @@ test.each(["status", "blockNumber", "blockHash", "logs"])(
 const filter = { address, signatures: [] };
 
 test.each([null, {}, "0x", [null], [{ address, topics: [], data: "0x" }]])(
-  "takes %j for no answer to a request for logs",
+  "throws RpcFailure if the answer to a request for logs is %j",
   async (answer) => {
     const rpc = new Rpc({ request: async () => answer });
     await expect(rpc.logsOf(hash, filter)).rejects.toThrow(RpcFailure);

@@ -41,7 +41,7 @@ export interface EvmProvider {
   /** Like `eth_sendRawTransaction`, but takes bytes. Only the embedded chain has this method. */
   submit?(raw: Uint8Array): Promise<void>;
   /**
-   * Calls `follower` with each block from the next one on, in order and without gaps, once it is durable. Returns a function that ends this. Only
+   * Calls `follower` with each block from the next one on, in order and without gaps, once it is durable. Returns a function that ends the calls. Only
    * the embedded chain has this method.
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
@@ -56,7 +56,7 @@ export interface EvmProvider {
   checkState?(from: StatePlace | undefined): Promise<CheckedState>;
   /** See the port ChainCheck. Only the embedded chain has this method. */
   checkIndexEntries?(isFirst: boolean): Promise<CheckedIndexEntries>;
-  /** Repairs a damaged block with these transactions; false, and nothing changed, if it would not match its hashes. Only the embedded chain has it. */
+  /** Repairs a block with these transactions; false, and no change, if the result would not match its hashes. Only the embedded chain has this method. */
   mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no endpoint can serve a request, as far as known without asking; undefined while one can. Contains no secret. */
   failure?(): Outage | undefined;
@@ -277,7 +277,7 @@ interface RawReceipt {
   readonly contractAddress: Address | null;
 }
 
-/** @throws RpcFailure if `raw` does not say whether the transaction succeeded: then the next answer may. */
+/** @throws RpcFailure if `raw` lacks the block, the status or the logs, which a later answer may have. */
 function readReceipt(raw: RawReceipt): Receipt {
   const { blockHash, blockNumber, status, gasUsed, logs, contractAddress } = raw;
   const isWhole = isHex(blockHash) && isQuantity(blockNumber) && isQuantity(status) && Array.isArray(logs);

@@ -55,7 +55,7 @@ export class BlockRpc {
     return receipts.length === block.transactions.length && receipts.every(isReceipt) ? receipts : undefined;
   }
 
-  /** All receipts by one request; undefined if the endpoint refuses it, as without the method, or returns another number of receipts. */
+  /** All receipts by one request; undefined if the endpoint refuses the request or lacks its method, or returns another number of receipts. */
   async #receiptsAtOnce(block: RpcBlock): Promise<readonly unknown[] | undefined> {
     try {
       const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);

@@ -44,18 +44,21 @@ describe("a header", () => {
       toRlp([vanity, validators, [validators[0] ?? "0x", "0xff"], "0x", []]),
     ],
     ["IBFT 2.0", toRlp([vanity, validators, "0x", "0x00000001", seals]), toRlp([vanity, validators, "0x"])],
-  ] as const)("is encoded with the extra data that the block's hash covers: %s", (_, extraData, hashed) => {
-    const expected = headerWith(hashed);
-    const found = findHeader({ ...block, extraData, hash: keccakOf(expected) });
-    expect(found === undefined ? undefined : toHex(found)).toBe(expected);
-  });
+  ] as const)(
+    "findHeader encodes a header with the extra data that the block's hash covers: %s",
+    (_, extraData, hashed) => {
+      const expected = headerWith(hashed);
+      const found = findHeader({ ...block, extraData, hash: keccakOf(expected) });
+      expect(found === undefined ? undefined : toHex(found)).toBe(expected);
+    },
+  );
 
   test.each([
     ["another hash", { hash: word("ff") }],
     ["a missing field", { hash: keccakOf(headerWith("0x")), stateRoot: undefined }],
     ["a field that is not hex", { hash: keccakOf(headerWith("0x")), number: "16" }],
     ["no extra data", { hash: keccakOf(headerWith("0x")), extraData: null }],
-  ])("is undefined for a block with %s", (_, change) => {
+  ])("findHeader returns undefined for a block with %s", (_, change) => {
     expect(findHeader({ ...block, hash: keccakOf(headerWith("0x")) })).toBeDefined();
     expect(findHeader({ ...block, ...change })).toBeUndefined();
   });

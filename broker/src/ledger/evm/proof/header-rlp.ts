@@ -68,7 +68,7 @@ function encodeHeader(block: RpcObject): Uint8Array | undefined {
 
 /**
  * The variants of the extra data that a block's hash may cover. Besu and GoQuorum hash it without the parts that validators add after they agree on a
- * block: QBFT with round 0 and no seals, IBFT 2.0 without either.
+ * block: QBFT with round 0 and no seals, IBFT 2.0 without round and seals.
  */
 function extraDataForms(extraData: unknown): readonly unknown[] {
   const parts = findList(extraData);

@@ -44,18 +44,18 @@ async function expectProven(batch: Published | undefined, indexes: readonly numb
   }
 }
 
-describe("a proof from anvil verifies for", () => {
-  test("the only event of a batch", async () => {
+describe("proofs from anvil", () => {
+  test("proves the only event of a batch", async () => {
     const [batch] = await chain.publish(topic, [someEvents(1)]);
     await expectProven(batch, [0]);
   });
 
-  test.each([2, 3, 5, 64, 1000])("first, middle and last event of a batch of %i", async (count) => {
+  test.each([2, 3, 5, 64, 1000])("proves the first, middle and last event of a batch of %i", async (count) => {
     const [batch] = await chain.publish(topic, [someEvents(count)]);
     await expectProven(batch, [0, count >> 1, count - 2, count - 1]);
   });
 
-  test("batches of one topic in one transaction, two of them with the same events", async () => {
+  test("proves events of three batches in one transaction, two of which have the same events", async () => {
     const batches = await chain.publish(topic, [someEvents(2), someEvents(3), someEvents(2)]);
     for (const batch of batches) await expectProven(batch, [0, 1]);
   });
@@ -64,12 +64,12 @@ describe("a proof from anvil verifies for", () => {
     ["legacy", {}],
     ["with an access list", { accessList: [] }],
     ["EIP-1559", { maxFeePerGas: "0x4a817c800", maxPriorityFeePerGas: "0x0" }],
-  ])("a receipt of a transaction of this kind: %s", async (_, fields) => {
+  ])("proves an event of a transaction of this kind: %s", async (_, fields) => {
     const [batch] = await chain.publish(topic, [someEvents(2)], fields);
     await expectProven(batch, [1]);
   });
 
-  test("events with empty content, long content and non-ASCII text", async () => {
+  test("proves events with empty content, long content and non-ASCII text", async () => {
     const [batch] = await chain.publish(topic, [
       [
         { content: Buffer.alloc(0), extensions: [] },
@@ -87,7 +87,7 @@ describe("a proof from anvil verifies for", () => {
     await expectProven(batch, [0, 1, 2]);
   });
 
-  test("eleven of 300 transactions in one block", async () => {
+  test("proves events of eleven of 300 transactions in one block", async () => {
     const batches = Array.from({ length: 300 }, (_, index) => someEvents(1 + (index % 3), `of ${index}`));
     await chain.inOneBlock(async () => {
       for (const events of batches) await chain.sendBatches(topic, [events], { gas: "0x493e0" });
@@ -96,7 +96,7 @@ describe("a proof from anvil verifies for", () => {
     for (const index of [0, 1, 15, 16, 126, 127, 128, 129, 255, 256, 299]) await expectProven(placed[index], [0]);
   });
 
-  test.each([2, 17, 128, 129])("the last of %i transactions in one block", async (count) => {
+  test.each([2, 17, 128, 129])("proves an event of the last of %i transactions in one block", async (count) => {
     const batches = Array.from({ length: count }, (_, index) => someEvents(1, `of ${index}`));
     await chain.inOneBlock(async () => {
       for (const events of batches) await chain.sendBatches(topic, [events], { gas: "0x493e0" });
@@ -104,7 +104,7 @@ describe("a proof from anvil verifies for", () => {
     await expectProven((await chain.placed(topic, batches)).at(-1), [0]);
   });
 
-  test("an endpoint without eth_getBlockReceipts", async () => {
+  test("proves an event by an endpoint without eth_getBlockReceipts", async () => {
     const [batch] = await chain.publish(topic, [someEvents(2)]);
     if (batch === undefined) throw new Error("no batch");
     const asked: string[] = [];
@@ -120,19 +120,22 @@ describe("a proof from anvil verifies for", () => {
     expect(asked).toContain("eth_getTransactionReceipt");
   });
 
-  test("a batch of 20,000 events", async () => {
+  test("proves events of a batch of 20,000", async () => {
     const [batch] = await chain.publish(topic, [someEvents(20_000)], { gas: "0x3b9aca00" });
     await expectProven(batch, [0, 12_345, 19_999]);
   });
 
-  test.each(["berlin", "london", "paris", "shanghai", "cancun", "prague", "osaka"])("the fork %s", async (fork) => {
-    const forked = await AnvilChain.start(["--hardfork", fork]);
-    try {
-      await forked.open(topic);
-      const [batch] = await forked.publish(topic, [someEvents(3)]);
-      await expectProven(batch, [2], forked);
-    } finally {
-      await forked.stop();
-    }
-  });
+  test.each(["berlin", "london", "paris", "shanghai", "cancun", "prague", "osaka"])(
+    "proves an event on the fork %s",
+    async (fork) => {
+      const forked = await AnvilChain.start(["--hardfork", fork]);
+      try {
+        await forked.open(topic);
+        const [batch] = await forked.publish(topic, [someEvents(3)]);
+        await expectProven(batch, [2], forked);
+      } finally {
+        await forked.stop();
+      }
+    },
+  );
 });

@@ -27,8 +27,8 @@ afterAll(async () => {
   await chain.stop();
 });
 
-describe("a proof from the embedded chain verifies for", () => {
-  test("events of two batches of one transaction", async () => {
+describe("proofs from the embedded chain", () => {
+  test("proves events of two batches of one transaction", async () => {
     const batches = [someEvents(1), someEvents(100)];
     const address = addressOf(registry, topic);
     await writer.publish(batches.map((events) => ({ address, count: events.length, events: encodeEvents(events) })));

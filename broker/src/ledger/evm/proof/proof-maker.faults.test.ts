@@ -73,7 +73,7 @@ function lose(): never {
   throw new TypeError("fetch failed");
 }
 
-describe("no proof is made", () => {
+describe("ProofMaker with faults", () => {
   test.each<readonly [string, RegExp, Changes]>([
     ["of a block that the node does not have", /does not have block/, { eth_getBlockByNumber: nothing }],
     [
@@ -106,23 +106,26 @@ describe("no proof is made", () => {
       /refused block/,
       { eth_getBlockByNumber: refuse(-32_000, "missing trie node") },
     ],
-  ])("%s", async (_, message, changes) => {
+  ])("makes no proof %s", async (_, message, changes) => {
     expect(await refusal(changes)).toMatchObject({ code: 200206, message: expect.stringMatching(message) });
   });
 
   test.each([
     ["read at once", { eth_getBlockReceipts: withFirst({ logs: longLogs() }) }],
     ["read one by one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: () => ({ logs: longLogs() }) }],
-    ["beyond the limit of an answer with all", { eth_getBlockReceipts: tooLong }],
-    ["beyond the limit of an answer with one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
-  ] satisfies [string, Changes][])("from receipts that a stranger made too long: %s", async (_, changes) => {
-    expect(await refusal(changes)).toMatchObject({
-      code: 200206,
-      message: expect.stringMatching(/block \d+: its receipts are longer than 16777216 bytes/),
-    });
-  });
+    ["all in one answer beyond its limit", { eth_getBlockReceipts: tooLong }],
+    ["one in an answer beyond its limit", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
+  ] satisfies [string, Changes][])(
+    "makes no proof from receipts that a stranger made too long: %s",
+    async (_, changes) => {
+      expect(await refusal(changes)).toMatchObject({
+        code: 200206,
+        message: expect.stringMatching(/block \d+: its receipts are longer than 16777216 bytes/),
+      });
+    },
+  );
 
-  test("from a block whose receipts were too long before, and they are not requested again", async () => {
+  test("makes no proof from a block whose receipts were too long before, and does not request them again", async () => {
     const asked: string[] = [];
     const provider: EvmProvider = {
       request: async (request) => {
@@ -139,19 +142,19 @@ describe("no proof is made", () => {
     expect(asked.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1);
   });
 
-  test("of an event that the block does not contain", async () => {
+  test("makes no proof of an event that the block does not contain", async () => {
     const maker = new ProofMaker({ provider: chain.provider, registry: chain.registry });
     const place = { address: chain.registry, blockNumber: batch.blockNumber, firstSequence: 1_000, index: 0 };
     const message = expect.stringMatching(/does not hold the event/);
     await expect(maker.make(place, AbortSignal.timeout(20_000))).rejects.toMatchObject({ code: 200206, message });
   });
 
-  test("if the connection to the endpoint is lost (200205)", async () => {
+  test("fails with 200205 if the connection to the endpoint is lost", async () => {
     expect(await refusal({ eth_getBlockByNumber: lose })).toMatchObject({ code: 200205 });
     expect(await refusal({ eth_getBlockReceipts: lose })).toMatchObject({ code: 200205 });
   });
 
-  test("if the endpoint does not answer in time (200205)", async () => {
+  test("fails with 200205 if the endpoint does not answer in time", async () => {
     const deadline = new AbortController();
     const silent: EvmProvider = {
       request: () => {

@@ -29,7 +29,10 @@ export class ProofMaker {
     this.#registry = options.registry;
   }
 
-  /** @throws BrokerError 200205 if the endpoint is unreachable, `signal` aborts, or a reorg replaces the block; 200206 if its answers make no proof; 200300 if other proofs block it. */
+  /**
+   * @throws BrokerError 200205 if the endpoint is unreachable, `signal` aborts, or a reorg replaces the block; 200206 if the endpoint's answers do not
+   * prove the event; 200300 if other proofs leave no turn to read the block.
+   */
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const { blockNumber, blockHash } = place;
     const block = await untilAborted(this.#blocks.get(blockNumber, blockHash), signal);

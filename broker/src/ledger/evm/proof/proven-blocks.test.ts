@@ -35,7 +35,7 @@ test("reads a block again after a reorg", async () => {
   expect((await blocks.get(7, now)).hash).toBe("0x02");
 });
 
-test("reads again after a failure", async () => {
+test("reads a block again after its read failed", async () => {
   let count = 0;
   const blocks = new ProvenBlocks(async () => {
     count += 1;

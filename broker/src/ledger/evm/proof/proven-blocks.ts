@@ -25,7 +25,7 @@ export class ProvenBlocks {
     this.#read = read;
   }
 
-  /** The block with that number; read again if the kept one has another hash than `hash`. Its read may have begun before a reorg. */
+  /** Block `number`; read again if the kept block has another hash. Even so its hash may not be `hash`: a read under way may be older than a reorg. */
   get(number: number, hash?: Hash): Promise<ProvenBlock> {
     this.#dropOld();
     const kept = this.#kept.get(number);

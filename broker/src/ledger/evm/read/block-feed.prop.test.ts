@@ -94,7 +94,7 @@ class World {
     }
   }
 
-  /** Rolls back to the block of the step; if it has none, to the newest block that is still on the chain. */
+  /** Rolls back to `common`; if that is undefined, to the newest block that is still on the chain. */
   async #cutBack(common: BlockRef | undefined): Promise<void> {
     this.reorganisations += 1;
     if (common !== undefined) {

@@ -33,8 +33,8 @@ export interface FeedListener {
   /** Called with every round of new blocks, once, ascending, without a gap. */
   readonly onRound: (round: Round) => void;
   /**
-   * Called when blocks after `blockNumber` are no longer on the chain. New rounds continue after it. If no common block is known, it is -1, and
-   * new rounds continue after the newest final block.
+   * Called when blocks after `blockNumber` are no longer on the chain. New rounds continue after this block. The number is -1 if
+   * no common block is known; then new rounds continue after the newest final block.
    */
   readonly onReorganised: (blockNumber: number) => void;
 }
@@ -157,7 +157,7 @@ export class BlockFeed {
     }
   }
 
-  /** `held` if the block after which a follower begins is on this branch, else `gone`; `none` while the feed has not read that far. */
+  /** `held` if `at`, after which a follower begins, is on the branch that the feed read, else `gone`; `none` while the feed has not read that far. */
   async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
     const name = this.#recent.findName(at.number);
@@ -282,7 +282,7 @@ export class BlockFeed {
     this.#changed.wake();
   }
 
-  /** Reads blocks from the start of the range, as many as one request may ask for; `gone` if `after` is no longer on the chain. */
+  /** Reads blocks after `after`, up to `to`, and at most as many as `size` allows; `gone` if `after` is no longer on the chain. */
   async #read(
     after: BlockRef | undefined,
     { to, size }: { readonly to: number; readonly size: RangeSize },

@@ -87,7 +87,7 @@ function changed({ number }: BlockRef, cause: unknown): RpcFailure {
   return new RpcFailure("refused", `block ${number} changed while it was read`, { cause });
 }
 
-/** Endpoints refuse long answers in many ways, or are too slow. If nobody processed the request, its size is not the cause. */
+/** Whether the logs may be too many: endpoints refuse long answers in many ways, or are too slow. If nobody processed the request, they are not. */
 function mayBeTooMuch(error: unknown): boolean {
   return error instanceof RpcFailure && error.kind !== "unreached";
 }

@@ -109,7 +109,7 @@ export class BlockReader {
     return (await this.#options.rpc.header(block.number)).hash === block.hash;
   }
 
-  /** Reads a single block after a failure, so that an unreliable endpoint suffices. Each success doubles the number of blocks, up to a maximum. */
+  /** Reads several blocks, but after a failure only one, so that an unreliable endpoint suffices. Each success doubles the number, up to a maximum. */
   async #readLinked(range: ReadRange): Promise<Round | undefined> {
     const atOnce = this.#atOnce;
     this.#atOnce = 1;
@@ -234,7 +234,7 @@ export class BlockReader {
   }
 }
 
-/** The headers before the first that does not link to its predecessor: the chain changed meanwhile, or endpoints disagree. */
+/** The headers before the first one that does not link to its predecessor, because the chain changed meanwhile or endpoints disagree. */
 function linked(headers: readonly Header[]): readonly Header[] {
   const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
   return broken === -1 ? headers : headers.slice(0, broken);

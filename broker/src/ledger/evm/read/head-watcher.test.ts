@@ -15,7 +15,7 @@ class Endpoint implements EvmProvider {
   polls = 0;
   isAttached = true;
   canNotify = true;
-  /** The answer to each request for the newest block. */
+  /** If set, answers each request for the newest block with this error. */
   headError: Error | undefined;
   #listener: ((message: unknown) => void) | undefined;
 
@@ -94,7 +94,7 @@ describe("HeadWatcher", () => {
   });
 
   it.each([true, false])(
-    "reports an outage while the endpoint answers the request for the newest block with an error, though it notifies: %s",
+    "reports an outage while the endpoint answers the request for the newest block with an error, whether it notifies (%s) or not",
     async (canNotify) => {
       endpoint.canNotify = canNotify;
       await start();
@@ -110,7 +110,7 @@ describe("HeadWatcher", () => {
     },
   );
 
-  it("leaves an endpoint that does not answer to its connection", async () => {
+  it("reports no outage for an endpoint that does not answer, since its connection reports it", async () => {
     await start();
     endpoint.headError = new Error("connect ECONNREFUSED");
     watcher.poke();

@@ -48,7 +48,7 @@ export class HeadWatcher {
     return this.#latest;
   }
 
-  /** The block that the endpoint named last, which may be lower. Read it after `start`. */
+  /** The block that the endpoint named last, which may be lower than `latest`. Read it after `start`. */
   get last(): Header {
     return this.#last ?? this.latest;
   }
@@ -113,7 +113,7 @@ export class HeadWatcher {
     }
   }
 
-  /** Connections report their own outages. Polls until the endpoint answers, even if it notifies. */
+  /** Has the newest block polled until it is read, even if the endpoint notifies. Connections report missing answers themselves. */
   #onUnread(error: unknown): void {
     this.#isFailing = true;
     if (isUnanswered(toRpcFailure(error))) this.#options.logger.debug("chain head not read", { error });

@@ -53,7 +53,7 @@ test("returns each block once, with the registry's logs parsed as if an endpoint
   expect(blocks.take({ from: 5, to: 9 })).toBeUndefined();
 });
 
-test("returns consecutive blocks from the requested one, and nothing if that one is missing", () => {
+test("returns consecutive blocks from the requested block on, and nothing if this block is missing", () => {
   const blocks = new PushedBlocks(registry);
   for (const number of [5, 6, 7, 8]) blocks.add(block(number));
   expect(numbers(blocks, 5, 6)).toEqual([5, 6]);

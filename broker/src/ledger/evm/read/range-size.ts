@@ -3,7 +3,7 @@ const blocksAtFirst = 16;
 const blocksMax = 8192;
 /** Wanted memory of the logs of one answer, in bytes. After an answer with more, the range is halved. */
 const bytesWanted = 4_194_304;
-/** Answers after which the limit that a refusal set is doubled. */
+/** Number of answers after which the maximum range is doubled; refusals lower it. */
 const answersBeforeMore = 16;
 
 /** The number of blocks per request: as many as the endpoint answers and memory allows. */
@@ -24,12 +24,12 @@ export class RangeSize {
     else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
   }
 
-  /** Call it after any other failure: the answer may have been too long, or the endpoint may be down. */
+  /** Call it after a failure that is no refusal: the answer may have been too long, or the endpoint may be down. */
   onLost(): void {
     this.#blocks = Math.max(1, this.#blocks >> 1);
   }
 
-  /** Call it after a refusal; false if the range is a single block already. */
+  /** Call it after a refusal. Returns false if the range is a single block already, and cannot shrink. */
   onRefusal(): boolean {
     this.#answers = 0;
     if (this.#blocks === 1) return false;

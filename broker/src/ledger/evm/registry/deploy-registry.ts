@@ -59,7 +59,7 @@ export async function signDeployment(
   return { variants: [signed], nonce, address: createdAddress(signer.address, nonce) };
 }
 
-/** The deployment with a version at a higher price, if the chain's price has risen above the newest one: no block would include that. */
+/** Adds a version with a higher price if the chain's price has risen above that of the newest version, which no block would include now. */
 export function raiseFee(deployment: Deployment, { signer, fees, chainId }: DeployOptions): Deployment {
   const { nonce, variants } = deployment;
   const { data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(variants[0].raw));
@@ -107,8 +107,8 @@ async function findReceipt(rpc: Rpc, { variants }: Deployment): Promise<Receipt 
 }
 
 /**
- * Sends the newest version; if the endpoint refuses it, the older ones, which it may accept or have. An earlier start may have sent the same deployment, so a
- * known transaction is no failure. The next check shows whether its nonce is used. @throws BrokerError 200202 if the endpoint refuses all of them.
+ * Sends the newest version, then the older ones until the endpoint accepts or has one. An earlier start may have sent the same deployment, so a
+ * known transaction is no failure. The next check shows whether another transaction used the nonce. @throws BrokerError 200202 if the endpoint refuses all of them.
  */
 async function sendOnce(rpc: Rpc, { variants }: Deployment): Promise<void> {
   let refusal: RpcFailure | undefined;
@@ -120,7 +120,7 @@ async function sendOnce(rpc: Rpc, { variants }: Deployment): Promise<void> {
   if (refusal !== undefined) throw refused(refusal);
 }
 
-/** Sends a version; returns why the endpoint refuses it, undefined if it has it or another transaction with its nonce. */
+/** Sends a version. Returns why the endpoint refuses it; undefined if the endpoint accepts or has it, or the chain has used its nonce. */
 async function findRefusal(rpc: Rpc, raw: Uint8Array): Promise<RpcFailure | undefined> {
   try {
     await rpc.sendRaw(raw);

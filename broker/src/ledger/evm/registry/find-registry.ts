@@ -5,8 +5,8 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import { isRevert, RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /**
- * How many of a key's first nonces are searched for its registry. Usually the key's first transaction deployed it, but earlier ones may have failed
- * or been something else.
+ * How many of a key's first nonces are searched for its registry. Usually the key's first transaction deployed it, but a failed deployment
+ * or another transaction may have come first.
  */
 export const registryNoncesMax = 16;
 

@@ -150,7 +150,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
   }
 
   describe("a remembered set", () => {
-    test("is replaced by a new one if the chain lacks it", async () => {
+    test("a new set replaces a remembered one that the chain lacks", async () => {
       const ledger = await startRemembering(7);
       const ours = parseTopicName("ours");
       await ledger.openTopic(ours, never);
@@ -159,7 +159,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
     });
 
-    test("is not used if a stranger's set has its number, even if our account is a member of that set", async () => {
+    test("a remembered set is not used if a stranger's set has its number, even if our account is a member of the stranger's set", async () => {
       const ledger = await startRemembering(1);
       const { stranger } = harnessOf("first");
       const args = [[addressOf("first")]] as const;
@@ -172,7 +172,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
     });
 
-    test("that the chain lacks is replaced once by two running nodes, and both may write", async () => {
+    test("two running nodes replace a remembered set that the chain lacks only once, and both may write", async () => {
       memory.signers = [addressOf("first"), addressOf("second")];
       const first = await startRemembering(7);
       const second = await startNode("second", { memory, registry: first.registryAddress });
@@ -185,7 +185,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     });
   });
 
-  test("without the setting, topics are for everyone and no set is created", async () => {
+  test("with topicWriters `everyone`, topics are for everyone and no set is created", async () => {
     const ledger = await startNode("first", { topicWriters: "everyone", memory });
     const { stranger } = harnessOf("first");
     const shared = parseTopicName("shared");

@@ -84,7 +84,7 @@ export class OwnWriters {
   }
 
   /**
-   * The set for new topics. It asks the registry each time: another member may have removed this account, and after a reorg the number may belong to
+   * The set for new topics. Asks the registry each time: another member may have removed this account, and after a reorg the number may belong to
    * somebody else's set. Then the group creates a new set.
    * @throws BrokerError 100113 if this account is no member, 200205 if the chain is behind; RpcFailure; otherwise as `send` does.
    */

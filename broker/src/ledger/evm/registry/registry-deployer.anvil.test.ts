@@ -249,7 +249,7 @@ it("deploys a lost registry again with its old nonce, once the nonces before it 
 });
 
 it.each([false, true])(
-  "raises the fee of a deployment that the base fee has overtaken, after a kill: %s",
+  "raises the fee of a deployment that the base fee has overtaken (after a restart of the process: %s)",
   async (isKilled) => {
     const journal = new TestJournal();
     const options = { memory, journal, registry: "deploy", deadlineMs: 300 } as const;

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(async () => world.stop());
 
-/** Counts the checks for the registry from now on. */
+/** Returns a function that returns how often the registry was checked since this call. */
 function countLooks(): () => number {
   let count = 0;
   world.provider.current = async (request, pass) => {

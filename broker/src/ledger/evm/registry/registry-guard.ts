@@ -35,7 +35,7 @@ export class RegistryGuard {
     return this.#outage;
   }
 
-  /** Call it after a reorg, or after a call found no registry. */
+  /** Checks in the background, repeatedly until the registry is there. Call it after a reorg. */
   check(): void {
     if (this.#stopping.signal.aborted) return;
     this.#running ??= this.#run();
@@ -78,7 +78,7 @@ export class RegistryGuard {
     return true;
   }
 
-  /** Logs the outage once. */
+  /** Logs the outage and remembers it, unless it is known. */
   #noteMissing(): void {
     if (this.#outage !== undefined) return;
     const { address, clock, logger } = this.#options;

@@ -68,13 +68,13 @@ export class Registry {
     return decodeFunctionResult({ ...ask, data });
   }
 
-  /** The account that created that set; the zero address if there is no such set or no registry. */
+  /** The account that created the set of this number; the zero address if there is no such set or no registry. */
   async ownerOf(writers: number): Promise<Address> {
     const owner = await this.#rpc.storage(this.address, toQuantity(ownersStart + BigInt(writers)));
     return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;
   }
 
-  /** The address of that topic, open or not. */
+  /** The address of the topic of this name, even if nobody opened it. */
   addressOf(name: string): Address {
     return toHex(topicAddress({ registry: fromHex(this.address), name }, keccak256));
   }

@@ -34,7 +34,7 @@ async function registryOf(options: Parameters<EvmHarness["createLedger"]>[0]): P
 }
 
 describe("a group's registry", () => {
-  it("is deployed at the first start, recorded, and used by later starts", async () => {
+  it("the first start deploys a registry and records it, and later starts use it", async () => {
     const { memory } = await begin("first");
     const registry = await registryOf({ memory });
     expect(memory.record).toMatchObject({ chainId: 31_337, registryAddress: registry });
@@ -42,7 +42,7 @@ describe("a group's registry", () => {
     expect(await registryOf({})).toBe(registry);
   });
 
-  it("is deployed once with registry `deploy`, even if the signer has deployed another registry before", async () => {
+  it("deploys one registry with registry `deploy`, even if the signer has deployed another before", async () => {
     const { memory } = await begin("second");
     const first = await registryOf({});
     const second = await registryOf({ memory, registry: "deploy" });
@@ -50,7 +50,7 @@ describe("a group's registry", () => {
     expect(await registryOf({ memory, registry: "deploy" })).toBe(second);
   });
 
-  it("is found again by its record, even if the key had sent 100 transactions before", async () => {
+  it("finds a registry by its record, even if the key had sent 100 transactions before", async () => {
     const { memory } = await begin("third");
     const { address } = new Signer(testKey("third"));
     await anvil.provider.request({ method: "anvil_setNonce", params: [address, "0x64"] });
@@ -59,7 +59,7 @@ describe("a group's registry", () => {
     expect(await registryOf({ memory })).toBe(registry);
   });
 
-  it("is refused if it is not the remembered one, or if the configured address has none", async () => {
+  it("refuses a registry that is not the remembered one, and an address without a registry", async () => {
     const { memory } = await begin("fourth");
     const registry = await registryOf({ memory });
     const other = await registryOf({ registry: "deploy" });
@@ -73,7 +73,7 @@ describe("a group's registry", () => {
   it.each([
     ["chain id", { chainId: 5 }],
     ["first block", { genesisHash: `0x${"22".repeat(32)}` }],
-  ] as const)("is not used if the chain's %s is not the remembered one", async (_, difference) => {
+  ] as const)("does not use the registry if the chain's %s is not the remembered one", async (_, difference) => {
     const { memory } = await begin("fifth");
     await registryOf({ memory });
     if (memory.record !== undefined) memory.record = { ...memory.record, ...difference };

@@ -60,7 +60,7 @@ async function entriesUpTo(block: number): Promise<readonly LedgerEntry[]> {
 }
 
 describe("concurrent opens", () => {
-  test("share transactions, which open the topics in the order of the calls", async () => {
+  test("concurrent opens share transactions, which open the topics in the order of the calls", async () => {
     const names = Array.from({ length: 250 }, (_, index) => `topic/${index}`);
     const answers = await Promise.all(names.map((name) => open(name)));
     // A transaction has room for about 110 topics. A slow machine may send one before all calls have arrived.
@@ -69,13 +69,13 @@ describe("concurrent opens", () => {
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(names);
   });
 
-  test("of the same topic share one transaction", async () => {
+  test("concurrent opens of the same topic share one transaction", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => open("same")));
     expect(new Set(answers.map(({ blockNumber }) => blockNumber)).size).toBe(1);
     expect(sent.size).toBe(1);
   });
 
-  test("are batched while transactions are in progress", async () => {
+  test("opens are batched while transactions are in progress", async () => {
     const release = provider.holdSends();
     const opened: Promise<unknown>[] = [];
     for (let index = 0; index < 20; index += 1) {
@@ -87,7 +87,7 @@ describe("concurrent opens", () => {
     expect(sent.size).toBeLessThanOrEqual(6);
   });
 
-  test("are refused with 200300 while 10,000 wait, and accepted again once those aborted", async () => {
+  test("opens are refused with 200300 while 10,000 wait, and accepted again once the waiting ones aborted", async () => {
     const gone = new AbortController();
     const waiting = Array.from({ length: 10_000 }, () => open("waits", gone.signal));
     await expect(open("too many")).rejects.toMatchObject({ code: 200300 });
@@ -97,15 +97,15 @@ describe("concurrent opens", () => {
     expect(await open("room again")).toMatchObject({ blockNumber: expect.any(Number) });
   });
 
-  test("with long names share transactions too, within the gas limit", async () => {
+  test("opens of topics with long names share transactions too, within the gas limit", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `${"long ".repeat(24)}${index}`);
     await Promise.all(names.map((name) => open(name)));
     expect(sent.size).toBeLessThan(4);
   });
 });
 
-describe("a caller that aborts", () => {
-  test("before its transaction is sent gets 200202, and its topic is not opened", async () => {
+describe("aborted opens", () => {
+  test("a caller that aborts before its transaction is sent gets 200202, and its topic is not opened", async () => {
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];
     gone.abort();
@@ -115,7 +115,7 @@ describe("a caller that aborts", () => {
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(["stays"]);
   });
 
-  test("after its transaction is sent gets 200201, and the other caller still gets its block", async () => {
+  test("a caller that aborts after its transaction is sent gets 200201, and the other caller still gets its block", async () => {
     const release = provider.holdSends();
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];

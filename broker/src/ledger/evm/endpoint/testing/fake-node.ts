@@ -114,7 +114,7 @@ export class FakeNode implements AsyncDisposable {
   }
 
   #toAnswer(text: string): unknown {
-    const message = JSON.parse(text) as Call | readonly Call[]; // Our own client's.
+    const message = JSON.parse(text) as Call | readonly Call[]; // A request of our own client.
     if (!("method" in message)) return this.takesBatches ? message.map((call) => this.#answerTo(call)) : batchRefusal;
     return this.#answerTo(message);
   }
