@@ -217,7 +217,7 @@ class PlanUnderWay {
     this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
   }
 
-  /** Returns the retained events of the block's topics before the block. */
+  /** Notes the block's changes of retained events. Returns the retained events of their topics before the block; undefined if it changes none. */
   #retain({ retained: changes }: IndexedBlock): readonly RetainedChange[] | undefined {
     const previous = changes?.map(({ name }) => ({ name, retained: this.#findRetained(name) }));
     for (const change of changes ?? []) this.#retained.set(change.name, change);

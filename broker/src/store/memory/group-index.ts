@@ -103,7 +103,7 @@ export class GroupIndex {
     this.#undo = options.isFinal ? [] : withinWindow([...this.#undo, ...plan.undo], plan.head);
   }
 
-  /** The blocks to which `rollBack` can go, newest first. */
+  /** Up to `atMost` blocks before `below` to which `rollBack` can go, newest first. */
   listBlocks(atMost: number, below: number): readonly BlockRef[] {
     const kept = this.#undo.filter(({ number }) => number < below).toReversed();
     const refs = kept.slice(0, atMost).map(({ number, hash }) => ({ number, hash }));

@@ -117,7 +117,7 @@ export class TopicOpener {
     }
   }
 
-  /** The registry reverts an `open` if the sender was just removed from the set; then `findWriters` throws that reason. */
+  /** Sends one `open`. If the registry reverts it because the sender was just removed from the set, throws the error of `findWriters`. */
   async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
     const { findWriters, send } = this.#options;
     const writers = await findWriters();
@@ -141,7 +141,7 @@ export class TopicOpener {
     }
   }
 
-  /** A topic without a log was open already, or the registry is missing. A topic that is closed now was closed after this transaction. */
+  /** Accepts a topic without a log if it was open before, even if it is closed again by now. @throws BrokerError 200202 if it was never opened. */
   async #confirm(name: TopicName): Promise<void> {
     if ((await this.#options.registry.statusOf(name)) !== "never-opened") return;
     throw new BrokerError("transactionFailed", { details: "the registry did not open the topic" });

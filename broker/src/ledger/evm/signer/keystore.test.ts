@@ -69,11 +69,11 @@ describe("a keystore of version 3", () => {
     ["pbkdf2", withPbkdf2],
     ["scrypt", withScrypt],
     ["the spelling of the first clients", { version: 3, Crypto: withPbkdf2.crypto }],
-  ])("with %s opens with its password", async (_, keystore) => {
+  ])("opens a keystore with %s with its password", async (_, keystore) => {
     expect(toHex(await openKeystore(JSON.stringify(keystore), { password, source }))).toBe(secret);
   });
 
-  it("of geth gives the key of its address", async () => {
+  it("returns the key of its address for a keystore of geth", async () => {
     const key = await openKeystore(JSON.stringify(withGethsScrypt), { password: "foobar", source });
     expect(new Signer(key).address).toBe(`0x${withGethsScrypt.address}`);
   });

@@ -47,7 +47,7 @@ const crypto = z
   })
   .and(derivation);
 const keystore = z.object({ version: z.literal(3), crypto }).or(
-  z.object({ version: z.literal(3), Crypto: crypto }).transform(({ version, Crypto }) => ({ version, crypto: Crypto })), // As the first clients wrote it.
+  z.object({ version: z.literal(3), Crypto: crypto }).transform(({ version, Crypto }) => ({ version, crypto: Crypto })), // The spelling of the first clients.
 );
 
 type Derivation = z.infer<typeof derivation>;

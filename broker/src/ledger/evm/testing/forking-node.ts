@@ -62,7 +62,7 @@ export class ForkingNode implements EvmProvider {
     return this.blocks.length - 1;
   }
 
-  /** Makes a block of the next transactions of the pool. */
+  /** Makes a block of up to `transactionsMax` transactions of the pool, in the order of their nonces. */
   mine(transactionsMax: number): void {
     const transactions: MinedTransaction[] = [];
     for (let nonce = this.#count(this.head); transactions.length < transactionsMax; nonce += 1) {
@@ -75,7 +75,7 @@ export class ForkingNode implements EvmProvider {
     this.blocks.push({ hash: hashAt(this.#made), transactions });
   }
 
-  /** Removes the newest blocks. Forgets their transactions. */
+  /** Removes the newest `blocks` blocks, and forgets their transactions. */
   forget(blocks: number): void {
     this.blocks.splice(Math.max(1, this.blocks.length - blocks));
   }

@@ -91,7 +91,7 @@ export interface SenderOptions {
   readonly journal?: Journal;
   readonly deadlineMs?: number;
   readonly feeBumpAfterMs?: number;
-  /** The gas that it asked for if omitted. */
+  /** The gas that a transaction needs; the gas that it offers if omitted. */
   readonly estimateGas?: TransactionSenderOptions["estimateGas"];
 }
 

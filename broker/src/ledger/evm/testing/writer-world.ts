@@ -23,7 +23,7 @@ const topic = parseTopicName("writer");
 export interface Writer {
   readonly ledger: EvmLedger;
   append(text: string, signal?: AbortSignal): Promise<BatchOutcome | undefined>;
-  /** Stops it at once: pending transactions stay in the journal. */
+  /** Stops the ledger at once: pending transactions stay in the journal. */
   abandon(): Promise<void>;
 }
 

@@ -37,7 +37,7 @@ describe("offered fees", () => {
     ["a cap", { max: 15n * gwei }, 10n, dynamic(15n, 2n)],
     ["a cap below the tip", { max: gwei }, 10n, dynamic(1n, 1n)],
     ["a cap on legacy", { max: 5n * gwei }, undefined, legacy(5n)],
-  ] as const)("%s", async (...[, settings, baseFee, offered]) => {
+  ] as const)("offered fees: %s", async (...[, settings, baseFee, offered]) => {
     expect((await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei)).current()).toEqual(offered);
   });
 
@@ -52,7 +52,7 @@ describe("offered fees", () => {
     ["legacy, up to 16 times the gas price", {}, undefined, legacy(160n), legacy(192n)],
     ["a configured maximum above that", { max: 500n * gwei }, 1n, dynamic(160n, 4n), dynamic(200n, 5n)],
     ["no replacement if gas is free", { mode: "zero" }, undefined, legacy(0n), undefined],
-  ] as const)("raised: %s", async (...[, settings, baseFee, old, raised]) => {
+  ] as const)("raised fees: %s", async (...[, settings, baseFee, old, raised]) => {
     const fees = await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei);
     expect(fees.raised(old)).toEqual(raised);
   });
@@ -84,7 +84,7 @@ function startPolicy(mode: FeeSettings["mode"]) {
 }
 
 describe("the endpoint's prices", () => {
-  test("are read again at the first head 15 s after the last read", async () => {
+  test("the endpoint's prices are read again at the first head 15 s after the last read", async () => {
     const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();
     endpoint.price = 30n;
@@ -98,7 +98,7 @@ describe("the endpoint's prices", () => {
     expect(fees.current()).toEqual(legacy(30n));
   });
 
-  test("stay if the endpoint does not answer, and are requested once in 15 s", async () => {
+  test("the known prices stay if the endpoint does not answer, and are requested once in 15 s", async () => {
     const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();
     endpoint.price = undefined;
@@ -112,7 +112,7 @@ describe("the endpoint's prices", () => {
     expect(endpoint.requests - requests).toBe(1);
   });
 
-  test("are never read where gas is free", async () => {
+  test("the endpoint's prices are never read where gas is free", async () => {
     const { endpoint, clock, fees } = startPolicy("zero");
     await clock.advance(60_000);
     fees.onHead(head);

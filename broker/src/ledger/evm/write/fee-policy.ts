@@ -21,7 +21,8 @@ const bumpPercent = 125n;
 /** The lowest price of a replacement that all nodes accept, in percent of the old price: geth demands a tenth more, others up to an eighth. */
 const enoughPercent = 113n;
 /**
- * How many times the endpoint's price a replacement offers at most if no maximum is configured: an endpoint that refuses every price, or a chain that never
+ * Upper bound on a replacement's price, as a multiple of the endpoint's price, if no maximum is configured. An endpoint that refuses every price, or a
+ * chain that never
  * includes the transaction, must not empty the account.
  */
 const raiseFactorMax = 16n;

@@ -77,7 +77,7 @@ export class GasPolicy {
 
   /**
    * Call it when a transaction had too little gas and the endpoint estimated `estimate`; returns the gas for the next attempt. Only publishes have
-   * `formulaGas`, so only they raise the factor. Publishes that were sent together show the same shortage, so it is not raised again for each.
+   * `formulaGas`, so only they raise the factor. Publishes that were sent together show the same shortage, which raises the factor only once.
    */
   onShort(estimate: number, formulaGas: number | undefined): number {
     const needed = Math.ceil(estimate * estimateMargin);

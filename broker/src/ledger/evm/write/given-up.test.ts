@@ -100,7 +100,7 @@ test("does not give up a transaction while no endpoint answers", async () => {
   expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
 });
 
-test("gives up at most one transaction if the node fails at all; after its return, every nonce gets into a block in turn", async () => {
+test("gives up at most one transaction while the node fails at all of them; afterwards blocks include every nonce in turn", async () => {
   const world = startFailing();
   const { clock, node, sender } = world;
   let isFailing = true;

@@ -82,7 +82,7 @@ test("resends a lost final transaction, even if a no-op was signed with its nonc
   const journal = new TestJournal();
   const world = new SenderWorld({ journal, deadlineMs: 30_000 });
   const { node, clock, sender, signer } = world;
-  // The node passes it on, but fails to answer for it.
+  // The node passes the transaction on, but answers with an error.
   node.onSend = (raw) => {
     if (parseTransaction(raw).data === sent) throw Object.assign(new Error("Internal error"), { code: -32_603 });
   };

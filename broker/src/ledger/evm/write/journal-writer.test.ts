@@ -57,7 +57,7 @@ function away(): Promise<never> {
   return Promise.reject(new Error("the database is away"));
 }
 
-test("names no removal that failed as the reason why a transaction was not sent", async () => {
+test("names a failed record as the reason for an unsent transaction, and never a failed removal", async () => {
   const journal = new TestJournal();
   const writer = createWriter(journal);
   await writer.record({ nonce: 3, variants: [sign(3)] });

@@ -43,7 +43,7 @@ export class JournalWriter {
     this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
   }
 
-  /** Why no transaction can be recorded; undefined once one is. A removal that failed keeps no transaction from being sent. */
+  /** Why no transaction can be recorded; undefined once one is. A failed removal does not count: transactions are still sent. */
   get failure(): string | undefined {
     return this.#unrecorded && `the journal of transactions cannot be written: ${this.#unrecorded}`;
   }
@@ -84,7 +84,7 @@ export class JournalWriter {
     await batch.written.promise;
   }
 
-  /** Leaves the other entries alone: they may have changed since they were read. */
+  /** Writes the mended entries, and removes the unreadable ones. Leaves the others alone: they may have changed since they were read. */
   async #mend({ intact, damaged, mended }: CheckedEntries): Promise<void> {
     const { journal, groupId, sender, logger } = this.#options;
     const nonces = damaged.map(({ nonce }) => nonce);

@@ -27,7 +27,7 @@ const lookUpsMax = 32;
 const variantsMax = 32;
 /** Upper bound on the missing nonces that the sender fills at once. */
 const gapMax = 64;
-/** A reverted transaction that used at least this share of its gas counts as out of gas. It never uses all: a call passes on at most 63/64 (EIP-150). */
+/** A reverted transaction that used at least this part of its gas counts as out of gas. It never uses all: a call passes on at most 63/64 (EIP-150). */
 const usedUp = 0.95;
 
 export interface OverseerOptions {
@@ -228,7 +228,7 @@ export class Overseer {
     }
   }
 
-  /** The endpoint may return at any time: check the next transaction in line soon. Logs the same reason once. */
+  /** Handles a failed check. Logs the same reason once. Has the next transaction in line checked soon: the endpoint may return at any time. */
   #onUnread(pending: PendingTransaction, error: unknown): void {
     const { clock, inFlight, logger } = this.#options;
     const { nonce } = pending.state;

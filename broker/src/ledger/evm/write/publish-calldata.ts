@@ -13,7 +13,7 @@ export interface EncodedBatch {
 
 const word = 32;
 const selectorBytes = 4;
-/** topic, count, eventsRoot, offset of events, length of events. */
+/** Words of a batch before the bytes of its events: topic, count, eventsRoot, offset of events, length of events. */
 const tupleWords = 5;
 const eventsOffset = 4 * word;
 const addressBytes = 20;

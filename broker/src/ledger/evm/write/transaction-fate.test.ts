@@ -45,31 +45,37 @@ function fateAt(options: Endpoint): Promise<Fate> {
 }
 
 describe("a transaction without a receipt", () => {
-  test("is absent if its nonce is not used", async () => {
+  test("a transaction is absent if its nonce is not used", async () => {
     expect(await fateAt({ usedFrom: readUpTo + 1 })).toEqual({ kind: "absent", count: nonce });
   });
 
-  test("is absent if the node has no state of the newest final block", async () => {
+  test("a transaction is absent if the node has no state of the newest final block", async () => {
     const failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
     expect(await fateAt({ usedFrom: 0, failure })).toEqual({ kind: "absent", count: undefined });
   });
 
-  test("causes an RpcFailure if the node does not answer", async () => {
+  test("throws RpcFailure if the node does not answer", async () => {
     await expect(fateAt({ usedFrom: 0, failure: connectionLost() })).rejects.toMatchObject({ kind: "connection" });
   });
 
   test.each([0, 1, 2, 50, 96, 99, 100])(
-    "is replaced if another transaction used its nonce in block %d",
+    "a transaction is replaced if another one used its nonce in block %d",
     async (block) => {
       expect(await fateAt({ usedFrom: block, blocks: { [block]: theirs } })).toEqual({ kind: "replaced" });
     },
   );
 
-  test.each([0, 63, 99, 100])("is absent, not replaced, if block %d contains it", async (block) => {
-    expect(await fateAt({ usedFrom: block, blocks: { [block]: ours } })).toEqual({ kind: "absent", count: nonce + 1 });
-  });
+  test.each([0, 63, 99, 100])(
+    "a transaction without a receipt is absent, not replaced, if block %d contains it",
+    async (block) => {
+      expect(await fateAt({ usedFrom: block, blocks: { [block]: ours } })).toEqual({
+        kind: "absent",
+        count: nonce + 1,
+      });
+    },
+  );
 
-  test("is absent, not replaced, if its nonce is counted but no block contains a transaction with it", async () => {
+  test("a transaction is absent, not replaced, if its nonce is counted but no block contains a transaction with this nonce", async () => {
     expect(await fateAt({ usedFrom: readUpTo })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 });
@@ -77,18 +83,18 @@ describe("a transaction without a receipt", () => {
 describe("a transaction with a receipt", () => {
   const receipt = { blockNumber: "0x64", blockHash: ours, status: "0x1", gasUsed: "0x1", logs: [] };
 
-  test("is included if its block was read", async () => {
+  test("a transaction is included if its block was read", async () => {
     expect(await fateAt({ usedFrom: readUpTo, receipt })).toMatchObject({ kind: "included" });
   });
 
-  test("is seen if its block is not read yet", async () => {
+  test("a transaction is seen if its block is not read yet", async () => {
     expect(await fateAt({ usedFrom: 999, receipt: { ...receipt, blockNumber: "0x65" } })).toEqual({
       kind: "seen",
       blockNumber: 101,
     });
   });
 
-  test.each(["0x1", "0x0"])("is absent if its block is on another branch, status %s", async (status) => {
+  test.each(["0x1", "0x0"])("a transaction is absent if its block is on another branch, status %s", async (status) => {
     const other = { ...receipt, status, blockHash: branch };
     expect(await fateAt({ usedFrom: readUpTo + 1, receipt: other })).toEqual({ kind: "absent", count: nonce });
   });

@@ -44,7 +44,10 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   return user === undefined || hashesOf(pending).includes(user) ? { kind: "absent", count } : { kind: "replaced" };
 }
 
-/** Nodes keep the state of few past blocks, and a node restored from a snapshot keeps none. The final block may be deep below the head. */
+/**
+ * The account's number of final transactions; undefined if the node lacks the state of the newest final block. This block may be deep below the head:
+ * nodes keep the state of few past blocks, and a node restored from a snapshot keeps none.
+ */
 async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promise<number | undefined> {
   try {
     return await rpc.transactionCount(sender, Math.max(0, readUpTo()));

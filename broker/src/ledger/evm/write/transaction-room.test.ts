@@ -7,24 +7,27 @@ const batchOf = (bytes: number, count: number) =>
   ({ address: "0x", count, eventsRoot: new Uint8Array(32), events: new Uint8Array(bytes) }) as const;
 
 describe("the room for events in a transaction", () => {
-  test("is the configured one if the block has gas for it", () => {
+  test("the room is the configured one if a block has gas for it", () => {
     const room = new TransactionRoom(configured);
     room.onHead(30_000_000);
     expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
 
-  test.each([500_000, 1_000_000, 3_000_000])("fits a block of %i gas, and uses nearly all of it", (gasLimit) => {
-    const room = new TransactionRoom(configured);
-    room.onHead(gasLimit);
-    const { bytesPerTransactionMax } = room.limits;
-    expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeLessThanOrEqual(gasLimit);
-    expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeGreaterThan(gasLimit * 0.99);
-    room.onHead(30_000_000);
-    expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
-  });
+  test.each([500_000, 1_000_000, 3_000_000])(
+    "the room fits a block of %i gas, and uses nearly all of it",
+    (gasLimit) => {
+      const room = new TransactionRoom(configured);
+      room.onHead(gasLimit);
+      const { bytesPerTransactionMax } = room.limits;
+      expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeLessThanOrEqual(gasLimit);
+      expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeGreaterThan(gasLimit * 0.99);
+      room.onHead(30_000_000);
+      expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
+    },
+  );
 
   test.each([1_000_000, 5_000_000, 10_000_000, 30_000_000])(
-    "holds no more topics than fit into a block of %i gas",
+    "the room holds no more topics than fit into a block of %i gas",
     (gasLimit) => {
       const room = new TransactionRoom(configured);
       room.onHead(gasLimit);
@@ -38,7 +41,7 @@ describe("the room for events in a transaction", () => {
     },
   );
 
-  test("holds what fits into a block of a chain that charges more than the formula", () => {
+  test("the room fits a block of a chain that charges more than the formula", () => {
     const gas = new GasPolicy();
     const { formulaGas } = gas.forPublish(1000, 1);
     const room = new TransactionRoom(configured);
@@ -53,7 +56,7 @@ describe("the room for events in a transaction", () => {
     expect(gas.forPublish(320 + 224 * (topics - 1), topics).gas).toBeLessThanOrEqual(10_000_000);
   });
 
-  test("keeps half of the fee that an endpoint refused, at each price", () => {
+  test("the room allows half of the fee that an endpoint refused, at each price of gas", () => {
     const room = new TransactionRoom(configured);
     const price = 1_000_000_000_000n;
     room.onHead(30_000_000, { price });
@@ -64,13 +67,13 @@ describe("the room for events in a transaction", () => {
     expect(room.blockGas).toBe(30_000_000); // A single event may still be larger.
     room.onHead(30_000_000, { price: 2n * price });
     expect(gasOf()).toBeLessThanOrEqual(1_000_000);
-    room.onFeeCapped(30_000_000, price); // A transaction of before.
+    room.onFeeCapped(30_000_000, price); // It was sent at the earlier price.
     expect(gasOf()).toBeGreaterThan(1_980_000);
     room.onHead(30_000_000, { price: price / 100n });
     expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
 
-  test("halves if several events are refused, shrinks below a single refused event, and stays at least 1,024 bytes", () => {
+  test("the room halves if several events are refused, shrinks below a single refused event, and stays at least 1,024 bytes", () => {
     const room = new TransactionRoom(configured);
     room.onTooLarge([batchOf(60_000, 10), batchOf(20_000, 1)]);
     expect(room.limits.bytesPerTransactionMax).toBe(40_112);

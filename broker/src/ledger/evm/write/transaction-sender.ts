@@ -248,7 +248,7 @@ export class TransactionSender {
     }
   }
 
-  /** Resolves when the journal has the transaction; undefined without a journal. */
+  /** Signs a version with the current fees, and has it sent. Resolves when the journal has it; undefined without a journal. */
   #sign(pending: PendingTransaction): Promise<void> | undefined {
     const recorded = this.#transmitter.sign(pending, this.#options.fees.current());
     this.#overseer.watch();
@@ -339,7 +339,7 @@ export class TransactionSender {
     return this.#sign(filler);
   }
 
-  /** The chain lacks these nonces and nothing in flight has them: it lost their transactions, or nobody sent them. */
+  /** Resumes or fills nonces that the chain lacks and nothing in flight has: the chain lost their transactions, or nobody sent any. */
   #fillGap(nonces: readonly number[]): void {
     const kept = this.#recovery.resume(nonces);
     const free = nonces.filter((nonce) => !kept.includes(nonce) && !this.#options.isKept(nonce));

@@ -13,7 +13,7 @@ function variant(digits: string, signedAt: number): Variant {
 
 const [oldest, old, newest] = [variant("01", 1), variant("02", 2), variant("03", 3)];
 
-/** Three versions, the first of which is refused. */
+/** The step after an endpoint refused the newest of three versions. */
 function refuse(kind: RpcFailureKind, state: Partial<TransactionState>): Step {
   const sending = {
     ...newTransaction(account, noOp(account)),
@@ -57,7 +57,7 @@ test("keeps the newest version as the next to send if an endpoint that has it re
   expect(order(refuse("insufficient-funds", { reach: "taken", takenHash: newest.hash }).state)[0]).toBe(old.hash);
 });
 
-test("has a version once that is signed again with the fees of an older one", () => {
+test("has a version only once if raising the fees of an older version signs it again", () => {
   const { state } = refuse("refused", { reach: "unknown" });
   const again = transition(state, { kind: "signed", variant: newest, isRecorded: true }).state;
   expect(order(again)).toEqual([newest.hash, old.hash, oldest.hash]);
@@ -76,7 +76,7 @@ test.each<[string, Partial<TransactionState> & { readonly isNext?: boolean }, re
   ["a no-op", { isNoOp: true }, []],
   ["final until a reorg", { wasFinal: true }, []],
 ])(
-  "after 48 failed sends, a no-op takes the nonce of a transaction for which nobody waits: %s",
+  "after 48 failed sends, a no-op replaces only the next transaction in line, if nobody waits for it: %s",
   (_, { isNext = true, ...state }, effects) => {
     const before = { ...newTransaction(account, { ...noOp(account), data: new Uint8Array(1) }), ...failing, ...state };
     const after = transition(before, { kind: "absent", isNext });
@@ -125,7 +125,7 @@ test("a no-op, of which an endpoint may have an older version: sends the next ve
   expect(refuse("gas-too-low", state).effects).toEqual([send]);
 });
 
-test("after a refusal of a no-op, sends the version after the one at which an endpoint fails, which may be the given-up one", () => {
+test("after a refusal of a no-op, sends the next version if an endpoint fails at one, which may be the given-up transaction", () => {
   const state = { reach: "unknown", isNoOp: true, isAnswered: true, refusedInRow: 1 } as const;
   const failed = refuse("connection", state);
   expect(order(failed.state)).toEqual([old.hash, oldest.hash, newest.hash]);
@@ -135,7 +135,7 @@ test("after a refusal of a no-op, sends the version after the one at which an en
     expect(order(refuse("connection", { ...state, ...other }).state)[0]).toBe(newest.hash);
 });
 
-test("asks for the gas of a no-op once, also if the one that it replaces was estimated", () => {
+test("asks for the gas of a no-op even if the transaction that it replaces was estimated", () => {
   const given = transition(
     { ...newTransaction(account, { ...noOp(account), data: new Uint8Array(1) }), ...failing, isEstimated: true },
     { kind: "absent", isNext: true },

@@ -68,7 +68,7 @@ const signing: readonly Row[] = [
     next: { variants: [newest, old], isRecorded: false },
     effects: [],
   },
-  { name: "began: busy", state: signed, event: { kind: "began" }, next: { isBusy: true }, effects: [] },
+  { name: "began: becomes busy", state: signed, event: { kind: "began" }, next: { isBusy: true }, effects: [] },
   {
     name: "recorded: sends",
     state: { ...sending, isRecorded: false },

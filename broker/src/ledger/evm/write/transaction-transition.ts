@@ -263,7 +263,7 @@ function fallBack(state: TransactionState): Step {
   );
 }
 
-/** Makes an older version the next to send, and dates it after all others, so that the overseer does not raise its fee at once to a refused one. */
+/** Makes an older version the next to send, and dates it after all others, so that the overseer does not at once raise its fee to a refused fee. */
 function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant[] {
   const signedAt = Math.max(...variants.map((variant) => variant.signedAt));
   const signedAtBlock = Math.max(...variants.map((variant) => variant.signedAtBlock));

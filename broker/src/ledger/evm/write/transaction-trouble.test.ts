@@ -36,7 +36,7 @@ it("names a refusal that an operator has to remedy, until the node takes a trans
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-it("names no refusal of a single transaction", async () => {
+it("names no refusal that concerns only one transaction", async () => {
   const world = new SenderWorld({ deadlineMs });
   world.node.refusal = new Error("oversized data");
   await world.send(1);

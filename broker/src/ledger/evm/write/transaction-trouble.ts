@@ -16,21 +16,21 @@ export interface TransactionTroubleOptions {
 /** Why this node's transactions are not committed, although the chain answers. */
 export class TransactionTrouble {
   readonly #options: TransactionTroubleOptions;
-  /** The newest refusal that an operator has to remedy, and when the first since a success came. */
+  /** The newest refusal that an operator has to remedy, and the time of the first one since the last success. */
   #refusal: { readonly since: string; readonly reason: string } | undefined;
 
   constructor(options: TransactionTroubleOptions) {
     this.#options = options;
   }
 
-  /** A transaction was not sent, for this reason. Only refusals with a remedy count: other transactions may be fine. */
+  /** Call it when a transaction was rejected, with the reason. Only refusals with a remedy count: after others, the next transaction may be fine. */
   onRejected(error: unknown): void {
     if (!(error instanceof BrokerError) || error.hints.length === 0 || !(error.cause instanceof RpcFailure)) return;
     const since = this.#refusal?.since ?? new Date(this.#options.clock.now()).toISOString();
     this.#refusal = { since, reason: [error.cause.message, ...error.hints].join(". ") };
   }
 
-  /** An endpoint took a transaction. */
+  /** Call it when an endpoint took a transaction. */
   onTaken(): void {
     this.#refusal = undefined;
   }

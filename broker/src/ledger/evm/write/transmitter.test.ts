@@ -47,7 +47,7 @@ test.each([
   expect(isAccepted).toBe(isKnown);
 });
 
-test("leaves out most log lines about refusals that come one after another", async () => {
+test("logs only 100 of 500 refusals that come one after another", async () => {
   let lines = 0;
   const logger = { ...silentLogger, warn: () => void (lines += 1) };
   const signer = new Signer(testKey("transmitter"));
