@@ -240,7 +240,7 @@ export class MemoryCoordinator implements Coordinator {
     return given;
   }
 
-  /** Keeps the first claim of a live node. Later claims send no hint, so that hints cannot loop. */
+  /** Records a claim, unless the claim of a live node is waiting already: then sends no hint either, so that hints cannot loop. */
   #askFor(id: SubscriptionId, nodeId: NodeId): void {
     if (this.#wanterOf(id) !== undefined) return;
     this.#wanted.set(id, nodeId);

@@ -229,7 +229,7 @@ export class MemorySessions implements SessionStore, ShareStore {
     }
   }
 
-  /** Moves positions beyond `end` back to it. If `keeper` is given, every session that this node does not own gets a new epoch. */
+  /** Moves positions beyond `end` back to it. If there is a `keeper`, every session that this node does not own gets a new epoch. */
   cutBack(groupId: GroupId, end: Position, keeper?: NodeId): void {
     this.#shares.cutBack(groupId, end);
     for (const kept of this.#kept.values()) {

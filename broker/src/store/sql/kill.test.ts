@@ -71,7 +71,7 @@ describe("a store whose process is killed while it writes", () => {
     },
   );
 
-  /** Returns the last block that the writer confirmed, and collects the subscriptions. */
+  /** Kills the writer after `answers` confirmations. Returns the last block that it confirmed, and collects the subscriptions. */
   async function killAfter(answers: number): Promise<number> {
     const template = JSON.stringify(subscriptionOf(0, { cursor: positionZero }));
     const child = spawn(process.execPath, ["--input-type=module", "-e", writer, builtStore, file, template], {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Mutex, type Speed, TwoSpeedMutex } from "./mutex.ts";
 
-/** Runs the named callers, which arrive in this order while another one holds the mutex; returns the order of their turns. */
+/** Runs the named callers, which come in this order while a `first` one holds the mutex; `onTurn` may let more come. Returns the order of the turns. */
 async function runAll(
   first: Speed,
   callers: readonly string[],

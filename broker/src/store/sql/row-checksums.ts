@@ -131,8 +131,8 @@ export function withChecksum<Table extends CheckedTable, Row extends Partial<Unc
 export const progressPrime = 2_147_483_647;
 
 /**
- * A value modulo {@link progressPrime}; NaN, which no check equals, for a value of another type and for a rounded one: one flipped bit makes NULL or an empty
- * blob of a 0 in SQLite's file, and `%` reads both as 0. Rounding can cancel the difference that a flipped bit made.
+ * A value modulo {@link progressPrime}; NaN, which equals no check, unless it is a safe integer. One flipped bit in SQLite's file may turn a 0 into NULL or
+ * an empty blob, which `%` reads as 0. In a larger number, rounding may cancel the difference that a flipped bit made.
  */
 export function residueOf(value: unknown): number {
   return Number.isSafeInteger(value) ? (value as number) % progressPrime : Number.NaN;

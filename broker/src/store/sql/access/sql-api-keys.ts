@@ -163,7 +163,7 @@ export class SqlApiKeys implements ApiKeys {
   }
 }
 
-/** The highest revision of a key; 0 without keys. It is above that of the other table only if that one is damaged. */
+/** The highest revision of a key; 0 without keys. It exceeds the revision in `api_key_revisions` only if that table is damaged. */
 async function newestRevision(database: Kysely<ApiKeySchema>): Promise<number> {
   const newest = database.selectFrom("api_keys").select(({ fn }) => fn.max<number | null>("revision").as("revision"));
   return (await newest.executeTakeFirstOrThrow()).revision ?? 0;

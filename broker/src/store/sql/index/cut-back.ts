@@ -24,7 +24,8 @@ const isFailing = sql<boolean>`(failed_attempts > 0 or failed_ms > 0 or failing_
 type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor"> & { readonly is_failing: boolean };
 
 /**
- * Moves cursors beyond the end back to it, and ends failures of events beyond it: else the next event would count failed attempts of another one. If there is a lease, gives every subscription that the lease holder does not own a new epoch.
+ * Moves cursors beyond `cut.end` back to it, and forgets failures of events beyond it, which would count as failed attempts of the next event. If there
+ * is a lease, gives every subscription that the lease holder does not own a new epoch.
  */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
@@ -70,7 +71,7 @@ function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly en
   return transaction.updateTable("subscriptions").set({
     cursor: end,
     notified_count: count,
-    failed_attempts: 0, // What is left of a wait that the receiver asked for counts further.
+    failed_attempts: 0, // A pause that the receiver requested (retry_at) stays.
     failed_ms: 0,
     failing_since: 0,
     progress_check: sql<number>`${check} - (${failureCheckSql})`,

@@ -228,7 +228,7 @@ export function countOf(row: Pick<BatchPlace, "first_position" | "last_position"
   return row.last_position - row.first_position + 1;
 }
 
-/** The topic's events after a position: all but those before the next batch and those up to the position in that batch. */
+/** The events of a topic after `after`: all of its `total` events except those before the batch `next`, and those up to `after` in this batch. */
 export function findFrom(
   next: BatchPlace,
   { total, after }: { readonly total: number; readonly after: Position },
@@ -239,7 +239,7 @@ export function findFrom(
   return count > 0 ? { count, first: fromStored(next.first_position + inBatch) } : nonePending;
 }
 
-/** A damaged row may hold any value. */
+/** Whether a column holds bytes; that of a damaged row may hold any value. */
 function isBytes(value: unknown): value is Uint8Array {
   return value instanceof Uint8Array;
 }

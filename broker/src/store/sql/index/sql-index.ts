@@ -164,7 +164,7 @@ export class SqlIndex {
     return this.#toPage(rows, page, await this.#countTopics(this.#database, groupId));
   }
 
-  /** The prefix ends with a slash, and "0" follows the slash in byte order: so the range contains exactly the names with the prefix. */
+  /** See `Store.countTopics`. The range contains exactly the names with the prefix: the prefix ends with a slash, and "0" is the byte after the slash. */
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
     const range = { from: prefix, before: `${prefix.slice(0, -1)}0` };
     return this.#topicCounts.count({ groupId, range, except });
@@ -345,13 +345,13 @@ export class SqlIndex {
     return this.#toPage(rows, { offset, limit }, Math.max(counted, seen));
   }
 
-  /** A page that is not full ends the list: the total leaves out topics that were opened between the page's query and the count. */
+  /** A page and its total. A page that is not full ends the list: its total leaves out topics that were opened between its query and the count. */
   #toPage(rows: readonly TopicRow[], { offset, limit }: Omit<TopicQuery, "ranges">, counted: number): TopicPage {
     const total = rows.length < limit ? Math.min(counted, offset + rows.length) : counted;
     return { total, topics: this.#topicsOf(rows) };
   }
 
-  /** Ordinals count from 1 and have no gaps, since only rollbacks delete topics, and always the newest: so the newest ordinal is the number of topics. */
+  /** The number of topics is the newest ordinal: ordinals count from 1 and have no gaps, since only rollbacks delete topics, and always the newest. */
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
     const { rows } = await database.executeQuery(this.#queries.findNewestTopic.bind({ groupId }));
     return rows[0]?.ordinal ?? 0;

@@ -61,8 +61,8 @@ export class SqlMending {
   }
 
   /**
-   * A change of a row removes the row's old keys from each index. If the keys are damaged, that would remove another batch's entry. So the
-   * indexes are rebuilt first if a key is damaged or does not find the row. Then one key or the other finds the row, unless it is missing.
+   * Writes a row. An update of a row removes its old keys from each index; damaged keys would remove another batch's entry. So the
+   * indexes are rebuilt first if a key is damaged or does not find the row. Then one of the keys finds the row. If none does, the row is missing.
    */
   async #write(transaction: Transaction<Schema>, row: BatchTable, found: Found): Promise<void> {
     if (!found.every((kept) => kept !== undefined && hasKeysOf(kept, row))) {

@@ -31,7 +31,7 @@ interface CountOrder {
 }
 
 /**
- * Counts topics by ranges of names. It remembers each count, and counts only later topics again if they are few: each topic that a tenant with a quota opens,
+ * Counts topics by ranges of names. It remembers each count, and next counts only the topics since, if few: each topic that a tenant with a quota opens,
  * or may not open, and each page of its topics needs the count, and to count 100,000 topics takes 15 ms, in SQLite on the main thread.
  */
 export class TopicCounts {

@@ -5,7 +5,7 @@ import type { SqlDatabase } from "../schema.ts";
 
 /**
  * Converts the error for a final block that does not fit the index. Such blocks come from the embedded chain, whose hashes were checked, so the index is
- * damaged: it marks the index, so that the next start empties it, and returns an error that says so. It returns other errors unchanged: a node of
+ * damaged. Marks the index, so that the next start empties it, and returns an error that says so. Returns other errors unchanged: a node of
  * another chain may have left out logs that the next read returns.
  */
 export async function toIndexError(

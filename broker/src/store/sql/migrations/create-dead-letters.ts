@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** A migration. */
+/** A migration: creates the table of dead letters. */
 export async function createDeadLetters({ schema }: Kysely<Schema>): Promise<void> {
   await schema
     .createTable("dead_letters")

@@ -53,7 +53,7 @@ function closing(open: SqlDatabase) {
   return { open, [Symbol.asyncDispose]: async () => open.close() };
 }
 
-/** Creates the table and the triggers of the earlier version. */
+/** Creates the table, and one of the triggers, of the earlier version. */
 async function maintainCount(database: Kysely<Schema>): Promise<void> {
   await sql`create table subscription_counts (slot integer primary key, count bigint not null)`.execute(database);
   await sql`create function count_subscriptions() returns trigger language plpgsql as $$ begin return null; end $$`.execute(

@@ -45,7 +45,7 @@ export class PostgresConnection implements PostgresPoolClient {
       const config = { text: sql, values: [...parameters], query_timeout: this.#options.answerMsMax };
       const result = await this.#client.query(config);
       this.#options.onHeard();
-      // If an earlier statement of the transaction failed, PostgreSQL answers this instead of an error.
+      // PostgreSQL answers a commit like this, and not with an error, if an earlier statement of the transaction failed.
       if (sql === "commit" && result.command === "ROLLBACK") throw notCommitted(this.#options.description);
       return toResult(result);
     } catch (thrown) {
@@ -53,7 +53,7 @@ export class PostgresConnection implements PostgresPoolClient {
     }
   }
 
-  /** If a rollback fails, closing the connection undoes the transaction. */
+  /** Never rejects: if the rollback fails, the pool closes the connection, which undoes the transaction too. */
   async #rollBack<Row>(): Promise<PostgresQueryResult<Row>> {
     await this.#run("rollback", []).catch((error: unknown) => {
       this.#lost ??= error instanceof StoreError ? error : toFailure(error, this.#options.description).error;

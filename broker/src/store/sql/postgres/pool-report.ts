@@ -26,22 +26,22 @@ export class PoolReport {
     this.#logger = logger;
   }
 
-  /** A connection broke. */
+  /** Call it when a connection broke. */
   lost(error: StoreError): void {
     const trouble = this.#begin(error);
     this.#trouble = { ...trouble, lost: trouble.lost + 1 };
     this.#logger.debug("database connection lost", { reason: error.message });
   }
 
-  /** No connection could be made. */
+  /** Call it when no connection could be made. */
   unreachable(error: StoreError): void {
     this.#trouble = { ...this.#begin(error), reason: error.message, isUnreachable: true };
     if (this.#reported === "lost") this.#report();
   }
 
   /**
-   * The server answered. Logs the end of an outage whose beginning is in the log. If its beginning is not logged yet, this does nothing: that line
-   * still comes when it is due, and the next call after it logs the end.
+   * Call it when the server answered. Logs the end of an outage, but nothing if the outage's beginning is not logged yet: the line about the beginning
+   * still comes when it is due, and the next call logs the end.
    */
   reached(): void {
     if (this.#trouble === undefined || this.#reported === undefined) return;
@@ -54,7 +54,7 @@ export class PoolReport {
     });
   }
 
-  /** Discards what is not logged yet. */
+  /** Discards a line that is not logged yet. */
   end(): void {
     clearTimeout(this.#timer);
   }

@@ -138,7 +138,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     expect(new Set(await Promise.all(claims))).toEqual(new Set(["begun"]));
   });
 
-  it("a rollback sends its hints together, so that it holds its locks no longer for each session", async () => {
+  it("a rollback sends the hints of 20 sessions in one statement, so that it does not hold its locks longer", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     for (let number = 1; number <= 20; number += 1) await beginSession(number);
     const hints: string[] = [];
@@ -294,7 +294,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database at 
     await holder.query(statement);
   }
 
-  /** A subscription of the other node with its cursor in block 2, and the write that moves the cursor further. */
+  /** Inserts a subscription of the other node with its cursor in block 2. Returns the progress that moves the cursor further. */
   async function withSubscription(number = 1) {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     const { id, epoch } = subscriptionOf(number);

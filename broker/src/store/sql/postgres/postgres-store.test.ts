@@ -91,7 +91,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     expect(commits).toEqual([{ setting: "off" }, { setting: "on" }]);
   });
 
-  // A member that has an event would otherwise share it with another member after a crash of the server.
+  // Otherwise another member could get the same event after a crash of the server.
   it("waits for the disk when a member takes events from a share", async () => {
     const url = await schemas.take();
     const store = createPostgresStore({ url });

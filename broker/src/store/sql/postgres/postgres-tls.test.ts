@@ -20,14 +20,14 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
 
   const remote = (parameters: string) => `postgres://stele@127.0.0.1:${port}/postgres?${parameters}`;
 
-  it.each(["", "sslmode=prefer", "sslmode=disable"])("is reached in clear text with %j", async (parameters) => {
+  it.each(["", "sslmode=prefer", "sslmode=disable"])("connects in clear text with %j", async (parameters) => {
     const client = new PostgresClient({ address: parsePostgresAddress(remote(parameters)) });
     await client.connect();
     expect((await client.query(encrypted)).rows).toEqual([{ ssl: false }]);
     await client.end();
   });
 
-  it.each(["require", "verify-full"])("is refused with sslmode=%s", async (mode) => {
+  it.each(["require", "verify-full"])("refuses to connect with sslmode=%s", async (mode) => {
     const store = createPostgresStore({ url: remote(`sslmode=${mode}`), connectionsMax: 1 });
     await expect(store.start()).rejects.toMatchObject({
       fault: "cannot-open",
@@ -37,7 +37,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
   });
 
   it.each(["disable", "prefer", "require", "verify-full"])(
-    "is reached over its socket with any sslmode (%s)",
+    "connects over the server's socket with any sslmode (%s)",
     async (mode) => {
       const socket = `postgres://stele@${encodeURIComponent(server.folder)}:${port}/postgres?sslmode=${mode}`;
       const client = new PostgresClient({ address: parsePostgresAddress(socket) });

@@ -45,7 +45,7 @@ export function changeQuery(changes: readonly TopicChange[]) {
     where topics.topic_id = given.topic_id`;
 }
 
-/** PostgreSQL finds the length of a stored value without reading the value. */
+/** Drops the events of the rows that still have any. PostgreSQL finds the length of a stored value without reading the value. */
 function dropQuery(rows: readonly BatchKey[]) {
   const column = (name: keyof BatchKey): readonly unknown[] => rows.map((row) => row[name]);
   return sql<Pick<BatchTable, "last_position">>`

@@ -25,7 +25,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose connections are al
   afterAll(async () => server.remove());
 
   it.each([2, 10])(
-    "of %i connections writes the index, the journal and publish keys without waiting for them",
+    "writes the index, the journal and publish keys while other calls block all of its %i connections",
     async (connectionsMax) => {
       const url = await server.createDatabase();
       store = createPostgresStore({ url, connectionsMax });

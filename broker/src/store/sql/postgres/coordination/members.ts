@@ -88,7 +88,7 @@ async function remove(
       (select count(*) from subscriptions where owner = gone.node_id) as subscriptions,
       (select count(*) from group_leases as leases where leases.node_id = gone.node_id) as groups
     from unnest(${ids}::text[]) as gone (node_id)`.execute(transaction);
-  // Sweeps detach the others, which a rollback may have locked: what the members held in other groups must not wait for it.
+  // Skips sessions that a rollback has locked, so that the members' other sessions do not wait for it; a later sweep detaches them.
   const free = sql`select session_id from sessions where owner = any(${ids}::text[]) for update skip locked`;
   await detachWhere(transaction, sql`session_id in (${free})`);
   const counts = new Map(held.map((row) => [row.node_id, row]));

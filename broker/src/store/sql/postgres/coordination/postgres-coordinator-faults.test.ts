@@ -259,7 +259,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     return coordinator;
   }
 
-  /** A subscription without an owner. */
+  /** Inserts a subscription without an owner. */
   async function insertOne(): Promise<void> {
     const insert =
       "insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, 0, 0, 0, null, 0, null, 0, 0";
