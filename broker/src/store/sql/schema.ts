@@ -168,7 +168,7 @@ export interface SessionTable {
   readonly cursor: number;
   readonly taken: number;
   readonly outside: number;
-  /** If it does not fit, `outside` is not known; see outsideCheck. */
+  /** Check of `outside`, which is not used if they do not match; see outsideCheck. */
   readonly outside_check: number;
   /** Check of `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
   readonly state_check: number;
@@ -318,7 +318,7 @@ export interface HeldFile {
 export interface SqlDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<Schema>;
-  /** Durable, for writes of a shared index and before a transaction of publishes: few run at once, and they pass other calls, of which thousands may wait. */
+  /** Durable, for writes of a shared index and before a transaction of publishes: few run at once, and they overtake other calls, of which thousands may wait. */
   readonly urgent: Kysely<Schema>;
   /** A commit survives a kill; after a power cut it is whole or absent. */
   readonly relaxed: Kysely<Schema>;

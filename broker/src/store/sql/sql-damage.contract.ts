@@ -157,17 +157,20 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
         "intact, and another batch of its block is damaged",
         sql`topic_id = (select topic_id from topics where name = 'beta') and first_sequence = 3`,
       ],
-    ])("still detects a missing batch after the mending of a block whose batch after it is %s", async (_, which) => {
-      const isMissing = sql`topic_id = (select topic_id from topics where name = 'alpha') and first_sequence = 1`;
-      await change(sql`delete from batches where ${isMissing}`);
-      await change(sql`update batches set log_index = log_index + 2 where ${which}`);
-      expect(await store.mendBatches(group, history[2]?.batches ?? [])).toHaveLength(1);
-      await expect(store.findBatch(group, { topic: alpha, sequence: 2 })).rejects.toBeInstanceOf(IndexDamagedError);
-      await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
-      expect(await mendAll()).toBe(1);
-      expect(await read()).toEqual(intact);
-      expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
-    });
+    ])(
+      "still detects a missing batch after a later block is mended, whose batch of the topic is %s",
+      async (_, which) => {
+        const isMissing = sql`topic_id = (select topic_id from topics where name = 'alpha') and first_sequence = 1`;
+        await change(sql`delete from batches where ${isMissing}`);
+        await change(sql`update batches set log_index = log_index + 2 where ${which}`);
+        expect(await store.mendBatches(group, history[2]?.batches ?? [])).toHaveLength(1);
+        await expect(store.findBatch(group, { topic: alpha, sequence: 2 })).rejects.toBeInstanceOf(IndexDamagedError);
+        await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
+        expect(await mendAll()).toBe(1);
+        expect(await read()).toEqual(intact);
+        expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
+      },
+    );
 
     it("detects that the newest batch is missing", async () => {
       await change(sql`delete from batches where first_sequence = 8`);

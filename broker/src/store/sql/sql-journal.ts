@@ -95,7 +95,7 @@ function joinVariants(variants: readonly SignedVariant[]): Uint8Array {
   );
 }
 
-/** Leaves out what damage cuts off; the reader checks each version against its hash. SQLite returns a text if the stored type is damaged. */
+/** Leaves out versions that damage cut off; the reader checks each version against its hash. SQLite returns a text if the stored type is damaged. */
 function splitVariants(joined: unknown): readonly SignedVariant[] {
   if (!(joined instanceof Uint8Array)) return [];
   const bytes = Buffer.from(joined.buffer, joined.byteOffset, joined.byteLength);

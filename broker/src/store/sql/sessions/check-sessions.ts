@@ -54,7 +54,7 @@ async function findDamaged(
   return rows.filter((row) => !isIntactSession(row, bySession.get(row.session_id) ?? []));
 }
 
-/** Another node may have changed a session between the reads of its rows: reads them once more, locked. */
+/** Reads a session's rows once more, locked: another node may have changed them between the first reads. Returns the key if they are damaged. */
 async function recheck(database: SqlDatabase, id: string): Promise<SessionKey | undefined> {
   return database.relaxed.transaction().execute(async (transaction) => {
     const finding = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id);

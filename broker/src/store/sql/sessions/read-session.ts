@@ -3,7 +3,7 @@ import type { SessionWithFilters } from "../../../ports/session-store.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
 import { fromFilterRow, fromSessionRow, isIntactSession } from "./session-rows.ts";
 
-/** Undefined if the row of the session or of a filter is damaged, or a filter is missing. The caller has locked the row of the session. */
+/** The session of a row that the caller has locked. Undefined if the row or that of a filter is damaged, or a filter is missing. */
 export async function readSession(
   database: Pick<Transaction<Schema>, "selectFrom">,
   row: SessionTable,

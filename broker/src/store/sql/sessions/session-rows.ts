@@ -66,7 +66,7 @@ export function inNextEpoch(row: SessionTable): Pick<SessionTable, "epoch" | "st
   return { epoch: next.epoch, state_check: toStored(row.state_check + stateCheck(next) - stateCheck(row)) };
 }
 
-/** A check as a column can hold it. That of a damaged row may be no number; then it becomes one that never matches. */
+/** Converts a check to a value that a column can hold: the check of a damaged row may be NaN, and becomes -1, which never matches. */
 export function toStored(check: number): number {
   return Number.isNaN(check) ? -1 : check;
 }

@@ -37,7 +37,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
     });
     afterEach(async () => store.stop());
 
-    /** A share with one member, which has two events. */
+    /** Begins a share with one member, and gives the member two events. */
     async function startShare() {
       const { newId: id, newEpoch: epoch } = claimOf();
       const put = [{ ...filterOf(3), filter: shared, startsAfter: toPosition(0, 1) }];

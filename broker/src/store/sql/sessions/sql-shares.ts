@@ -218,7 +218,7 @@ function checkAfter(cursor: RawBuilder<number>): RawBuilder<number> {
   return sql<number>`case when ${isIntact} then ${cursorCheckSql(cursor, sql`epoch + 1`)} else -1 end`;
 }
 
-/** Whether no session has the event any more: a session's epoch changes when its connection ends. */
+/** Whether an event is returned: its session is gone or has another epoch, since the end of a connection changes the session's epoch. */
 const isReturned = sql<boolean>`not exists (
   select 1 from sessions
   where sessions.session_id = share_events.session_id and sessions.epoch = share_events.session_epoch)`;

@@ -10,7 +10,7 @@ const lostNamedMax = 10;
 
 /**
  * Compares every table with its database indexes, which have no checksums. If the disk lost the write of a page, a table is older than its indexes, or the
- * reverse. To rebuild the indexes would hide that rows are lost. Omits `batches`: SqlBatches notices if a database index lacks a batch. Returns the first
+ * reverse. Rebuilding the indexes would hide that rows are lost. Omits `batches`: SqlBatches notices if a database index lacks a batch. Returns the first
  * damage of a table of the store's index (`indexTables`). @throws StoreError `corrupt` for a table whose content is not on the chain.
  */
 export async function checkTables(database: Kysely<Schema>, description: string): Promise<IndexFinding | undefined> {

@@ -35,7 +35,7 @@ it("returns a damaged subscription whose group became bytes with a text for its 
 
 it("deletes a damaged subscription whose epoch became NULL", async () => {
   await store.insertSubscription(subscriptionOf(1), 0);
-  // Damage passes by the constraints of a column; a copy of the table has none.
+  // Damage ignores the constraints of a column; a copy of the table has none.
   await change(sql`create table copied as select * from subscriptions`);
   await change(sql`drop table subscriptions`);
   await change(sql`alter table copied rename to subscriptions`);
@@ -59,7 +59,7 @@ describe("a bit above 2^53 that flipped", () => {
     ["cursor", "notified_count", "retry_at", "epoch", "created_at", "checksum"].flatMap((column) =>
       [53, 55, 62].map((bit) => [column, bit] as const),
     ),
-  )("damages the one subscription whose %s has it (bit %i), which can be deleted", async (column, bit) => {
+  )("a flipped bit in %s (bit %i) damages only its subscription, which can be deleted", async (column, bit) => {
     const cursor = toPosition(0, 1025); // If bit 62 flips, rounding removes a 1, and the residue of 2^62 is 1.
     for (const number of [1, 2]) await store.insertSubscription(subscriptionOf(number, { cursor }), 0);
     const { id } = subscriptionOf(1);
@@ -73,7 +73,7 @@ describe("a bit above 2^53 that flipped", () => {
   });
 
   it.each(["first_sequence", "events_before", "first_position", "byte_count", "log_index"])(
-    "damages the one batch whose %s has it, which is mended",
+    "a flipped bit 54 in %s damages only its batch, which can be mended",
     async (column) => {
       await store.applyBlocks(group, history);
       const name = sql.ref(column);

@@ -76,7 +76,7 @@ export class SqliteSession implements DatabaseConnection {
     this.#mutex.release();
   }
 
-  /** A statement runs synchronously on the event loop's thread: without slices, a caller of many statements would block the loop. */
+  /** Runs one statement, synchronously on the event loop's thread: without slices, a caller of many statements would block the loop. */
   async executeQuery<Row>(query: {
     readonly sql: string;
     readonly parameters: readonly unknown[];

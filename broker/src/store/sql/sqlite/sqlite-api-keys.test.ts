@@ -74,7 +74,7 @@ it("lists later changes although damage set the newest revision back", async () 
   await keys.stop();
 });
 
-it("prunes thousands of keys at little more cost if it must keep the latest of each principal", async () => {
+it("prunes 5,000 keys in less than 80 times the time if it must keep the latest of each principal", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
   await keys.start();

@@ -17,7 +17,7 @@ export class SqlDeadLetters implements DeadLetters {
     this.#database = database;
   }
 
-  /** The default of `after` comes before every position. */
+  /** See DeadLetters.list. The default of `after` is before every position. */
   async list(id: SubscriptionId, { after = -1 as Position, limit }: DeadLetterPage): Promise<readonly DeadLetter[]> {
     const rows = await this.#of(id).where("position", ">", after).orderBy("position").limit(limit).execute();
     return rows.map((row) => this.#checked(row));

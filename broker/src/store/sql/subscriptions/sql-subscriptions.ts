@@ -75,7 +75,7 @@ export class SqlSubscriptions {
     return rows[0] === undefined ? undefined : fromSubscriptionRow(rows[0]);
   }
 
-  /** The empty text sorts before every identifier. */
+  /** Without `after`, begins with the first subscription: the empty text sorts before every identifier. */
   async list({ after, limit }: SubscriptionPage = everything): Promise<readonly Subscription[]> {
     const { rows } = await this.#database.relaxed.executeQuery(this.#queries.list.bind({ after: after ?? "", limit }));
     return rows.map(fromSubscriptionRow);
