@@ -98,7 +98,7 @@ function first(times: number, method: string, treat: Interceptor): Interceptor {
 }
 
 describe("append", () => {
-  test("commits once if the answer to its send is lost", async () => {
+  test("append commits once if the answer to its send is lost", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(1, "eth_sendRawTransaction", async (_, pass) => {
         await pass();
@@ -110,7 +110,7 @@ describe("append", () => {
     });
   });
 
-  test("commits four calls in order, even if the first two sends fail", async () => {
+  test("append commits four calls in order, even if the first two sends fail", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(2, "eth_sendRawTransaction", async () => {
         throw connectionLost();
@@ -121,7 +121,7 @@ describe("append", () => {
     });
   });
 
-  test("fails with 200205 while the endpoint is unreachable, and commits later calls once it is back", async () => {
+  test("append fails with 200205 while the endpoint is unreachable, and commits later calls once the endpoint is back", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -137,7 +137,7 @@ describe("append", () => {
     );
   });
 
-  test("fails with 200201 if no send gets an answer; its event is committed later, before the event of the next call", async () => {
+  test("append fails with 200201 if no send gets an answer; its event is committed later, before the event of the next call", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -152,7 +152,7 @@ describe("append", () => {
     );
   });
 
-  test("fails with 200201 if no block includes its accepted transaction in time; the ledger resends it", async () => {
+  test("append fails with 200201 if no block includes its accepted transaction in time; the ledger resends it", async () => {
     await withLedger(
       async (_, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => "0x");
@@ -165,21 +165,21 @@ describe("append", () => {
     );
   });
 
-  test("learns its outcome from the receipt if the logs do not appear", async () => {
+  test("append learns its outcome from the receipt if the logs do not appear", async () => {
     await withLedger(async (_, append) => {
       provider.current = first(1, "eth_getLogs", async () => []);
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
 
-  test("learns its outcome even if notifications of new blocks stop", async () => {
+  test("append learns its outcome even if notifications of new blocks stop", async () => {
     await withLedger(async (_, append) => {
       provider.dropsNotifications = true;
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
 
-  test("commits under another nonce if another sender used the next one", async () => {
+  test("append commits under another nonce if another sender used the next nonce", async () => {
     await withLedger(async (ledger, append) => {
       const twin = new Stranger(chain, {
         signer: new Signer(testKey(`key ${harnesses}`)),
@@ -194,7 +194,7 @@ describe("append", () => {
     });
   });
 
-  test("fails with 200201 if its caller aborts after the transaction was accepted; the next append succeeds", async () => {
+  test("append fails with 200201 if its caller aborts after the transaction was accepted; the next append succeeds", async () => {
     await withLedger(async (ledger, append, address) => {
       const caller = new AbortController();
       const batches = [toOutgoingBatch({ topic: name, address, events: [event("a")] })];
@@ -208,7 +208,7 @@ describe("append", () => {
     });
   });
 
-  test("fails with 200205 if the chain disappears, like openTopic, and stop returns", async () => {
+  test("append and openTopic fail with 200205 if the chain disappears, and stop returns", async () => {
     const ledger = harness.createLedger({ deadlineMs: 600 });
     await ledger.start();
     provider.dropsNotifications = true;
@@ -221,7 +221,7 @@ describe("append", () => {
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
   });
 
-  test("returns too-large for a batch above the limit, commits its neighbours and lowers the limit", async () => {
+  test("append returns too-large for a batch above the limit, commits its neighbours and lowers the limit", async () => {
     await withLedger(async (ledger, append) => {
       const big = "x".repeat(transactionBytesMax);
       const { bytesPerTransactionMax } = ledger.limits;
@@ -242,14 +242,14 @@ describe("append", () => {
 });
 
 describe("reading", () => {
-  test("returns every event even if ranges are refused and connections are lost", async () => {
+  test("follow returns every event even if ranges are refused and connections are lost", async () => {
     await withLedger(async (ledger, append) => {
       for (let index = 0; index < 12; index += 1) await append(`${index}`);
       let requests = 0;
       provider.current = async (request, pass) => {
         if (request.method !== "eth_getLogs") return pass();
         requests += 1;
-        const [{ fromBlock, toBlock }] = request.params as [{ fromBlock: string; toBlock: string }]; // As the ledger asks.
+        const [{ fromBlock, toBlock }] = request.params as [{ fromBlock: string; toBlock: string }]; // The ledger sends these.
         if (Number(toBlock) - Number(fromBlock) > 2)
           throw Object.assign(new Error("block range too large"), { code: -32000 });
         if (requests % 3 === 0) throw connectionLost();
@@ -263,7 +263,7 @@ describe("reading", () => {
     });
   });
 
-  test("returns every event from an endpoint that cannot notify", async () => {
+  test("follow returns every event from an endpoint that cannot notify", async () => {
     harness = createEvmHarness({ request: async (request) => chain.request(request) }, `key ${harnesses}`);
     await withLedger(async (ledger, append) => {
       await Promise.all(["a", "b", "c"].map(append));
@@ -292,7 +292,7 @@ describe("reading", () => {
     });
   });
 
-  test("a name that is not UTF-8 blocks no other topic, and a batch that claims billions of events moves no sequence", async () => {
+  test("a name that is not UTF-8 blocks no other topic, and a batch that declares billions of events moves no sequence", async () => {
     await withLedger(async (ledger, append, address) => {
       const calldata = openCalldata(["abc"]);
       calldata.fill(0xff, calldata.indexOf("abc"), calldata.indexOf("abc") + 3);
@@ -321,7 +321,7 @@ describe("reading", () => {
     });
   });
 
-  test("ignores logs of other contracts with the same signatures", async () => {
+  test("follow ignores logs of other contracts with the same signatures", async () => {
     await withLedger(async (ledger, append) => {
       for (const signature of logSignatures) await deployForger(signature);
       await append("a");
@@ -335,7 +335,7 @@ describe("reading", () => {
 });
 
 describe("starting", () => {
-  test("finds the registry again without configuration, and deploys no second one", async () => {
+  test("start finds the registry again without configuration, and deploys no second one", async () => {
     const one = harness.createLedger();
     await one.start();
     const two = harness.createLedger();
@@ -354,29 +354,29 @@ describe("starting", () => {
       /no topic registry at 0x0101/,
     ],
     ["another chain", { chainId: 1 }, /serves chain 1337, chain 1 is configured/],
-  ])("refuses %s", async (_, options, message) => {
+  ])("start refuses %s", async (_, options, message) => {
     await expect(harness.createLedger(options).start()).rejects.toThrow(message);
   });
 
-  test("refuses another contract at the registry's address", async () => {
+  test("start refuses another contract at the registry's address", async () => {
     const code = Buffer.from("600a600c600039600a6000f3602a60005260206000f3", "hex");
     const registry = (await harness.stranger.send(code)) ?? "0x";
     await expect(harness.createLedger({ registry }).start()).rejects.toThrow(/no topic registry/);
   });
 
-  test("fails with 200205 if the endpoint does not answer", async () => {
+  test("start fails with 200205 if the endpoint does not answer", async () => {
     provider.current = async () => {
       throw connectionLost();
     };
     await expect(harness.createLedger().start()).rejects.toMatchObject({ code: 200205 });
   });
 
-  test("fails with 200202 if the key's account has no balance", async () => {
+  test("start fails with 200202 if the key's account has no funds", async () => {
     const poor = createEvmHarness(chain, "nobody's key").createLedger();
     await expect(poor.start()).rejects.toMatchObject({ code: 200202, hints: [/balance/] });
   });
 
-  test("refuses a key with too many transactions to search", async () => {
+  test("start refuses a key with too many transactions to search", async () => {
     const key = testKey(`key ${harnesses}`);
     const sender = new Stranger(chain, { signer: new Signer(key), registry: async () => "0x" });
     for (let index = 0; index < 16; index += 1) await sender.send(new Uint8Array(0), new Signer(key).address);

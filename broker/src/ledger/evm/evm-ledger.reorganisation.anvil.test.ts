@@ -117,7 +117,7 @@ async function withTopic(
 }
 
 describe("a chain with a reorg", () => {
-  test("is followed along its new branch, even if this branch is as long as the old one", async () => {
+  test("a chain with a reorg is followed along its new branch, even if this branch is as long as the old one", async () => {
     await withTopic(async ({ copy, publish }) => {
       for (const text of ["1", "2", "3"]) await publish(text);
       await copy.catchUp();
@@ -132,7 +132,7 @@ describe("a chain with a reorg", () => {
     });
   });
 
-  test("is followed if it becomes shorter and then grows by other blocks", async () => {
+  test("a chain is followed if it becomes shorter and then grows by other blocks", async () => {
     await withTopic(async ({ copy, publish }) => {
       await publish("1");
       await mine(3);
@@ -145,7 +145,7 @@ describe("a chain with a reorg", () => {
     });
   });
 
-  test("shows followers no reorg that is shallower than the confirmations", async () => {
+  test("the ledger reports no reorg that is shallower than the confirmations", async () => {
     const first = harness.createLedger();
     await first.start();
     await first.stop();
@@ -169,7 +169,7 @@ describe("a chain with a reorg", () => {
     );
   });
 
-  test("reports the reorg to a follower that starts after a removed block", async () => {
+  test("the ledger reports a reorg to a reader that resumes after a removed block", async () => {
     await withTopic(async ({ ledger, copy, publish }) => {
       await publish("1");
       await copy.catchUp();
@@ -188,14 +188,14 @@ describe("a chain with a reorg", () => {
   });
 });
 
-/** The newest block of a node that lags three blocks. */
+/** The newest block of a chain node that lags three blocks. */
 async function blockBehind(): Promise<unknown> {
   const head = (await ask("eth_blockNumber")) as string; // A quantity.
   return ask("eth_getBlockByNumber", `0x${(Number(head) - 3).toString(16)}`, false);
 }
 
-describe("an endpoint with lagging nodes", () => {
-  test("shows followers no reorg, and every event", async () => {
+describe("an endpoint with lagging chain nodes", () => {
+  test("the ledger reports every event and no reorg from an endpoint with lagging chain nodes", async () => {
     await withTopic(async ({ copy, publish }) => {
       let turn = 0;
       provider.current = async ({ method, params = [] }, pass) => {
@@ -213,7 +213,7 @@ describe("an endpoint with lagging nodes", () => {
     });
   });
 
-  test("is asked again for a block that one node announced and another lacks", async () => {
+  test("the endpoint is asked again for a block that one chain node announced and another lacks", async () => {
     await withTopic(async ({ ledger, copy }) => {
       const { number = 0, hash } = copy.blocks.at(-1) ?? {};
       let behind = 0;
@@ -262,7 +262,7 @@ describe("a block whose logs the endpoint refuses", () => {
     });
   });
 
-  test("names a block that stays unreadable in the outage, and refuses publishes with 200205 until the block is read", async () => {
+  test("the outage names a block that stays unreadable, and publishes fail with 200205 until the block is read", async () => {
     await withTopic(async ({ copy, publish, ledger }) => {
       await publish("1");
       await copy.catchUp();

@@ -225,7 +225,7 @@ export class EvmLedger implements Ledger {
     const { feed } = this.#started();
     const isOwn = sender === undefined || sender === this.sender;
     const blockNumber = isOwn ? await this.#settledOwn(signal) : await this.#settledOf(sender, signal);
-    // The node that answers may lag behind the one whose blocks were read.
+    // The chain node that answers may lag behind the one whose blocks were read.
     return blockNumber === undefined ? undefined : Math.max(blockNumber, feed.tail);
   }
 

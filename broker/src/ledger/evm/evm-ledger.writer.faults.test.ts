@@ -119,7 +119,7 @@ test.each([
   const release = world.provider.holdSends();
   await world.ask("anvil_dropAllTransactions");
   const dropped = Date.now();
-  // No node has the transaction while blocks come, for longer than feeBumpAfterMs.
+  // No chain node has the transaction while blocks come, for longer than feeBumpAfterMs.
   await until(async () => {
     await world.ask("evm_mine");
     return Date.now() - dropped > 500;

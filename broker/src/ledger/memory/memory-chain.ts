@@ -8,7 +8,7 @@ import { Wakeup } from "../wakeup.ts";
 /** The default publisher. */
 const strangerAddress: Address = `0x${"57".repeat(20)}`;
 
-/** A batch on the chain: its claims, and arbitrary bytes. */
+/** A batch on the chain: the count that its publisher declared, which may be wrong, and arbitrary bytes. */
 export interface ChainBatch {
   readonly address: Address;
   readonly count: number;

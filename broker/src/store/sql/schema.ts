@@ -318,7 +318,7 @@ export interface HeldFile {
 export interface SqlDatabase {
   /** A commit is on disk when it returns. */
   readonly durable: Kysely<Schema>;
-  /** Durable, for writes of a shared index and before a transaction of publishes: few run at once, and they overtake other calls, of which thousands may wait. */
+  /** Durable, for writes of a shared index and before a transaction of publishes: few run at once, and they overtake other calls, which may be thousands. */
   readonly urgent: Kysely<Schema>;
   /** A commit survives a kill; after a power cut it is whole or absent. */
   readonly relaxed: Kysely<Schema>;

@@ -36,7 +36,7 @@ function toObject(value: unknown): RawAnswer | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as RawAnswer) : undefined; // Just checked.
 }
 
-/** The count or number that an endpoint returned as a quantity; undefined for anything else, such as "0x" from a node that has no answer. */
+/** The count or number that an endpoint returned as a quantity; undefined for anything else, such as "0x" from a chain node that has no answer. */
 export function findCount(quantity: unknown): number | undefined {
   const count = typeof quantity === "string" && quantity !== "" ? Number(quantity) : undefined;
   return Number.isSafeInteger(count) ? count : undefined;

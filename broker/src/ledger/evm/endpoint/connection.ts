@@ -25,7 +25,7 @@ export interface Connection {
   readonly canNotify: boolean;
   /** @throws RpcAnswerError if the endpoint refuses; EndpointError if it does not answer. */
   request(call: RpcCall): Promise<unknown>;
-  /** Sends several requests in order, to one node unless a load balancer splits them. Fails if one of them fails. */
+  /** Sends several requests in order, to one chain node unless a load balancer splits them. Fails if one of them fails. */
   requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]>;
   /** Closes the connection; pending requests fail. */
   close(): Promise<void>;

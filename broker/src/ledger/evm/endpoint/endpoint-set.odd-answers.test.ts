@@ -18,7 +18,7 @@ function createSet(nodes: readonly FakeNode[]): EndpointSet {
   return new EndpointSet({ addresses, clock: new FastClock(25), logger: silentLogger, timeoutMs: 20_000 });
 }
 
-/** Makes the node answer the method `broken` with "0x", like a node that has no number to return. */
+/** Makes the node answer the method `broken` with "0x", like a chain node that has no number to return. */
 function breakAnswer(node: FakeNode, broken: string): void {
   node.answer = ({ id, method }) => ({ id, result: method === broken ? "0x" : node.chain.answer(method) });
 }

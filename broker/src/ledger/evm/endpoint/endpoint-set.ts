@@ -348,7 +348,7 @@ function checkLogs(answer: unknown, { member, method }: { readonly member: Membe
   throw new RpcAnswerError(`${member.name}: returned no list of logs`, { code: 0 });
 }
 
-/** Converts a node's internal error: the node may have the transaction. Such an error does not count against the endpoint, which answers. */
+/** Converts an internal error of a chain node, which may have the transaction. Such an error does not count against the endpoint, which answers. */
 function toSendError(error: unknown, member: Member): unknown {
   if (!(error instanceof RpcAnswerError) || toSendFailure(error).kind !== "connection") return error;
   return new EndpointError(`${member.name}: ${error.message}`, { reach: "unknown" });

@@ -144,7 +144,7 @@ export class HeadSubscriptions {
     { member, error }: { readonly member: Member; readonly error: RpcAnswerError },
   ): void {
     const { clock, logger } = this.#options;
-    const level = subscription.refusal === undefined ? "info" : "debug"; // A node that supports no subscriptions refuses each attempt.
+    const level = subscription.refusal === undefined ? "info" : "debug"; // A chain node without subscriptions refuses each attempt.
     subscription.refusal = { member, until: clock.monotonic() + refusedMs };
     logger[level]("chain endpoint refused the subscription, polling it", { endpoint: member.name, error });
   }

@@ -66,7 +66,7 @@ export class HttpConnection implements Connection {
     return this.#post(this.#toMessage(call), (response, text) => this.#read(response, text));
   }
 
-  /** One batch in one POST (JSON-RPC 2.0, section 6), so that one node answers; single requests if the endpoint refuses batches. */
+  /** One batch in one POST (JSON-RPC 2.0, section 6), so that one chain node answers; single requests if the endpoint refuses batches. */
   async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
     const messages = calls.map((call) => this.#toMessage(call));
     const ids = messages.map(({ id }) => id);
@@ -174,7 +174,7 @@ function isOurs(error: Error): boolean {
   return error.name === "EndpointError" || error.name === "RpcAnswerError";
 }
 
-/** Statuses of load balancers, whose bodies sometimes look like a node's answer. */
+/** Statuses of load balancers, whose bodies sometimes look like a chain node's answer. */
 function isOverloaded(status: number): boolean {
   return status === 429 || (status >= 502 && status <= 504);
 }

@@ -6,7 +6,7 @@ import type { Channel, ChannelEvents } from "./channel.ts";
 import { EndpointError, type Reach } from "./endpoint-error.ts";
 import { JsonFrames } from "./json-frames.ts";
 
-/** Opens a node's Unix socket, which carries a sequence of JSON objects. */
+/** Opens a chain node's Unix socket, which carries a sequence of JSON objects. */
 export function openIpc(address: EndpointAddress, events: ChannelEvents): Channel {
   const socket = connect(address.text.slice("ipc:".length));
   const frames = new JsonFrames(answerBytesMax);

@@ -84,7 +84,7 @@ export class Member {
   }
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
-    // Check the chain again: another node may answer next at this address.
+    // Check the chain again: another chain node may answer next at this address.
     this.isChecked = false;
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;

@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { isBeforeConnection } from "../../../lib/network-failure.ts";
 import { EndpointError, type Reach } from "./endpoint-error.ts";
 
-/** What an endpoint's failure means for the ledger. Only this file knows the messages and codes of nodes and viem. */
+/** What an endpoint's failure means for the ledger. Only this file knows the messages and codes of chain nodes and viem. */
 export type RpcFailureKind =
   /** No answer: the endpoint may have processed the request. */
   | "connection"
@@ -71,12 +71,12 @@ const fullPool = /pool ?is ?full/i;
 /** Messages of rate limits, which mean that the endpoint did not process the request. */
 const rateLimited =
   /rate.?limit|too many requests|request (count|rate) exceeded|rps limit|request limit reached|compute units per second|exceeded.*(capacity|quota)/i;
-/** Messages of nodes and load balancers that gave up waiting for a backend. */
+/** Messages of chain nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
-/** Messages about a fault inside a node or load balancer. They do not say whether the request was processed. */
+/** Messages about a fault inside a chain node or load balancer. They do not say whether the request was processed. */
 const internal =
   /internal (server |json-?rpc )?error|server error|bad gateway|unavailable|upstream|no response|connection (was )?(reset|closed|lost)|socket hang up|\bEOF\b|context cancel|error without a message/i;
-/** Messages of nodes about a call that the contract ended. Nodes in Rust use the names of revm's halts, such as "EVM error: OutOfGas(Basic)". */
+/** Messages of chain nodes about a call that the contract ended. Those in Rust use the names of revm's halts, such as "EVM error: OutOfGas(Basic)". */
 const reverts =
   /revert|invalid ?(fe ?)?(opcode|jump)|opcode ?not ?found|bad (instruction|jump)|out ?of ?gas|stack ?(und|ov)erflow|vm (execution|exception)/i;
 const revertCode = 3;
@@ -113,7 +113,7 @@ export function toRpcFailure(error: unknown): RpcFailure {
   return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
 }
 
-/** Classifies an error of sending a transaction: a node or load balancer may fail after it passed the transaction on. */
+/** Classifies an error of sending a transaction: a chain node or load balancer may fail after it passed the transaction on. */
 export function toSendFailure(error: unknown): RpcFailure {
   const failure = toRpcFailure(error);
   if (failure.kind !== "refused" || !internal.test(failure.message)) return failure;
@@ -135,7 +135,7 @@ export function isFeeCapped(error: unknown): boolean {
   return error instanceof BrokerError && error.cause instanceof RpcFailure && error.cause.kind === "fee-capped";
 }
 
-/** Whether a call failed in the contract, and not because a node lacks a block or its state, which another attempt may find. */
+/** Whether a call failed in the contract, and not because a chain node lacks a block or its state, which another attempt may find. */
 export function isRevert({ kind, message, cause }: RpcFailure): boolean {
   return kind === "refused" && (reverts.test(message) || causes(cause).some(({ code }) => code === revertCode));
 }

@@ -30,7 +30,7 @@ interface BlockSpan {
 export interface EvmProvider {
   request(args: RpcRequest): Promise<unknown>;
   /**
-   * Sends several requests in order to one node that has the block `height`. Fails if one of them fails. Undefined if there is only one node.
+   * Sends several requests in order to one chain node that has the block `height`. Fails if one of them fails. Undefined if there is only one chain node.
    */
   requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
   /** The event `message` carries the notifications of subscriptions. Undefined if the provider cannot notify. */
@@ -52,7 +52,7 @@ export interface EvmProvider {
   readBlocks?(range: BlockSpan & { readonly isOptional?: boolean }): Promise<readonly PushedBlock[]>;
   /** Verifies the blocks of a range, up to `upTo`, against their hashes. Only the embedded chain has this method. */
   checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
-  /** Verifies nodes of the newest state against their hashes, from a place on. Only the embedded chain has this method. */
+  /** Verifies nodes of the newest state's trie against their hashes, from a place on. Only the embedded chain has this method. */
   checkState?(from: StatePlace | undefined): Promise<CheckedState>;
   /** See the port ChainCheck. Only the embedded chain has this method. */
   checkIndexEntries?(isFirst: boolean): Promise<CheckedIndexEntries>;
@@ -86,11 +86,11 @@ export interface Header {
   readonly gasLimit: number;
 }
 
-/** Selects logs of one contract whose first topic is one of `signatures`. */
+/** Selects logs of one contract whose first log topic is one of `signatures`. */
 export interface LogFilter {
   readonly address: Address;
   readonly signatures: readonly Hex[];
-  /** Selects only logs whose third topic is this account. In logs of rejections, that is the account that called the registry. */
+  /** Selects only logs whose third log topic is this account. In logs of rejections, that is the account that called the registry. */
   readonly sender?: Address;
 }
 
@@ -139,8 +139,8 @@ export class Rpc {
   }
 
   /**
-   * Logs of a range and the header of its last block, from one node: a node without that block would silently return too few logs. The header is
-   * undefined if there is only one node. @throws RpcFailure if the node lacks the last block.
+   * Logs of a range and the header of its last block, from one chain node: one without that block would silently return too few logs. The header is
+   * undefined if there is only one chain node. @throws RpcFailure if the chain node lacks the last block.
    */
   async logs(
     range: { readonly from: number; readonly to: number },
@@ -150,7 +150,7 @@ export class Rpc {
     if (this.provider.requestAll === undefined) {
       return { logs: readLogs(await this.#ask<unknown>("eth_getLogs", params)), end: undefined };
     }
-    // The header comes first: otherwise a node could return too few logs, then receive the last block, then return its header.
+    // The header comes first: otherwise a chain node could return too few logs, then receive the last block, then return its header.
     const calls = [
       { method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] },
       { method: "eth_getLogs", params: [params] },
@@ -269,7 +269,7 @@ export class Rpc {
 
 interface RawReceipt {
   readonly blockHash: Hash;
-  /** Null in the receipts that some nodes make of pending transactions. */
+  /** Null in the receipts that some chain nodes make of pending transactions. */
   readonly blockNumber: Hex | null;
   readonly status: Hex;
   readonly gasUsed: Hex;

@@ -7,7 +7,7 @@ import type { BatchFault } from "../../../ports/ledger.ts";
 /** Upper bound on the encoded bytes of own batches that are kept until the chain returns them. Batches that are kept need no verification. */
 const ownBytesMax = 16_777_216;
 
-/** A batch on the chain: its claims and its bytes. */
+/** A batch on the chain: the count and root that its publisher declared, which may be wrong, and its bytes. */
 export interface ClaimedBatch {
   readonly count: number;
   readonly eventsRoot: Hex;

@@ -15,7 +15,7 @@ import { StalledReading } from "./stalled-reading.ts";
 
 /** Upper bound on the announced headers that are kept until their blocks are read. */
 const headsMax = 64;
-/** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging node. */
+/** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging chain node. */
 const shorterPollsMax = 8;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
 

@@ -10,7 +10,7 @@ export interface ChainHeightOptions {
   readonly reached: () => number;
 }
 
-/** Detects a chain that is shorter than the blocks already read: its node lags, or lost its state. */
+/** Detects a chain that is shorter than the blocks already read: the chain node lags, or lost its state. */
 export class ChainHeight {
   readonly #options: ChainHeightOptions;
   #since: number | undefined;

@@ -31,7 +31,7 @@ export class FinalityPolicy {
     return latest.number < finality ? none : { number: latest.number - finality, header: undefined };
   }
 
-  /** The newest block with this tag. A node that has no block with the tag answers null or an error; some chains never have one. */
+  /** The newest block with this tag. A chain node that has no such block answers null or an error; some chains never have one. */
   async #tagged(tag: "safe" | "finalized"): Promise<FinalBlock> {
     try {
       const header = await this.#rpc.findHeader(tag);

@@ -17,8 +17,8 @@ export interface FindBlockOptions {
 }
 
 /**
- * The header of a block; undefined if the chain is not that high, or if the endpoint lacks the block at all attempts. Several nodes may share one
- * address: a node that lacks a block which another node announced gets time to catch up. @throws RpcFailure, also if aborted.
+ * The header of a block; undefined if the chain is not that high, or if the endpoint lacks the block at all attempts. Several chain nodes may share one
+ * address: one that lacks a block which another announced gets time to catch up. @throws RpcFailure, also if aborted.
  */
 export async function findBlock(blockNumber: number, options: FindBlockOptions): Promise<Header | undefined> {
   const { rpc, clock, latest, signal } = options;

@@ -64,7 +64,7 @@ export class HeadWatcher {
     return this.#subscription === undefined || this.#options.rpc.provider.isNotifying?.() === false;
   }
 
-  /** Calls `listener` with each head that the endpoint names: repeated ones too, and lower ones after a reorg or from a lagging node. */
+  /** Calls `listener` with each head that the endpoint names: repeated ones too, and lower ones after a reorg or from a lagging chain node. */
   listen(listener: (head: Header) => void): void {
     this.#listeners.push(listener);
   }

@@ -45,14 +45,14 @@ const reopened = signatureOf("TopicReopened");
 const closed = signatureOf("TopicClosed");
 const refused = signatureOf("OpenRejected");
 const rejected = signatureOf("BatchRejected");
-/** First topic of a batch's log. */
+/** The first log topic of a batch's log. */
 export const publishedSignature = signatureOf("EventsPublished");
 
-/** First topics of the logs that change a topic. */
+/** The first log topics of the logs that change a topic of the broker. */
 export const changeSignatures: readonly Hex[] = [opened, reopened, closed, publishedSignature];
-/** First topics of the logs of rejected calls. */
+/** The first log topics of the logs of rejected calls. */
 export const refusalSignatures: readonly Hex[] = [refused, rejected];
-/** First topics of all logs that the ledger reads. */
+/** The first log topics of all logs that the ledger reads. */
 export const logSignatures: readonly Hex[] = [...changeSignatures, ...refusalSignatures];
 
 const rejections: readonly (Rejection | undefined)[] = [

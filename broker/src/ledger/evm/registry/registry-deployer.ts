@@ -31,7 +31,7 @@ export class RegistryDeployer {
 
   /**
    * Resolves once a final block contains the registry. Call it again after a failure. The journal gets the deployment before the chain does, so
-   * that after a crash this signer sends the same one instead of a second. @throws BrokerError; RpcFailure if a request fails.
+   * that after a crash this signer sends the same one instead of a second. `place`: see `signDeployment`. @throws BrokerError; RpcFailure.
    */
   async deploy(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Address> {
     for (;;) {

@@ -64,14 +64,14 @@ export class FakeNode implements EvmProvider {
 
   #answer({ method, params = [] }: RpcRequest, behind: number): unknown {
     const height = Math.max(0, this.head - behind);
-    const [first] = params as readonly [unknown]; // As the ledger asks.
+    const [first] = params as readonly [unknown]; // The ledger sends these.
     if (method === "eth_getBlockByNumber") {
       const number = first === "latest" ? height : Number(first);
       const block = number > height ? undefined : this.#blocks[number];
       return block === undefined ? null : this.#headerOf(block);
     }
     if (method !== "eth_getLogs") throw Object.assign(new Error(`no method ${method}`), { code: -32601 });
-    const filter = first as { blockHash?: Hash; fromBlock?: Hex; toBlock?: Hex; topics: [Hex[]] }; // As the ledger asks.
+    const filter = first as { blockHash?: Hash; fromBlock?: Hex; toBlock?: Hex; topics: [Hex[]] }; // The ledger sends these fields.
     if (!filter.topics[0].includes(closedSignature)) return [];
     const seen = this.#blocks.slice(0, height + 1);
     if (filter.blockHash !== undefined) {

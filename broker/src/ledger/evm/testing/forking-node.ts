@@ -6,7 +6,7 @@ import type { EvmProvider, RpcRequest } from "../endpoint/rpc.ts";
 import { connectionLost } from "./intercepted-provider.ts";
 import { hashOf } from "./writer-world.ts";
 
-/** A transaction of the one account that the node knows. */
+/** A transaction of the one account that the chain node knows. */
 interface PooledTransaction {
   readonly hash: Hash;
   readonly nonce: number;
@@ -16,7 +16,7 @@ interface PooledTransaction {
 }
 
 interface MinedTransaction extends PooledTransaction {
-  /** Whether it ran out of gas. */
+  /** Whether the transaction ran out of gas. */
   readonly isReverted: boolean;
 }
 
@@ -25,29 +25,29 @@ interface ForkingBlock {
   readonly transactions: readonly MinedTransaction[];
 }
 
-/** How the node answers: not at all, with delays, with answers that get lost, or with errors of its own. */
+/** How the chain node answers: not at all, with delays, with answers that get lost, or with errors of its own. */
 export type NodeMood = "well" | "away" | "unreached" | "lossy" | "slow" | "failing";
 
 const slowMsMax = 3000;
 /** Price of a replacement, in percent of the old price. */
 const bumpPercent = 110n;
 
-/** A node with a pool and a chain that the test extends and forks. All transactions are of one account. */
+/** A chain node with a pool and a chain that the test extends and forks. All transactions are of one account. */
 export class ForkingNode implements EvmProvider {
   readonly blocks: ForkingBlock[] = [{ hash: hashAt(0), transactions: [] }];
   readonly pool = new Map<number, PooledTransaction>();
   mood: NodeMood = "well";
-  /** Why it refuses every new transaction. */
+  /** Why the chain node refuses every new transaction; undefined if it does not. */
   refusal: string | undefined;
-  /** The highest price that its account can pay. */
+  /** The highest price that the account can pay; undefined for no bound. */
   priceMax: bigint | undefined;
-  /** Whether it refuses a nonce before its turn. */
+  /** Whether the chain node refuses a nonce before its turn. */
   isStrict = false;
   /** Gas that a transaction with new data needs. */
   gasNeeded = 0;
-  /** Whether it refuses transactions with less gas; otherwise they run out of gas. */
+  /** Whether the chain node refuses transactions with less gas than they need; otherwise they run out of gas. */
   checksGas = false;
-  /** Data of transactions at which it fails for ever. */
+  /** Data of transactions at which the chain node fails for ever. */
   readonly failsAt = new Set<Hex>();
   #made = 0;
   /** Gas that a transaction needs, by its data. */
@@ -89,7 +89,7 @@ export class ForkingNode implements EvmProvider {
     if (mood === "slow") await this.#delay();
     if (mood === "away") throw connectionLost();
     if (mood === "unreached") throw connectionRefused();
-    const answer = this.#answer(method, params as readonly [string, unknown]); // As the ledger asks.
+    const answer = this.#answer(method, params as readonly [string, unknown]); // The ledger sends these.
     if (mood === "slow") await this.#delay();
     if (mood === "lossy" && this.#options.random() < 0.4) throw connectionLost();
     if (mood === "failing" && this.#options.random() < 0.4) throw internalError();
@@ -107,7 +107,7 @@ export class ForkingNode implements EvmProvider {
     if (method === "eth_getBlockByNumber") return this.#block(Number(first));
     if (method === "eth_sendRawTransaction") return this.#take(parse(first as Hex)); // A raw transaction.
     if (method === "eth_gasPrice") return "0x3b9aca00";
-    if (method === "eth_estimateGas") return toQuantity(this.#needOf(first as Hex)); // Its data.
+    if (method === "eth_estimateGas") return toQuantity(this.#needOf(first as Hex)); // The transaction's data.
     return method === "eth_getTransactionByHash" ? null : "0x0";
   }
 

@@ -16,7 +16,7 @@ import { hashOf } from "./writer-world.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];
 
-/** A node with a transaction pool. The test decides what block 1 contains; blocks have no logs. */
+/** A chain node with a transaction pool. The test decides what block 1 contains; blocks have no logs. */
 export class PoolNode implements EvmProvider {
   readonly pool = new Set<Hex>();
   /** Hashes of the transactions in block 1. */
@@ -25,25 +25,25 @@ export class PoolNode implements EvmProvider {
   includeMax = 0;
   /** Another transaction of the account, with its first nonce, in the newest final block. */
   foreign: { readonly hash: Hex; readonly from: Hex; readonly nonce: Hex } | undefined;
-  /** How many transactions of the pool it counts as executable; all by default. */
+  /** How many transactions of the pool the chain node counts as executable; all by default. */
   executable: () => number = () => this.pool.size;
-  /** Whether it refuses a nonce before its turn, as the embedded chain and some nodes do. */
+  /** Whether the chain node refuses a nonce before its turn, as the embedded chain and some others do. */
   isStrict = false;
-  /** Whether it accepts known transactions as new, as some nodes do. */
+  /** Whether the chain node accepts known transactions as new, as some do. */
   isForgiving = false;
   isAway = false;
-  /** The error for every transaction that it does not know. */
+  /** The error for every transaction that the chain node does not know; undefined if it accepts them. */
   refusal: Error | undefined;
   /** Runs before each answer. */
   before: (method: string) => Promise<void> = async () => {};
-  /** Runs before the node takes a transaction; throws to refuse it. */
+  /** Runs before the chain node accepts a transaction; throws to refuse the transaction. */
   onSend: (raw: Hex) => void = () => {};
   sends = 0;
 
   async request({ method, params = [] }: Request): Promise<unknown> {
     await this.before(method);
     if (this.isAway) throw connectionLost();
-    const [first, tag] = params as readonly [Hex, unknown]; // As the ledger asks.
+    const [first, tag] = params as readonly [Hex, unknown]; // The ledger sends these.
     if (method === "eth_getTransactionReceipt") return this.included.has(first) ? receipt : null;
     if (method === "eth_getTransactionByHash") return [...this.pool].some((raw) => hashOf(raw) === first) ? {} : null;
     if (method === "eth_gasPrice") return "0x3b9aca00";

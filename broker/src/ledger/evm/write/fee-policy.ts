@@ -18,7 +18,7 @@ const pricesAgeMsMax = 15_000;
 const baseFeeFactor = 2n;
 /** The price of a replacement, in percent of the old price. */
 const bumpPercent = 125n;
-/** The lowest price of a replacement that all nodes accept, in percent of the old price: geth demands a tenth more, others up to an eighth. */
+/** The lowest price of a replacement that all chain nodes accept, in percent of the old price: geth demands a tenth more, others up to an eighth. */
 const enoughPercent = 113n;
 /**
  * Upper bound on a replacement's price, as a multiple of the endpoint's price, if no maximum is configured. An endpoint that refuses every price, or a
@@ -52,7 +52,7 @@ export class FeePolicy {
     this.#gasPrice = gasPrice;
   }
 
-  /** Takes the base fee. Reads old prices again in the background; if the endpoint fails, the old ones stay until a later head. */
+  /** Records the head's base fee. Reads old prices again in the background; if the endpoint fails, the old prices stay until a later head. */
   onHead(head: Header): void {
     const { mode, clock } = this.#settings;
     this.#baseFee = head.baseFeePerGas;
@@ -77,7 +77,7 @@ export class FeePolicy {
 
   /**
    * The price of a replacement for a transaction that offered `old`: a quarter more, and at least the current price. Undefined if the cap allows
-   * too little for a node to accept the replacement, or if gas is free.
+   * too little for a chain node to accept the replacement, or if gas is free.
    */
   raised(old: Fees): Fees | undefined {
     const now = this.current();

@@ -109,8 +109,8 @@ export class Overseer {
   }
 
   /**
-   * A node that lost one transaction probably lost others: check all unseen ones soon, but at most once per `lookUpPauseMsMax`. Several nodes behind one
-   * address, and nodes that accept known transactions as new, seem to lose transactions all the time.
+   * A chain node that lost one transaction probably lost others: check all unseen ones soon, but at most once per `lookUpPauseMsMax`. Several nodes behind one
+   * address, and chain nodes that accept known transactions as new, seem to lose transactions all the time.
    */
   onForgotten(): void {
     const now = this.#options.clock.monotonic();
@@ -166,7 +166,7 @@ export class Overseer {
     const now = clock.monotonic();
     this.#hasten();
     const due = inFlight.all().filter((pending) => pending.lookUpAt <= now && !this.#asked.has(pending));
-    // The longest overdue go first, so that none starves. Among those, ascending nonces: many nodes accept a nonce only in its turn.
+    // The longest overdue go first, so that none starves. Among those, ascending nonces: many chain nodes accept a nonce only in its turn.
     const longestDue = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
     const chosen = longestDue.slice(0, Math.max(0, lookUpsMax - this.#lookUps));
     for (const pending of chosen.toSorted((left, right) => (left.state.nonce ?? 0) - (right.state.nonce ?? 0))) {

@@ -6,15 +6,15 @@ import { hashesOf, type TransactionState } from "./transaction-state.ts";
 
 /** What the chain says about a transaction. */
 export type Fate =
-  /** It is in a final block. */
+  /** The transaction is in a final block. */
   | { readonly kind: "included"; readonly receipt: Receipt }
-  /** It is in a block that is not final, or not read yet. */
+  /** The transaction is in a block that is not final, or not read yet. */
   | { readonly kind: "seen"; readonly blockNumber: number }
-  /** A final block contains another transaction with its nonce, so it is never included. */
+  /** A final block contains another transaction with the same nonce, so the transaction is never included. */
   | { readonly kind: "replaced" }
   /**
-   * The node has no receipt for it, and no final block is known to contain another transaction with its nonce. `count` is the account's number of
-   * final transactions; undefined if the node lacks the state of the final block.
+   * The endpoint has no receipt for it, and no final block is known to contain another transaction with its nonce. `count` is the account's number of
+   * final transactions; undefined if the endpoint lacks the state of the final block.
    */
   | { readonly kind: "absent"; readonly count: number | undefined };
 
@@ -30,7 +30,7 @@ export interface FateOptions {
 type Signed = Pick<TransactionState, "nonce" | "variants">;
 
 /**
- * Asks for the receipts of all versions of a transaction; without a receipt, asks who used its nonce. A missing receipt proves nothing: the node may
+ * Asks for the receipts of all versions of a transaction; without a receipt, asks who used its nonce. A missing receipt proves nothing: the chain node may
  * lag behind the one that counted, or count a block before it has its receipts. So `replaced` needs the other transaction itself. @throws RpcFailure.
  */
 export async function findFate(pending: Signed, options: FateOptions): Promise<Fate> {
@@ -45,8 +45,8 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
 }
 
 /**
- * The account's number of final transactions; undefined if the node lacks the state of the newest final block. This block may be deep below the head:
- * nodes keep the state of few past blocks, and a node restored from a snapshot keeps none.
+ * The account's number of final transactions; undefined if the endpoint lacks the state of the newest final block. This block may be deep below the head:
+ * chain nodes keep the state of few past blocks, and a chain node restored from a snapshot keeps none.
  */
 async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promise<number | undefined> {
   try {
@@ -84,7 +84,7 @@ async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOpti
     const { blockNumber, blockHash } = receipt;
     // The feed will bring the logs of a block that is not read yet.
     if (blockNumber > readUpTo()) return { kind: "seen", blockNumber };
-    // A node on another branch has another block there.
+    // A chain node on another branch has another block there.
     if (await isRead({ number: blockNumber, hash: blockHash })) return { kind: "included", receipt };
   }
   return undefined;

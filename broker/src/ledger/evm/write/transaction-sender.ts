@@ -353,7 +353,7 @@ export class TransactionSender {
     this.#overseer.watch();
   }
 
-  /** Asks the chain for the next nonce, with a pause between two requests: a node may be away, or count fewer nonces than it refuses as used. */
+  /** Asks the chain for the next nonce, with a pause between two requests: a chain node may be away, or count fewer nonces than it refuses as used. */
   #askNonce(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;

@@ -104,7 +104,7 @@ test("counts the refusals of all versions in one check as one failed send", () =
   expect(refuse("refused", transition(state, { kind: "absent", isNext: true }).state).state.failedSends).toBe(2);
 });
 
-test("forgets the failed sends once an endpoint takes a version", () => {
+test("forgets the failed sends once an endpoint accepts a version", () => {
   const sending = { ...newTransaction(account, noOp(account)), ...failing, isBusy: true };
   expect(transition(sending, { kind: "sent", hash: newest.hash, failure: undefined }).state.failedSends).toBe(0);
 });

@@ -209,7 +209,7 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
 function giveWay(state: TransactionState, failure: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, isEstimated, wasFinal } = state;
   const { kind } = failure;
-  // A node that has the newest version may refuse it as known, with a message that `already-known` does not cover.
+  // A chain node that has the newest version may refuse it as known, with a message that `already-known` does not cover.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
   if (mayPassByPrice(kind)) {
     // Count one failed send per check, however many versions the check sends. Otherwise a no-op would replace a transaction with many versions within seconds.

@@ -21,7 +21,7 @@ it("names the oldest transaction that no block has when callers have waited for 
   expect(sender.trouble.find()).toBeUndefined();
 });
 
-it("names a refusal that an operator has to remedy, until the node takes a transaction", async () => {
+it("names a refusal that an operator has to remedy, until the endpoint accepts a transaction", async () => {
   const world = new SenderWorld({ deadlineMs });
   const { node, clock, sender } = world;
   node.refusal = new Error("insufficient funds for gas * price + value");

@@ -30,7 +30,7 @@ export class TransactionTrouble {
     this.#refusal = { since, reason: [error.cause.message, ...error.hints].join(". ") };
   }
 
-  /** Call it when an endpoint took a transaction. */
+  /** Call it when an endpoint accepted a transaction. */
   onTaken(): void {
     this.#refusal = undefined;
   }

@@ -23,7 +23,7 @@ class FailingJournal extends TestJournal {
   }
 }
 
-/** The node refuses the first of two transactions after it took the second, so a no-op must take the nonce of the first. */
+/** The endpoint refuses the first of two transactions after it accepted the second, so a no-op must use the first one's nonce. Returns the first's outcome. */
 async function refuseFirst(journal: FailingJournal, whileRefused: () => void): Promise<unknown> {
   const world = new SenderWorld({ journal });
   const { node, clock, sender } = world;

@@ -52,8 +52,8 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     session: limits,
     onSession,
   });
-  const open = (settings: string, msMax: number, lane: Pick<ConnectionPool, "connect"> = pool) =>
-    new Kysely<Schema>({ dialect: new SharedPoolDialect(lane, { settings, statementMsMax: msMax }) });
+  const open = (settings: string, msMax: number, source: Pick<ConnectionPool, "connect"> = pool) =>
+    new Kysely<Schema>({ dialect: new SharedPoolDialect(source, { settings, statementMsMax: msMax }) });
   const connectUrgently: ConnectionPool["connect"] = async (msMax) => (pool.isFull ? reserved : pool).connect(msMax);
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;
   const durable = open("", limits.statementMsMax);

@@ -11,7 +11,7 @@ type Exchange = (request: IncomingMessage, response: ServerResponse) => void;
 
 const batchRefusal = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } };
 
-/** The answers of a node that serves a small chain. */
+/** The answers of a chain node that serves a small chain. */
 export class FakeChain {
   chainId = 1;
   genesis = `0x${"00".repeat(32)}`;

@@ -76,7 +76,7 @@ export class AnvilChain {
     await this.publishRaw(topic, raw, fields);
   }
 
-  /** Sends batches whose count and root may be wrong. Without `eventsRoot`, a batch claims its true root, or zeros if its events do not decode. */
+  /** Sends batches whose count and root may be wrong. Without `eventsRoot`, a batch declares its true root, or zeros if its events do not decode. */
   async publishRaw(topic: string, batches: readonly RawBatch[], fields: Fields = {}): Promise<void> {
     const address = addressOf(this.registry, topic);
     const encoded = batches.map((batch) => ({ address, eventsRoot: rootOf(batch.events), ...batch }));

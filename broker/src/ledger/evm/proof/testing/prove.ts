@@ -47,7 +47,7 @@ export async function prove(
   return toProof({ event, index, chain: made });
 }
 
-/** The hash of a block, from a node that the test trusts. */
+/** The hash of a block, from a chain node that the test trusts. */
 export async function blockHash(provider: EvmProvider, blockNumber: number): Promise<Hex> {
   const params = [`0x${blockNumber.toString(16)}`, false];
   const block = (await provider.request({ method: "eth_getBlockByNumber", params })) as { hash: Hex }; // A block.
