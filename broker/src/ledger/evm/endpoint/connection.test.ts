@@ -65,7 +65,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.request(call)).toBeNull();
   });
 
-  it("reports 'unreached' if the connection is refused or the host is unknown", async () => {
+  it("a request fails as 'unreached' if the connection is refused or the host is unknown", async () => {
     const node = await FakeNode.start();
     const address = node.url(scheme);
     await node[Symbol.asyncDispose]();
@@ -74,7 +74,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await failureOf(connect(`${scheme}://nobody.invalid`).request(call))).toMatchObject({ reach: "unreached" });
   });
 
-  it("reports 'unknown' if no answer comes in time", async () => {
+  it("a request fails as 'unknown' if no answer comes in time", async () => {
     await using node = await FakeNode.start();
     node.exchange = () => {};
     node.answer = () => undefined;
@@ -82,7 +82,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(failure).toMatchObject({ reach: "unknown", message: saying(`no answer within ${timeoutMs} ms`) });
   });
 
-  it("reports 'unknown' if the connection is lost during a request, and reconnects at the next one", async () => {
+  it("a request fails as 'unknown' if the connection is lost meanwhile, and the next request opens a new connection", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     node.exchange = () => node.drop();
@@ -94,7 +94,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
   });
 
   const garbage = ["no JSON", "[]", "{}", '"text"', "null", '{"jsonrpc":"2.0","id":1}'];
-  it.each(garbage)("reports 'unknown' if the answer is %s", async (text) => {
+  it.each(garbage)("a request fails as 'unknown' if the answer is %s", async (text) => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => response.end(text);
     node.answer = () => text;
@@ -142,7 +142,7 @@ describe("http", () => {
     [401, "unreached", undefined],
     [301, "unreached", undefined],
     [413, "too-large", undefined],
-  ] as const)("reports HTTP %i as '%s', with the requested pause", async (status, reach, wait) => {
+  ] as const)("a request that gets HTTP %i fails as '%s', with the requested pause", async (status, reach, wait) => {
     await using node = await FakeNode.start();
     const headers = wait === undefined ? {} : { "retry-after": wait };
     node.exchange = (_, response) => response.writeHead(status, headers).end("no");
@@ -166,7 +166,7 @@ describe("http", () => {
     expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("reports 'unknown' if the socket closes in the middle of the answer", async () => {
+  it("a request fails as 'unknown' if the socket closes in the middle of the answer", async () => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => {
       response.writeHead(200, { "content-length": "100" });
@@ -175,7 +175,7 @@ describe("http", () => {
     expect(await failureOf(connect(node.url()).request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("accepts the answers to a batch in any order, and reports 'unknown' if one is missing", async () => {
+  it("accepts the answers to a batch in any order, and fails as 'unknown' if an answer is missing", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const b = { jsonrpc: "2.0", id: 2, result: "b" };
@@ -251,7 +251,7 @@ describe("http", () => {
     expect(node.requests).toHaveLength(2);
   });
 
-  it("reports 'answer-too-long' if a batch's answers exceed the endpoint's limit", async () => {
+  it("a batch fails as 'answer-too-long' if its answers exceed the endpoint's limit", async () => {
     await using node = await FakeNode.start();
     node.answer = ({ id }) => ({ id, error: { code: -32003, message: "response too large" } });
     const failure = await failureOf(connect(node.url()).requestAll([call, call]));
@@ -296,7 +296,7 @@ describe("ws", () => {
     expect(lost).toEqual([`${node.url("ws")}: no answer within ${timeoutMs} ms`]);
   });
 
-  it("reports 'unreached' and the requested pause if the handshake is refused", async () => {
+  it("a request fails as 'unreached', with the requested pause, if the handshake is refused", async () => {
     await using node = await FakeNode.start();
     node.acceptsWebSockets = false;
     const failure = await failureOf(connect(node.url("ws")).request(call));
@@ -339,7 +339,7 @@ describe("ipc", () => {
     expect(notifications).toEqual([{ subscription: "0x1", result: "}{" }]);
   });
 
-  it("reports 'unknown' if the socket closes during a request, 'unreached' if there is no socket", async () => {
+  it("a request fails as 'unknown' if the socket closes meanwhile, and as 'unreached' if there is no socket", async () => {
     expect(await failureOf(connect(await listen(() => [])).request(call))).toMatchObject({ reach: "unknown" });
     const failure = await failureOf(connect("ipc:/nowhere/geth.ipc").request(call));
     expect(failure).toMatchObject({ reach: "unreached", message: "ipc:/nowhere/geth.ipc: there is no such socket" });

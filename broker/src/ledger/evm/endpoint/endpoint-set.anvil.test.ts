@@ -25,7 +25,7 @@ describe.each([
   ["ws", () => anvil.url.replace("http", "ws")],
   ["ipc", () => `ipc:${join(folder, "anvil.ipc")}`],
 ])("anvil by %s", (scheme, address) => {
-  it("returns the node's answers and errors, and announces new heads except over HTTP", async () => {
+  it("returns the chain node's answers and errors, and announces new heads except over HTTP", async () => {
     const set = new EndpointSet({
       addresses: [address()],
       clock: createSystemClock(),

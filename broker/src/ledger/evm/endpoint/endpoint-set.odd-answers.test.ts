@@ -23,7 +23,7 @@ function breakAnswer(node: FakeNode, broken: string): void {
   node.answer = ({ id, method }) => ({ id, result: method === broken ? "0x" : node.chain.answer(method) });
 }
 
-/** Makes the node answer each transaction with an error. */
+/** Makes the chain node answer each transaction with an error. */
 function breakSends(node: FakeNode, error: unknown): void {
   node.answer = ({ id, method }) =>
     method === "eth_sendRawTransaction" ? { id, error } : { id, result: node.chain.answer(method) };

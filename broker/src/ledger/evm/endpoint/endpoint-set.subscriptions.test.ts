@@ -44,13 +44,13 @@ const subscribe = async (set: EndpointSet): Promise<unknown> =>
 
 const refusal = { code: -32_000, message: "too many subscriptions" };
 
-/** Answers like the node, but refuses subscriptions. */
+/** Answers like the chain node, but refuses subscriptions. */
 const refuseSubscription =
   (node: FakeNode) =>
   ({ id, method }: { readonly id: number; readonly method: string }) =>
     method === "eth_subscribe" ? { id, error: refusal } : { id, result: node.chain.answer(method) };
 
-/** Answers like the node, but closes the connection instead of an answer to a subscription. */
+/** Answers like the chain node, but closes the connection instead of an answer to a subscription. */
 const loseSubscription =
   (node: FakeNode) =>
   ({ id, method }: { readonly id: number; readonly method: string }) => {

@@ -78,7 +78,7 @@ test("returns a code of the catalogue to the caller, without the endpoint's mess
   expect(toBrokerError(known)).toBe(known);
 });
 
-test("shortens long messages", () => {
+test("shortens a message of 10,000 characters to fewer than 400", () => {
   expect(toRpcFailure(rpcError(-32000, "x".repeat(10_000))).message.length).toBeLessThan(400);
 });
 
@@ -87,7 +87,7 @@ test.each([
   [0, "an error without a message", "connection"],
   [-32000, "INTERNAL_ERROR: nonce too low", "nonce-too-low"],
   [-32000, "invalid sender", "refused"],
-])("classifies the error %i of a sent transaction: %s", (code, message, kind) => {
+])("classifies the error %i of a sent transaction, '%s', as %s", (code, message, kind) => {
   expect(toSendFailure(rpcError(code, message)).kind).toBe(kind);
 });
 
@@ -102,6 +102,6 @@ test.each([
   ["EVM error: InvalidJump", true],
   ["missing trie node", false],
   ["header not found", false],
-])("tells whether the contract ended a call: %s", (message, isByContract) => {
+])("isRevert tells whether the contract ended a call: '%s' gives %s", (message, isByContract) => {
   expect(isRevert(toRpcFailure(rpcError(-32000, message)))).toBe(isByContract);
 });

@@ -75,7 +75,7 @@ function lose(): never {
 
 describe("ProofMaker with faults", () => {
   test.each<readonly [string, RegExp, Changes]>([
-    ["of a block that the node does not have", /does not have block/, { eth_getBlockByNumber: nothing }],
+    ["of a block that the chain node does not have", /does not have block/, { eth_getBlockByNumber: nothing }],
     [
       "if the header does not hash to the block's hash",
       /header/,
@@ -102,7 +102,7 @@ describe("ProofMaker with faults", () => {
       { eth_getBlockReceipts: () => [1], eth_getTransactionReceipt: () => 1 },
     ],
     [
-      "if the node refuses the request",
+      "if the chain node refuses the request",
       /refused block/,
       { eth_getBlockByNumber: refuse(-32_000, "missing trie node") },
     ],

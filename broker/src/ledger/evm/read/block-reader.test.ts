@@ -7,7 +7,7 @@ import { FakeNode } from "../testing/fake-node.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
 
-test("rejects logs of a range from a node that lacks the last block of the range", async () => {
+test("rejects logs of a range from a chain node that lacks the last block of the range", async () => {
   const node = new FakeNode(registry);
   for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
   const rpc = new Rpc(node);

@@ -94,7 +94,7 @@ describe("HeadWatcher", () => {
   });
 
   it.each([true, false])(
-    "reports an outage while the endpoint answers the request for the newest block with an error, whether it notifies (%s) or not",
+    "reports an outage while the endpoint answers requests for the newest block with an error (endpoint can notify: %s)",
     async (canNotify) => {
       endpoint.canNotify = canNotify;
       await start();

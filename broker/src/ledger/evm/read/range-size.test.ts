@@ -4,13 +4,13 @@ import { RangeSize } from "./range-size.ts";
 const small = 1000;
 const big = 5_000_000;
 
-test("grows while answers are small, to its maximum", () => {
+test("the range grows to its maximum while answers are small", () => {
   const size = new RangeSize();
   for (let index = 0; index < 20; index += 1) size.onAnswer(small);
   expect(size.blocks).toBe(8192);
 });
 
-test("shrinks while answers are big, to one block", () => {
+test("the range shrinks to one block while answers are big", () => {
   const size = new RangeSize();
   for (let index = 0; index < 20; index += 1) size.onAnswer(big);
   expect(size.blocks).toBe(1);

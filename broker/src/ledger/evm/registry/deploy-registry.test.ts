@@ -15,7 +15,7 @@ const version = (mark: number): { readonly hash: Hex; readonly raw: Uint8Array }
 };
 const [newest, older, oldest] = [version(3), version(2), version(1)];
 
-/** Completes a deployment of three versions on a node that refuses some of them; returns its outcome and the versions that the node accepted. */
+/** Completes a deployment of three versions on a chain node that refuses some of them; returns its outcome and the versions that the chain node accepted. */
 async function complete(refusals: ReadonlyMap<string, string>) {
   const clock = new VirtualClock();
   const accepted: string[] = [];
@@ -67,7 +67,7 @@ test("sends an older version of a deployment if the newest is refused", async ()
   expect(accepted).toEqual([toHex(older.raw)]);
 });
 
-test("waits for an older version of a deployment if the node has it and refuses the newest", async () => {
+test("waits for an older version of a deployment if the chain node has it and refuses the newest", async () => {
   const { outcome } = await complete(
     new Map([
       [toHex(newest.raw), "replacement transaction underpriced"],

@@ -15,7 +15,7 @@ const selector = toHex(encodePublish([], "publishAll")).slice(0, 10);
 const unknown: Address = `0x${"ab".repeat(20)}`;
 
 test.each(["header not found", "missing trie node 1234"])(
-  "a start fails with 200205 while the node lacks state, and later finds the registry and its publishAll: %s",
+  "a start fails with 200205 while the chain node lacks state, and later finds the registry and its publishAll: %s",
   async (message) => {
     const genesisAccounts = [new Signer(testKey("earlier")).address];
     const chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });

@@ -101,7 +101,7 @@ interface SenderSurroundings extends Pick<TransactionSenderOptions, "clock" | "s
   readonly isRead?: TransactionSenderOptions["isRead"];
 }
 
-/** A sender on a node of a test, with its fees. */
+/** A sender on a chain node of a test, with its fees. */
 export function createSender(
   { node, clock, signer, isRead = async () => true, ...chain }: SenderSurroundings,
   {

@@ -8,7 +8,7 @@ const minute = 60_000;
 const data = (mark: number): Uint8Array => new Uint8Array(40).fill(mark);
 const bad = data(1);
 
-/** The node fails at one transaction, whatever its price, and accepts all others. */
+/** The chain node fails at one transaction, whatever its price, and accepts all others. */
 function startFailing({ deadlineMs = 30_000, code = -32_603, message = "Internal error" } = {}): SenderWorld {
   const world = new SenderWorld({ deadlineMs, journal: new TestJournal() });
   world.node.onSend = (raw) => {
@@ -17,14 +17,14 @@ function startFailing({ deadlineMs = 30_000, code = -32_603, message = "Internal
   return world;
 }
 
-/** The nonces and data in the node's pool. */
+/** The nonces and data in the chain node's pool. */
 const pooled = ({ node }: SenderWorld): readonly (readonly [number, string | undefined])[] =>
   [...node.pool].map((raw) => parseTransaction(raw)).map(({ nonce = 0, data }) => [nonce, data] as const);
 
 test.each([
   { isStrict: false, code: -32_603, message: "Internal error" },
   { isStrict: true, code: -32_000, message: "internal error" },
-])("replaces a transaction by a no-op if the node fails at it for ever: %j", async ({ isStrict, ...error }) => {
+])("a no-op replaces a transaction at which the chain node fails for ever: %j", async ({ isStrict, ...error }) => {
   const world = startFailing(error);
   const { clock, node, sender, signer } = world;
   node.isStrict = isStrict;
@@ -34,18 +34,18 @@ test.each([
   await world.send(1, { data: data(2) });
   await clock.advance(2 * minute);
   expect(await answer).toMatchObject({ code: 200201 });
-  expect(pooled(world).filter(([nonce]) => nonce === 0)).toEqual([]); // The node may have it, so the sender does not give it up at once.
+  expect(pooled(world).filter(([nonce]) => nonce === 0)).toEqual([]); // The chain node may have it, so the sender does not give it up at once.
   await clock.advance(9 * minute);
   await world.send(1, { data: data(3) });
   const contents = pooled(world).toSorted(([left], [right]) => left - right);
   expect([contents[0], contents.at(-1)?.[1]]).toEqual([[0, undefined], toHex(data(3))]);
 });
 
-test("sends the no-op again after the node refused it once because the account cannot pay for it", async () => {
+test("sends a no-op again after the chain node refused it once because the account could not pay", async () => {
   const world = new SenderWorld({ fees: "legacy", deadlineMs: 30_000, feeBumpAfterMs: 20_000 });
   const { clock, fees, node } = world;
   await fees.refresh();
-  const price = 1_000_000_000n; // The node's gas price.
+  const price = 1_000_000_000n; // The chain node's gas price.
   let isRefused = false;
   node.onSend = (raw) => {
     const { data, gasPrice = 0n } = parseTransaction(raw);
@@ -69,7 +69,7 @@ test("does not give up a transaction that a caller waits for", async () => {
   expect(pooled(world)).toEqual([]);
 });
 
-test("gives up at most one transaction if the node fails at all of them", async () => {
+test("gives up at most one of five transactions if the chain node fails at each of them", async () => {
   const world = startFailing();
   const { clock, node } = world;
   let isFailing = true;
@@ -100,7 +100,7 @@ test("does not give up a transaction while no endpoint answers", async () => {
   expect(pooled(world)).toEqual([[0, toHex(data(1))]]);
 });
 
-test("gives up at most one transaction while the node fails at all of them; afterwards blocks include every nonce in turn", async () => {
+test("gives up at most one transaction while the chain node fails at each of them; afterwards blocks include every nonce in turn", async () => {
   const world = startFailing();
   const { clock, node, sender } = world;
   let isFailing = true;

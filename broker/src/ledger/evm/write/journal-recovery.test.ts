@@ -36,7 +36,7 @@ async function loseFinalBlock(journal: SlowJournal, whileReorganised: (world: Se
   return world;
 }
 
-/** The calldata of the transactions in the node's pool, by nonce. */
+/** The calldata of the transactions in the chain node's pool, by nonce. */
 const poolOf = ({ node }: SenderWorld) => {
   const transactions = [...node.pool].map((raw) => parseTransaction(raw));
   return Object.fromEntries(transactions.map((one) => [one.nonce ?? 0, one.data ?? "0x"]));
@@ -82,7 +82,7 @@ test("resends a lost final transaction, even if a no-op was signed with its nonc
   const journal = new TestJournal();
   const world = new SenderWorld({ journal, deadlineMs: 30_000 });
   const { node, clock, sender, signer } = world;
-  // The node passes the transaction on, but answers with an error.
+  // The chain node passes the transaction on, but answers with an error.
   node.onSend = (raw) => {
     if (parseTransaction(raw).data === sent) throw Object.assign(new Error("Internal error"), { code: -32_603 });
   };
@@ -102,7 +102,7 @@ test("resends a lost final transaction, even if a no-op was signed with its nonc
   expect(poolOf(world)).toEqual({ 0: sent });
 });
 
-test("resends a no-op that a deep reorg removed, even if the node refuses it three times and fails at the transaction it replaced", async () => {
+test("resends a no-op that a deep reorg removed, even if the chain node refuses it three times and fails at the transaction it replaced", async () => {
   const world = new SenderWorld({
     journal: new TestJournal(),
     fees: "legacy",

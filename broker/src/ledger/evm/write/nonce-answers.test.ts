@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
 
 test.each(["0x", "", null, {}, "0xzz"])(
-  "after the node answered eth_getTransactionCount with %j, sends again once it answers with a number",
+  "after the chain node answered eth_getTransactionCount with %j, the sender sends again once the answer is a number",
   async (answer) => {
     const world = new SenderWorld();
     const { node } = world;
@@ -20,7 +20,7 @@ test.each(["0x", "", null, {}, "0xzz"])(
 );
 
 test.each(["nonce too low", "replacement transaction underpriced"])(
-  "sends at most five times a second while the node refuses every nonce with: %s",
+  "sends at most five times a second while the chain node refuses every nonce with: %s",
   async (message) => {
     const { node, clock, sender, signer } = new SenderWorld();
     node.refusal = new Error(message);

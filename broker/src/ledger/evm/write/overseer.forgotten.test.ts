@@ -27,7 +27,7 @@ test.each([
   { forgotten: 100, seen: 400, backMsMax: 5000 },
   { forgotten: 256, seen: 600, backMsMax: lookMsMax },
 ])(
-  "within $backMsMax ms, resends $forgotten transactions that the node lost, while $seen others are in a block",
+  "within $backMsMax ms, resends $forgotten transactions that the chain node lost, while $seen others are in a block",
   async (given) => {
     const world = await startWithWaiting(given.forgotten, given);
     const { node } = world;
@@ -37,7 +37,7 @@ test.each([
 );
 
 test.each([1, 20])(
-  "resends %i transactions, which a node lost during an outage, within 2 s of the node's return",
+  "resends %i transactions, which the chain node lost during an outage, within 2 s of the end of the outage",
   async (count) => {
     const world = await startWithWaiting(count);
     const { node, clock } = world;
@@ -89,7 +89,7 @@ test.each([0, 2, 4, 6])(
 );
 
 test.each([16, 256])(
-  "resends %i transactions one to four times on average in 16 s if the node accepts known ones as new",
+  "resends %i transactions one to four times on average in 16 s if the chain node accepts known ones as new",
   async (count) => {
     const { node, clock } = await startWithWaiting(count, { isForgiving: true });
     node.sends = 0;

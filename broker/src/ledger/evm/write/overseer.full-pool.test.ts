@@ -2,7 +2,7 @@ import { parseTransaction } from "viem";
 import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
 
-test("sends a transaction at most six times a second, however long the node's pool is full", async () => {
+test("sends a transaction at most six times a second, however long the chain node's pool is full", async () => {
   const world = new SenderWorld();
   const { node, clock } = world;
   let isFull = true;

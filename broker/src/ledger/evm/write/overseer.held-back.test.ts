@@ -29,7 +29,7 @@ test.each(["zero", "legacy"] as const)(
   },
 );
 
-test("signs at most three versions of the first of three transactions if the node never counts it as executable", async () => {
+test("signs at most three versions of the first of three transactions if the chain node never counts it as executable", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   world.node.executable = () => 0;
   await world.send(3);
@@ -37,7 +37,7 @@ test("signs at most three versions of the first of three transactions if the nod
   expect(world.node.pool.size).toBe(5);
 });
 
-test("does not sign again a transaction that the node counts as executable", async () => {
+test("does not sign again a transaction that the chain node counts as executable", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   await world.send(3);
   await world.clock.advance(longMs);
@@ -74,7 +74,7 @@ test("never raises the gas of a transaction that has the gas of a whole block, a
   }
 });
 
-test("falls back to the version that the node has if the node refuses a newer one", async () => {
+test("resends the older version, which the chain node accepted and lost, after it refused the newer version", async () => {
   const world = new SenderWorld({ fees: "legacy", deadlineMs: 2000 });
   const { node, clock } = world;
   node.executable = () => 0;

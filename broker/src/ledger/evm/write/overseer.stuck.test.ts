@@ -6,7 +6,7 @@ import { hashOf } from "../testing/writer-world.ts";
 
 const feeBumpAfterMs = 5000;
 
-/** Nonces of the versions in the node's pool. */
+/** Nonces of the versions in the chain node's pool. */
 const noncesOf = ({ node }: SenderWorld) => [...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0);
 
 /** Sends `seen` transactions, which get into a block that is not final, and two others, which wait in the pool while the chain makes blocks. */
@@ -57,26 +57,29 @@ test("recognises a version that was signed and included while the endpoint was s
 test.each([
   "insufficient funds for gas * price + value",
   "tx fee (1.25 ether) exceeds the configured cap (1.00 ether)",
-])("resends the older version if the node loses it and refuses the one with the raised fee: %s", async (message) => {
-  const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
-  const { node, clock } = world;
-  await world.fees.refresh();
-  await world.send(1);
-  const [older] = node.pool;
-  const price = world.fees.current();
-  node.onSend = (raw) => {
-    if (price.kind === "legacy" && (parseTransaction(raw).gasPrice ?? 0n) > price.gasPrice)
-      throw Object.assign(new Error(message), { code: -32_000 });
-  };
-  world.head += 1;
-  await clock.advance(20 * feeBumpAfterMs);
-  node.pool.clear();
-  await clock.advance(20_000);
-  expect([...node.pool]).toEqual([older]);
-});
+])(
+  "resends the older version if the chain node loses this version and refuses the one with the raised fee: %s",
+  async (message) => {
+    const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs });
+    const { node, clock } = world;
+    await world.fees.refresh();
+    await world.send(1);
+    const [older] = node.pool;
+    const price = world.fees.current();
+    node.onSend = (raw) => {
+      if (price.kind === "legacy" && (parseTransaction(raw).gasPrice ?? 0n) > price.gasPrice)
+        throw Object.assign(new Error(message), { code: -32_000 });
+    };
+    world.head += 1;
+    await clock.advance(20 * feeBumpAfterMs);
+    node.pool.clear();
+    await clock.advance(20_000);
+    expect([...node.pool]).toEqual([older]);
+  },
+);
 
 test.each(["oversized data", "intrinsic gas too low"])(
-  "replaces a transaction by a no-op if the node lost it and now refuses it, even with a raised fee: %s",
+  "a no-op replaces a transaction that the chain node lost and now refuses, even with a raised fee: %s",
   async (message) => {
     const world = new SenderWorld({ fees: "legacy", feeBumpAfterMs, deadlineMs: 10_000 });
     const { node, clock } = world;

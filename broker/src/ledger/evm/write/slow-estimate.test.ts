@@ -35,7 +35,7 @@ test.each([
   expect([...node.pool].map((raw) => parseTransaction(raw).gas)).toEqual([BigInt(enoughGas)]);
 });
 
-test("does not refuse a transaction while another version of it is on its way to the node", async () => {
+test("does not refuse a transaction while another version of it is on its way to the chain node", async () => {
   const { node, clock, sender, signer } = startShort({ journal: new TestJournal(), deadlineMs: 20_000 });
   let sends = 0;
   node.before = async (method) => {

@@ -49,12 +49,12 @@ describe("a transaction without a receipt", () => {
     expect(await fateAt({ usedFrom: readUpTo + 1 })).toEqual({ kind: "absent", count: nonce });
   });
 
-  test("a transaction is absent if the node has no state of the newest final block", async () => {
+  test("a transaction is absent if the chain node has no state of the newest final block", async () => {
     const failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
     expect(await fateAt({ usedFrom: 0, failure })).toEqual({ kind: "absent", count: undefined });
   });
 
-  test("throws RpcFailure if the node does not answer", async () => {
+  test("throws RpcFailure if the chain node does not answer", async () => {
     await expect(fateAt({ usedFrom: 0, failure: connectionLost() })).rejects.toMatchObject({ kind: "connection" });
   });
 

@@ -51,13 +51,13 @@ test.each(kinds)("%s no-op, which no endpoint has: sends its older version", (ki
   expect([order(state), effects]).toEqual([[old.hash, oldest.hash, newest.hash], [send]]);
 });
 
-test("keeps the newest version as the next to send if an endpoint that has it refuses it", () => {
+test("keeps the newest version as the next to send if an endpoint that has this version refuses it", () => {
   const { state, effects } = refuse("refused", { reach: "taken", takenHash: newest.hash });
   expect([order(state), effects]).toEqual([[newest.hash, old.hash, oldest.hash], []]);
   expect(order(refuse("insufficient-funds", { reach: "taken", takenHash: newest.hash }).state)[0]).toBe(old.hash);
 });
 
-test("has a version only once if raising the fees of an older version signs it again", () => {
+test("a transaction lists a version only once, even if raising the fees of an older version signs the same version again", () => {
   const { state } = refuse("refused", { reach: "unknown" });
   const again = transition(state, { kind: "signed", variant: newest, isRecorded: true }).state;
   expect(order(again)).toEqual([newest.hash, old.hash, oldest.hash]);
@@ -93,9 +93,12 @@ test.each([
   ["insufficient-funds", {}, 5],
   ["nonce-too-high", {}, 5],
   ["refused", { takenHash: newest.hash, reach: "taken" }, 5],
-] as const)("counts failed sends at which a no-op may help: %s %j", (kind, state, failedSends) => {
-  expect(refuse(kind, { reach: "unknown", failedSends: 5, ...state }).state.failedSends).toBe(failedSends);
-});
+] as const)(
+  "counts a failed send only if a no-op may help: after the failure %s, with %j, five become %i",
+  (kind, state, failedSends) => {
+    expect(refuse(kind, { reach: "unknown", failedSends: 5, ...state }).state.failedSends).toBe(failedSends);
+  },
+);
 
 test("counts the refusals of all versions in one check as one failed send", () => {
   let { state } = refuse("refused", { reach: "unknown" });
@@ -104,7 +107,7 @@ test("counts the refusals of all versions in one check as one failed send", () =
   expect(refuse("refused", transition(state, { kind: "absent", isNext: true }).state).state.failedSends).toBe(2);
 });
 
-test("forgets the failed sends once an endpoint accepts a version", () => {
+test("a transaction forgets its failed sends once an endpoint accepts a version", () => {
   const sending = { ...newTransaction(account, noOp(account)), ...failing, isBusy: true };
   expect(transition(sending, { kind: "sent", hash: newest.hash, failure: undefined }).state.failedSends).toBe(0);
 });
@@ -113,7 +116,7 @@ test.each([
   { kind: "recorded", hash: old.hash, isWritten: true },
   { kind: "sent", hash: old.hash, failure: new RpcFailure("nonce-too-low", "nonce too low", { cause: undefined }) },
   { kind: "sent", hash: old.hash, failure: undefined },
-] as const)("ignores news of a version that it no longer has: $kind", (event) => {
+] as const)("a transaction ignores news of a version that it no longer has: $kind", (event) => {
   const state = { ...newTransaction(account, noOp(account)), nonce: 8, variants: [newest], isBusy: true };
   expect(transition(state, event)).toEqual({ state, effects: [] });
 });

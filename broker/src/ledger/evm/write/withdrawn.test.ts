@@ -93,7 +93,7 @@ test("answers at the caller's deadline even if the journal hangs while it remove
 });
 
 test.each(["Internal error", "502 Bad Gateway", "an error without a message"])(
-  "answers that the outcome is unknown if the node fails after it took the transaction: %s",
+  "answers that the outcome is unknown if the chain node reports an error after it accepted the transaction: %s",
   async (message) => {
     const { node, clock, sender, signer } = new SenderWorld({ deadlineMs: 10_000 });
     node.onSend = (raw) => {

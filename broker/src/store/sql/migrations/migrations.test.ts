@@ -149,7 +149,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     });
   });
 
-  it("does not trust the position that it stored outside the stream once a node of an earlier version has written the row", async () => {
+  it("ignores a session's stored position outside the stream once a node of an earlier version has written the session's row", async () => {
     await onDatabase(async (database) => {
       await migrate(database, backend);
       const row = toSessionRow({ ...sessionOfClaim(), outside: position });

@@ -19,7 +19,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
   afterEach(async () => database.close());
   afterAll(async () => server.remove());
 
-  it("waits for the disk at durable commits and not at relaxed ones, in any order", async () => {
+  it("a durable commit waits for the disk and a relaxed one does not, in any order", async () => {
     const turns = [database.relaxed, database.durable, database.durable, database.relaxed, database.migrating];
     expect(await Promise.all(turns.map(settingInTransaction))).toEqual(["off", "on", "on", "off", "on"]);
     expect(await Promise.all(turns.map(async (on) => settingOf(on)))).toEqual(["on", "on", "on", "on", "on"]);
@@ -78,7 +78,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(await settingOf(database.durable)).toBe("on");
   });
 
-  it("holds a lock until the transaction ends, without blocking locks of other names", async () => {
+  it("a transaction holds a lock until it ends, without blocking locks of other names", async () => {
     const seen: string[] = [];
     const held = async (lock: string, name: string) =>
       database.relaxed.transaction().execute(async (transaction) => {
@@ -95,7 +95,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     });
   });
 
-  it("can be closed twice, and refuses calls afterwards", async () => {
+  it("the database can be closed twice, and refuses calls afterwards", async () => {
     await database.close();
     await database.close();
     await expect(settingOf(database.relaxed)).rejects.toMatchObject({ name: "StoreError" });

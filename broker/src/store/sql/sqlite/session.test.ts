@@ -80,7 +80,7 @@ describe("the SQLite session", () => {
     await session.close();
   });
 
-  it("closes after all callers that came before", async () => {
+  it("close waits for all callers that came before", async () => {
     const native = await openNative(temporaryFile());
     const session = new SqliteSession(native, { description: "", onFault: () => {}, keepsLog: () => false });
     const run = async (speed: "quick" | "slow"): Promise<void> => {
@@ -92,7 +92,7 @@ describe("the SQLite session", () => {
     await Promise.all(all);
   });
 
-  it("can be closed twice, and refuses calls afterwards", async () => {
+  it("the database can be closed twice, and refuses calls afterwards", async () => {
     await database.close();
     await database.close();
     await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");
