@@ -80,7 +80,7 @@ class Copy {
   async #isWhole(): Promise<boolean> {
     const final = await this.#ledger.finalBlockNumber(never);
     if (this.#head === undefined || this.#head.number < final) return false;
-    const block = (await ask("eth_getBlockByNumber", toQuantity(this.#head.number), false)) as { hash: Hash } | null; // By the specification.
+    const block = (await ask("eth_getBlockByNumber", toQuantity(this.#head.number), false)) as { hash: Hash } | null; // A block.
     return block?.hash === this.#head.hash;
   }
 
@@ -253,7 +253,7 @@ describe("a block whose logs the endpoint refuses", () => {
     await withTopic(async ({ copy, publish, ledger }) => {
       await ledger.openTopic(parseTopicName("another"), never);
       provider.current = async ({ method, params }, pass) => {
-        if (method !== "eth_getLogs" || isTaken((params as [Filter])[0])) return pass(); // As the ledger asks.
+        if (method !== "eth_getLogs" || isTaken((params as [Filter])[0])) return pass(); // The ledger sends these.
         throw Object.assign(new Error(refusal.message), { code: refusal.code });
       };
       for (const text of ["1", "2", "3"]) await publish(text);

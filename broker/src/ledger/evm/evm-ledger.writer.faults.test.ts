@@ -206,7 +206,7 @@ test("offers smaller transactions after an endpoint refused one for its fee", as
   let feeMax = 0n;
   world.provider.current = async (request, pass) => {
     if (request.method !== "eth_sendRawTransaction") return pass();
-    const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(request.params?.[0] as `0x${string}`); // As the ledger asks.
+    const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(request.params?.[0] as `0x${string}`); // The ledger sends this.
     const fee = gas * maxFeePerGas;
     if (feeMax === 0n) feeMax = (fee * 3n) / 4n; // The first transaction has the maximum size.
     if (fee <= feeMax) return pass();

@@ -1,4 +1,4 @@
-/** One row for each member if nodes share the database. Times are milliseconds since the epoch by the database's clock. */
+/** One row for each member if nodes share the database. Times are Unix times in milliseconds by the database's clock. */
 export interface NodeTable {
   readonly node_id: string;
   readonly address: string;

@@ -21,7 +21,7 @@ async function runAll(
   for (const name of callers) come(name);
   mutex.release();
   for (const task of tasks) await task;
-  await mutex.acquire("slow"); // It is free again.
+  await mutex.acquire("slow"); // The mutex is free again.
   return turns;
 }
 

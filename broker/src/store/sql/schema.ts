@@ -168,7 +168,7 @@ export interface SessionTable {
   readonly cursor: number;
   readonly taken: number;
   readonly outside: number;
-  /** Check of `outside`, which is not used if they do not match; see outsideCheck. */
+  /** Check of `outside`; a position that does not match its check is not used. See outsideCheck. */
   readonly outside_check: number;
   /** Check of `cursor`, `taken`, `epoch` and `detached_at`; see stateCheck. */
   readonly state_check: number;

@@ -134,7 +134,7 @@ export class EndpointSet implements EvmProvider {
         return await ask(member);
       } catch (thrown) {
         const error = method === sendMethod ? toSendError(thrown, member) : thrown;
-        // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is no refusal: both have it.
+        // This endpoint may refuse the transaction only because an earlier endpoint accepted it. "Already known" is no refusal: both endpoints have it.
         const isDoubtful =
           method === sendMethod && isMaybeDone(failures) && toRpcFailure(error).kind !== "already-known";
         if (isForNext(error)) failures.set(member, error);

@@ -36,7 +36,7 @@ export interface EvmProvider {
   /** The event `message` carries the notifications of subscriptions. Undefined if the provider cannot notify. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
-  /** Whether an endpoint sends the notifications of subscriptions. While it is false, the newest block must be polled. */
+  /** Whether an endpoint sends the notifications of subscriptions. While the result is false, the newest block must be polled. */
   isNotifying?(): boolean;
   /** Like `eth_sendRawTransaction`, but takes bytes. Only the embedded chain has this method. */
   submit?(raw: Uint8Array): Promise<void>;
@@ -75,14 +75,14 @@ export interface Header {
   readonly number: number;
   readonly hash: Hash;
   readonly parentHash: Hash;
-  /** Milliseconds since the epoch. */
+  /** Unix time in milliseconds. */
   readonly timestamp: number;
   /** Undefined on chains without EIP-1559. */
   readonly baseFeePerGas: bigint | undefined;
   /** Undefined if the endpoint omits it. */
   readonly logsBloom: Hex | undefined;
   readonly transactionsRoot: Hex | undefined;
-  /** Upper bound on the gas of all its transactions. */
+  /** Upper bound on the gas of all transactions of the block. */
   readonly gasLimit: number;
 }
 

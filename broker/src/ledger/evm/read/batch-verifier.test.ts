@@ -6,7 +6,7 @@ import { BatchVerifier } from "./batch-verifier.ts";
 
 const encoded = (text: string): Uint8Array => encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
 
-/** Breaks a rule, so that verification rejects it. */
+/** An encoded event with too long a content, so that verification rejects its batch. */
 const oversized = encoded("a".repeat(commonEventRules.contentBytesMax + 1));
 
 it("accepts a batch unverified as often as this process sent it, then verifies it", () => {

@@ -134,7 +134,7 @@ async function check(
 const historyArbitrary = fc.array(stepArbitrary, { minLength: 1, maxLength: 12 });
 const lagsArbitrary = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 5 }).map((lags) => [...lags, 0, 0]);
 
-it("a follower ends up with the final chain after any history, even if lagging nodes answer", async () => {
+it("a follower ends up with the final chain after any history, even if lagging chain nodes answer", async () => {
   await fc.assert(
     fc.asyncProperty(historyArbitrary, lagsArbitrary, fc.constantFrom(0, 2), async (steps, lags, confirmations) => {
       const world = await check(steps, { confirmations, lags });

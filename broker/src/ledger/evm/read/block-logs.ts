@@ -87,7 +87,7 @@ function changed({ number }: BlockRef, cause: unknown): RpcFailure {
   return new RpcFailure("refused", `block ${number} changed while it was read`, { cause });
 }
 
-/** Whether the logs may be too many: endpoints refuse long answers in many ways, or are too slow. If nobody processed the request, they are not. */
+/** Whether a request may have failed because of too many logs: endpoints refuse long answers in many ways, or are too slow for them. */
 function mayBeTooMuch(error: unknown): boolean {
   return error instanceof RpcFailure && error.kind !== "unreached";
 }

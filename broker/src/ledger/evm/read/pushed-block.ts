@@ -7,7 +7,7 @@ export interface PushedBlock {
   readonly header: {
     readonly number: bigint;
     readonly parentHash: Uint8Array;
-    /** Seconds since the epoch. */
+    /** Unix time in seconds. */
     readonly timestamp: bigint;
     readonly baseFeePerGas: bigint;
     readonly gasLimit: bigint;

@@ -97,7 +97,7 @@ it("reports an outage with its reason while the chain is lower than the blocks a
   };
   const { ledger: next } = await world.createWriter();
   const following = new AbortController();
-  const { hash } = (await world.ask("eth_getBlockByNumber", toQuantity(read), false)) as { hash: Hex }; // By the specification.
+  const { hash } = (await world.ask("eth_getBlockByNumber", toQuantity(read), false)) as { hash: Hex }; // A block.
   void next.follow({ number: read, hash }, following.signal)[Symbol.asyncIterator]().next();
   expect(next.view()).toMatchObject({
     outage: {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(async () => anvil.stop());
 
-/** Gives the key `name` a balance and an empty memory. */
+/** Gives the key `name` funds and an empty memory. */
 async function begin(name: string): Promise<{ memory: GroupMemory & { record: GroupRecord | undefined } }> {
   harness = createEvmHarness(anvil.provider, name);
   const { address } = new Signer(testKey(name));

@@ -23,7 +23,7 @@ export interface EvmHarness extends LedgerHarness {
   createLedger(options?: Partial<EvmLedgerOptions>): EvmLedger;
 }
 
-/** Creates ledgers with one key, and a stranger with another. Both keys must have a balance. */
+/** Creates ledgers with one key, and a stranger with another. Both keys' accounts must have funds. */
 export function createEvmHarness(provider: EvmProvider, name: string): EvmHarness {
   const privateKey = testKey(name);
   const { address } = new Signer(privateKey);

@@ -20,7 +20,7 @@ interface FakeBlock {
 export class FakeNode implements EvmProvider {
   readonly registry: Address;
   /**
-   * By how many blocks the chain node that answers a method is behind the head. One node answers all requests of a `requestAll`: the largest number of its
+   * By how many blocks the chain node that answers a method is behind the head. One of them answers all requests of a `requestAll`: the largest number of its
    * methods counts.
    */
   behind: (method: string) => number = () => 0;

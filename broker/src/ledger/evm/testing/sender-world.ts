@@ -139,7 +139,7 @@ export function createSender(
   return { fees, sender };
 }
 
-/** A sender on virtual time, whose node is at block 1. */
+/** A sender on virtual time, whose chain node is at block 1. */
 export class SenderWorld {
   readonly node = new PoolNode();
   readonly clock = new VirtualClock();

@@ -183,7 +183,7 @@ export class WriterWorld {
 
   async #logs(): Promise<readonly RpcLog[]> {
     const filter = { fromBlock: "0x0", toBlock: "latest", topics: [logSignatures] };
-    return (await this.ask("eth_getLogs", filter)) as readonly RpcLog[]; // By the specification.
+    return (await this.ask("eth_getLogs", filter)) as readonly RpcLog[]; // Logs, by the specification.
   }
 }
 

@@ -14,7 +14,7 @@ export interface FeeSettings {
 
 /** Age at which the endpoint's gas price and tip are read again when a new block arrives, in milliseconds. */
 const pricesAgeMsMax = 15_000;
-/** The base fee may rise by an eighth each block: twice the current one suffices for five full blocks. */
+/** The base fee may rise by an eighth each block: twice the current base fee suffices for five full blocks. */
 const baseFeeFactor = 2n;
 /** The price of a replacement, in percent of the old price. */
 const bumpPercent = 125n;
@@ -22,8 +22,7 @@ const bumpPercent = 125n;
 const enoughPercent = 113n;
 /**
  * Upper bound on a replacement's price, as a multiple of the endpoint's price, if no maximum is configured. An endpoint that refuses every price, or a
- * chain that never
- * includes the transaction, must not empty the account.
+ * chain that never includes the transaction, must not empty the account.
  */
 const raiseFactorMax = 16n;
 

@@ -12,7 +12,7 @@ export class TransactionQueue {
     return this.#waiting;
   }
 
-  /** Inserts it behind all earlier calls, even if it lost a nonce and is signed again. */
+  /** Inserts a transaction behind those of all earlier calls, even if it lost a nonce and is signed again. */
   add(pending: PendingTransaction): void {
     const at = this.#waiting.findLastIndex(({ order }) => order < pending.order) + 1;
     this.#waiting.splice(at, 0, pending);

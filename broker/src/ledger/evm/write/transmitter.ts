@@ -25,7 +25,7 @@ export interface TransmitterOptions {
   readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
 }
 
-/** Refusals that name the size, the gas or the fee for the gas. Nodes check them before anything else. */
+/** Refusals that name the size, the gas or the fee for the gas. Chain nodes check these before anything else. */
 const sizeRefusals: ReadonlySet<RpcFailure["kind"]> = new Set(["too-large", "gas-too-low", "fee-capped"]);
 
 /** Lines about refused transactions that may come at once: busy publishers cause one after another while the signer has no funds. */

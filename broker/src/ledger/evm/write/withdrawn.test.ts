@@ -9,7 +9,7 @@ import { TestJournal } from "../testing/writer-world.ts";
 
 class FailingJournal extends TestJournal {
   isFailing = false;
-  /** Removals wait for it. */
+  /** Removals wait for this promise. */
   removal: Promise<void> = Promise.resolve();
 
   override async removeTransactions(...args: Parameters<TestJournal["removeTransactions"]>): Promise<void> {

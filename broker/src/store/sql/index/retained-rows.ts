@@ -11,7 +11,7 @@ import type { RetainedTable, Schema, SqlDatabase } from "../schema.ts";
 /** Number of topics that one statement looks up or deletes. */
 const topicsAtOnce = 500;
 
-/** Sorts after every character that a topic name may contain; the last of these is U+0080. */
+/** A character that sorts after every character that a topic name may contain; the last of those is U+0080. */
 const afterEveryName = "\u00ff";
 
 /** The retained events of topics. Sends no query if `names` is empty. */

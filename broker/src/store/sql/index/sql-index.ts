@@ -370,7 +370,7 @@ export class SqlIndex {
   }
 }
 
-/** The cast is safe: `checkRow` has verified the row. */
+/** The head in a group's row, which `checkRow` has verified. */
 function toHead(row: GroupTable): IndexHead {
   return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
 }

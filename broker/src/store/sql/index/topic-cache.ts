@@ -30,7 +30,7 @@ export class TopicCache {
     return this.#groups.get(groupId)?.byAddress.get(address);
   }
 
-  /** Adds or replaces a topic. Above the limit, evicts the topic of this group that was written longest ago: the new one, if the group has no other. */
+  /** Adds or replaces a topic. Above the limit, evicts the topic of this group that was written longest ago, or the new topic if the group has no other. */
   set(groupId: GroupId, record: KeyedTopic): void {
     if (this.#topicsMax === 0) return;
     const group = this.#groupOf(groupId);

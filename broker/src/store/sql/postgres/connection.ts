@@ -53,7 +53,7 @@ export class PostgresConnection implements PostgresPoolClient {
     }
   }
 
-  /** Never rejects: if the rollback fails, the pool closes the connection, which undoes the transaction too. */
+  /** Rolls the transaction back. Never rejects: if the rollback fails, the pool closes the connection, which undoes the transaction too. */
   async #rollBack<Row>(): Promise<PostgresQueryResult<Row>> {
     await this.#run("rollback", []).catch((error: unknown) => {
       this.#lost ??= error instanceof StoreError ? error : toFailure(error, this.#options.description).error;
@@ -77,7 +77,7 @@ function notCommitted(description: string): StoreError {
   return new StoreError("other", `${description} undid a transaction because one of its statements failed`);
 }
 
-/** The driver types its rows as `any`; the query builder knows their types. Several statements in one query return no rows. */
+/** The driver's result for the query builder, which knows the types of its rows. Several statements in one query return no rows. */
 function toResult<Row>(result: QueryResult): PostgresQueryResult<Row> {
   if (Array.isArray(result)) return { command: "SELECT", rowCount: 0, rows: [] };
   return result as unknown as PostgresQueryResult<Row>;

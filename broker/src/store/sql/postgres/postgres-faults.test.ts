@@ -311,7 +311,7 @@ const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9
 const progressOf = (number: number) =>
   subscriptionOf(number, { notifiedCount: number, notifiedAt: 1_800_000_000_000, ...nothingFailed });
 
-/** Expects the topic `alpha` to have every event up to its sequence once, and the head to be the block of the last one. */
+/** Expects the topic `alpha` to have every event up to its sequence once, and the head to be the block of its last event. */
 async function expectWhole(store: SqlStore): Promise<void> {
   const topic = await store.findTopic(group, alpha);
   const range = {

@@ -18,7 +18,7 @@ import type { SessionFilterTable, SessionTable } from "../schema.ts";
 type Immutable = Pick<SessionTable, "session_id" | "group_id" | "interface_type" | "key" | "created_at">;
 type EndColumns = Pick<SessionTable, "principal" | "expiry_ms" | "will" | "will_delay_ms">;
 
-/** Covers the columns that no other check covers, except the owner: a node that is not a member has lost its sessions, so a damaged owner does no harm. */
+/** Checksum of the columns that no other check covers, without the owner: a node that is no member has lost its sessions, so a damaged owner does no harm. */
 function checksumOfSession(row: Immutable & EndColumns): number {
   const will = row.will === null ? null : checksumOfBytes(row.will);
   const { session_id, group_id, interface_type, key, created_at, principal, expiry_ms, will_delay_ms } = row;
@@ -169,7 +169,7 @@ export function toFilterRow(sessionId: string, filter: StoredFilter): SessionFil
   return { ...row, checksum: checksumOfFilter(row) };
 }
 
-/** The part for `starts_after` is a summand, so that the database can replace it when a rollback moves the start. */
+/** Checksum of a filter's row. The part for `starts_after` is a summand, so that the database can replace it when a rollback moves the start. */
 function checksumOfFilter(row: Omit<SessionFilterTable, "checksum">): number {
   const { subscription_id, session_id, filter, options, identifier, starts_after } = row;
   return checksumOf([subscription_id, session_id, filter, options, identifier]) + startCheck(starts_after);

@@ -164,8 +164,8 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Uses `exec`, since this pragma takes effect when it is compiled, not when it runs. Runs between transactions, since SQLite refuses it
-   * within one. A FULL commit syncs the whole log file, and with it every NORMAL commit before it (seen in a trace of system calls).
+   * Sets the durability of later commits. Uses `exec`, since this pragma takes effect when it is compiled, not when it runs. SQLite refuses the pragma
+   * within a transaction. A FULL commit syncs the whole log file, with every earlier NORMAL commit (seen in a trace of system calls).
    */
   #setSynchronous(synchronous: Synchronous): void {
     if (this.#synchronous === synchronous) return;

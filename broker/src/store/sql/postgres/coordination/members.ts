@@ -8,7 +8,7 @@ import type { Schema } from "../../schema.ts";
 import { detachWhere } from "../../sessions/session-detaching.ts";
 import { sendHints } from "./hint-text.ts";
 
-/** Milliseconds since the epoch by the database's clock. */
+/** The time of the database's clock, as Unix time in milliseconds. */
 const now = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /** The members of the cluster. */
