@@ -60,7 +60,7 @@ class Copy {
     return this.blocks.at(-1);
   }
 
-  /** Follows until it has all blocks that are final now, and `enough` returns true. */
+  /** Follows until the copy has all blocks that are final now, and `enough` returns true. */
   async catchUp(enough: (copy: Copy) => boolean = () => true): Promise<void> {
     for (;;) {
       if ((await this.#isWhole()) && enough(this)) return;

@@ -154,7 +154,7 @@ export class MemoryChain {
     return outcomes;
   }
 
-  /** Like {@link publish}, but commits all batches or none: undefined if it would reject one. With `names`, decides about each batch by itself. */
+  /** Like {@link publish}, but commits all batches or none: undefined if a batch would be rejected. With `names`, decides about each batch by itself. */
   publishAll(
     batches: readonly ChainBatch[],
     options: { readonly publisher: Address; readonly names: readonly string[] },

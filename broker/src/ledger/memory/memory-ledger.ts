@@ -151,7 +151,7 @@ class MemoryLedger implements Ledger {
     return this.#chain.cuts.slice(cutsBefore).some(({ to, from }) => to < from - this.#confirmations);
   }
 
-  /** `at` if it is still on the chain, else the newest block that no reorg after the first `cutsBefore` removed; undefined if that is unknown. */
+  /** `at` if it is still on the chain, else the newest block that no reorg after the first `cutsBefore` removed; undefined if that block is unknown. */
   #commonWith(at: BlockRef | undefined, cutsBefore: number): BlockRef | undefined {
     if (at === undefined || this.#chain.hashOf(at.number) === at.hash) return at;
     const number = Math.min(at.number, ...this.#chain.cuts.slice(cutsBefore).map(({ to }) => to));

@@ -178,7 +178,7 @@ export interface SessionTable {
   readonly will: Uint8Array | null;
   readonly will_delay_ms: number;
   readonly detached_at: number | null;
-  /** When the session's will or end is due, whichever comes first; null while it is connected. Computed from other columns; see dueAt. */
+  /** When the session's will or end is due, whichever comes first; null while the session is connected. Computed from other columns; see dueAt. */
   readonly due_at: number | null;
   readonly created_at: number;
   /** Sum over the session's filters; see filtersCheck. */

@@ -143,7 +143,7 @@ export function testSqlColumns(name: string, create: () => Promise<SqlBackend>):
       return (await update.execute(database.relaxed)).numAffectedRows !== 0n;
     }
 
-    it("detects an empty blob in place of a 0, as one flipped bit of SQLite's type of the value leaves it", async () => {
+    it("detects an empty blob in place of a 0, which one flipped bit of the value's type in SQLite's file leaves", async () => {
       const [first] = await columnsOf(database);
       if (first?.isTyped) return; // PostgreSQL stores no value of another type.
       expect(await findUnnoticed(emptyZeros)).toEqual([]);

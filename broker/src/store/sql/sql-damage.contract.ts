@@ -118,7 +118,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["the sign of its checksum", sql`checksum = -1 - checksum`],
       ["its events, which must be empty", sql`events = ${Uint8Array.of(1)}`],
     ])(
-      "throws IndexDamagedError for a dropped batch after a change of %s, until it is mended",
+      "throws IndexDamagedError for a dropped batch after a change of %s, until the batch is mended",
       async (_, assignment) => {
         const batch = intact[3];
         expect(await store.dropEvents(group, batch === undefined ? [] : [batch])).toHaveLength(1);

@@ -3,7 +3,7 @@ import { findCount } from "./answer.ts";
 import type { ChainIdentity } from "./rpc.ts";
 import type { RpcCall } from "./connection.ts";
 
-/** The chain that an endpoint must serve. Until the first endpoint answers, the genesis hash is unknown, and so is the chain id unless it is configured. */
+/** The chain that an endpoint must serve. Until the first endpoint answers, the genesis hash is unknown, and so is a chain id that is not configured. */
 export interface ExpectedChain {
   readonly chainId: number | undefined;
   readonly genesisHash: Hash | undefined;

@@ -19,7 +19,7 @@ const urgentPatrolMs = 500;
 /** Blocks that an endpoint may lag behind the best one and still be used. */
 const lagBlocksMax = 3;
 const sendMethod = "eth_sendRawTransaction";
-/** If an endpoint answers one of these methods with an error, the next one is asked: the first may have pruned the data, or refuse its size. */
+/** If an endpoint answers one of these methods with an error, the next endpoint is asked: the first may have pruned the data, or refuse its size. */
 const readMethods: ReadonlySet<string> = new Set([
   "eth_getBlockByNumber",
   "eth_getBlockReceipts",
@@ -315,7 +315,7 @@ export class EndpointSet implements EvmProvider {
     this.#schedulePatrol();
   }
 
-  /** Reads the newest block. If it is lower than before, checks the chain: the endpoint may serve another one. */
+  /** Reads an endpoint's newest block. If this block is lower than before, checks the chain: the endpoint may serve another chain. */
   async #readHead(member: Member): Promise<number> {
     const head = findCount(await this.#askMember(member, { method: "eth_blockNumber" }));
     if (head === undefined) throw new EndpointError(`${member.name}: returned no block number`, { reach: "unreached" });

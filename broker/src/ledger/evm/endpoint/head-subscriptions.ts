@@ -5,7 +5,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 import type { Member } from "./member.ts";
 
-/** Pause after an endpoint refused a subscription, before it is asked for it again, in milliseconds. The loss of its connection ends the pause. */
+/** Pause after an endpoint refused a subscription, before it is asked for one again, in milliseconds. The loss of its connection ends the pause. */
 const refusedMs = 60_000;
 
 export interface HeadSubscriptionsOptions {
@@ -18,9 +18,9 @@ export interface HeadSubscriptionsOptions {
 interface Subscription {
   readonly id: string;
   readonly params: readonly unknown[];
-  /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while it is detached. */
+  /** The endpoint that serves the subscription, and the endpoint's identifier for it; undefined while the subscription is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
-  /** The endpoint that refused the subscription last, and until when it is not asked again. */
+  /** The endpoint that refused the subscription last, and until when that endpoint is not asked again. */
   refusal: { readonly member: Member; readonly until: number } | undefined;
   /** The newest block that was reported for the subscription; -1 before the first. */
   head: number;
@@ -95,7 +95,7 @@ export class HeadSubscriptions {
     void this.refresh(member);
   }
 
-  /** Moves all subscriptions to this endpoint, detaches them if it cannot notify, and reports a newest block that they missed. Never rejects. */
+  /** Moves all subscriptions to this endpoint, detaches them if the endpoint cannot notify, and reports a newest block that they missed. Never rejects. */
   async refresh(member: Member): Promise<void> {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.place?.member !== member) await this.#reattach(subscription, member);

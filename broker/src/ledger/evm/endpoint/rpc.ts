@@ -41,7 +41,7 @@ export interface EvmProvider {
   /** Like `eth_sendRawTransaction`, but takes bytes. Only the embedded chain has this method. */
   submit?(raw: Uint8Array): Promise<void>;
   /**
-   * Calls `follower` with each block from the next one on, in order and without gaps, once it is durable. Returns a function that ends the calls. Only
+   * Calls `follower` with each block from the next one on, in order and without gaps, once the block is durable. Returns a function that ends the calls. Only
    * the embedded chain has this method.
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
@@ -222,7 +222,7 @@ export class Rpc {
     return toAmount(await this.#ask<unknown>("eth_gasPrice"));
   }
 
-  /** The tip that the endpoint suggests, in wei per gas; undefined if it answers with an error or no number, as endpoints without the method do. */
+  /** The tip that the endpoint suggests, in wei per gas; undefined if the answer is an error or no number, as from endpoints without the method. */
   async tip(): Promise<bigint | undefined> {
     try {
       return toAmount(await this.#ask<unknown>("eth_maxPriorityFeePerGas"));

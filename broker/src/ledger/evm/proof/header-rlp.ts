@@ -50,7 +50,7 @@ const sealedParts = 5;
 /** Number of the first parts, on which the validators agree before they seal. */
 const agreedParts = 3;
 
-/** RLP of a block's header; undefined if it is incomplete, or does not hash to the block's hash. */
+/** RLP of a block's header; undefined if the header is incomplete, or does not hash to the block's hash. */
 export function findHeader(block: RpcObject): Uint8Array | undefined {
   for (const extraData of extraDataForms(block["extraData"])) {
     const header = encodeHeader({ ...block, extraData });

@@ -19,7 +19,7 @@ export class ChainHeight {
     this.#options = options;
   }
 
-  /** The outage while the chain is shorter. Call it at every head, so that it notes when the outage began. */
+  /** The outage while the chain is shorter; undefined otherwise. Call it at every head, since the first call in an outage records when the outage began. */
   look(): Outage | undefined {
     const { head, reached, clock } = this.#options;
     if (head() >= reached()) {

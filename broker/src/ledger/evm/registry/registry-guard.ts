@@ -19,7 +19,7 @@ export interface RegistryGuardOptions {
   readonly logger: Logger;
 }
 
-/** Checks on demand whether the chain still has the registry. While it is missing, the group is down with the reason and the remedy. */
+/** Checks on demand whether the chain still has the registry. While the registry is missing, the group is down with the reason and the remedy. */
 export class RegistryGuard {
   readonly #options: RegistryGuardOptions;
   readonly #stopping = new AbortController();

@@ -32,7 +32,7 @@ export class PoolNode implements EvmProvider {
   /** Whether the chain node accepts known transactions as new, as some do. */
   isForgiving = false;
   isAway = false;
-  /** The error for every transaction that the chain node does not know; undefined if it accepts them. */
+  /** The error for every transaction that the chain node does not know; undefined if it accepts such transactions. */
   refusal: Error | undefined;
   /** Runs before each answer. */
   before: (method: string) => Promise<void> = async () => {};

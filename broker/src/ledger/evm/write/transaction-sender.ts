@@ -255,12 +255,12 @@ export class TransactionSender {
     return recorded;
   }
 
-  /** A journal that cannot be written ends the process (decision 4); until then callers get an unknown outcome. */
+  /** Waits for a write of the journal. Ignores its failure, which ends the process (decision 4); until then callers get an unknown outcome. */
   async #survive(written: Promise<void> | undefined): Promise<void> {
     await written?.catch(() => {}); // The journal writer logs it.
   }
 
-  /** Retries often at first. Later withdraws the transaction if no endpoint can have it, or leaves it to the overseer if one may. */
+  /** Retries an unanswered send, often at first. Later withdraws the transaction if no endpoint can have it; otherwise leaves it to the overseer. */
   #onUnanswered(pending: PendingTransaction): void {
     this.#nonces.doubt();
     const isLate = this.#options.clock.monotonic() - pending.at >= reachWithinMs;

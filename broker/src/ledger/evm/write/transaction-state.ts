@@ -28,7 +28,7 @@ export function noOp(to: Hex): TransactionRequest {
   return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined };
 }
 
-/** The same request with one unit of gas less, because one more may exceed the block's gas limit. A plain transfer needs all its gas, so it gets one more. */
+/** The same request with one unit of gas less, because one more may exceed the block's gas limit; a plain transfer, which needs all its gas, gets one more. */
 export function withOtherGas(request: TransactionRequest): TransactionRequest {
   return { ...request, gas: request.gas + (request.gas <= plainTransferGas ? 1 : -1) };
 }

@@ -81,7 +81,7 @@ export class Transmitter {
     dispatch(pending, { kind: "sent", hash: newest.hash, failure });
   }
 
-  /** If the endpoint refused the next nonce because this one was missing, sends the next transaction now instead of at its next check. */
+  /** If the endpoint refused the next transaction because this one's nonce was missing, sends the next transaction now instead of at its next check. */
   sendNext({ state: { nonce } }: PendingTransaction): void {
     const next = nonce === undefined ? undefined : this.#options.inFlight.findNonce(nonce + 1);
     if (next?.state.refusal?.kind === "nonce-too-high") void this.send(next);

@@ -153,7 +153,7 @@ export class SqlBatches {
   }
 
   /**
-   * Repeats a read that lacks batches, the last time with rebuilt indexes: they may be damaged while the rows are intact.
+   * Repeats a read that lacks batches, the last time with rebuilt indexes: the indexes may be damaged while the rows are intact.
    * @throws IndexDamagedError if the last read also lacks batches.
    */
   async #look<Value>(groupId: GroupId, look: () => Promise<Look<Value>>): Promise<Value> {

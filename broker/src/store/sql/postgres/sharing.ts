@@ -16,7 +16,7 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
-/** Takes an advisory lock in shared mode until the transaction ends, unless another transaction holds or awaits it exclusively. Returns whether it took it. */
+/** Takes an advisory lock in shared mode until the transaction ends. Returns false, without the lock, if another transaction holds or awaits it exclusively. */
 export async function tryToShare(transaction: Transaction<Schema>, name: string): Promise<boolean> {
   const { rows } = await sql<{ readonly free: boolean }>`
     select pg_try_advisory_xact_lock_shared(hashtextextended(${`stele ${name}`}, 0)) as free`.execute(transaction);

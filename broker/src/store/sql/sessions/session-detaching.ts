@@ -35,7 +35,7 @@ export async function isOver(database: Kysely<Schema>, session: StoredSession): 
 }
 
 /**
- * See SessionStore.advanceSessionTime. Adds to the row as it is once it is locked, not as it was when the statement began: other calls may advance it
+ * See SessionStore.advanceSessionTime. Adds to the time that the row has once it is locked, not when the statement began: other calls may advance the time
  * meanwhile. Replaces a damaged row.
  */
 export async function advanceSessionTime(database: Kysely<Schema>, groupId: GroupId, byMs: number): Promise<number> {

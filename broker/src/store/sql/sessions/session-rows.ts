@@ -71,7 +71,7 @@ export function toStored(check: number): number {
   return Number.isNaN(check) ? -1 : check;
 }
 
-/** When the will or the end of a session is due, whichever comes first; null while it is connected. */
+/** When the will or the end of a session is due, whichever comes first; null while the session is connected. */
 export function dueAt(row: Pick<SessionTable, "detached_at" | "will" | "will_delay_ms" | "expiry_ms">): number | null {
   const { detached_at, will, will_delay_ms, expiry_ms } = row;
   if (detached_at === null) return null;

@@ -159,7 +159,7 @@ export class SqlShares implements ShareStore {
     return this.#database.lock(transaction, `share ${JSON.stringify([groupId, filter])}`);
   }
 
-  /** Returns the share; begins it if its row is missing or damaged. Undefined if it has no intact member. */
+  /** Returns the share; begins it if its row is missing or damaged. Undefined if the share has no intact member. */
   async #begin(transaction: Transaction<Schema>, { groupId, filter }: NamedShare): Promise<StoredShare | undefined> {
     await this.#lock(transaction, groupId, filter);
     const row = await rowOf(transaction, { groupId, filter }).executeTakeFirst();

@@ -53,7 +53,7 @@ const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_
 /** Maximum number of subscriptions that one transaction inserts. */
 const insertedTogetherMax = 256;
 
-/** Name of the lock that a rollback holds exclusively. A transaction shares it if it writes a position that must stay valid until its commit. */
+/** Name of the lock that a rollback holds exclusively. A transaction takes it in shared mode to write a position that must stay valid until the commit. */
 export function rollbackLock(groupId: string): string {
   return `going back ${groupId}`; // Nodes of earlier versions use the same text.
 }
@@ -150,7 +150,7 @@ export class SqlSubscriptions {
     });
   }
 
-  /** Checks the quotas of the rows. Admits no row whose identifier is taken, so that it does not count. */
+  /** Checks the quotas of the rows. Admits no row whose identifier is taken, so that such a row does not count. */
   async #admit(transaction: Transaction<Schema>, items: readonly NewSubscription[]): Promise<Admission> {
     const refused = new Map<NewSubscription, OverQuota>();
     const quotas = items.flatMap((item) => item.quotas);

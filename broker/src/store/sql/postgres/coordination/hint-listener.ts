@@ -69,7 +69,7 @@ export class HintListener {
     }
   }
 
-  /** Receives hints on one connection until it is lost, and returns the reason. Misses hints that were sent before it was connected. */
+  /** Receives hints on one connection until the connection is lost, and returns the reason. Misses hints that were sent before the connection was made. */
   async #hear(onHeard: () => void): Promise<unknown> {
     const lost = new AbortController();
     const client = this.#createClient(lost);
