@@ -234,7 +234,7 @@ export class EvmLedger implements Ledger {
     return isSettled ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** Waits for a final block that covers each nonce in the journal of `sender`: the transactions may still succeed. Undefined if `signal` aborts first. */
+  /** Waits for a final block that covers each nonce that the journal has for `sender`: the chain may still include one. Undefined if `signal` aborts first. */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId, clock } = options;

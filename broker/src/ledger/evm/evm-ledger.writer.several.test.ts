@@ -29,7 +29,7 @@ test("two ledgers with different keys publish to one topic at once: no gap, and 
   }
 });
 
-test("settled waits for the pending transactions of another live signer, and not for later ones", async () => {
+test("a ledger waits for the transactions of another live signer, and not for those that follow", async () => {
   const world = await WriterWorld.start();
   try {
     const first = await world.createFirstWriter();

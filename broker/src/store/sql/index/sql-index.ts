@@ -164,7 +164,7 @@ export class SqlIndex {
     return this.#toPage(rows, page, await this.#countTopics(this.#database, groupId));
   }
 
-  /** See `Store.countTopics`. The range contains exactly the names with the prefix: the prefix ends with a slash, and "0" is the byte after the slash. */
+  /** The prefix ends with a slash, and "0" follows the slash in byte order: so the range contains exactly the names with the prefix. */
   async countTopics(groupId: GroupId, prefix: string, except: readonly string[]): Promise<number> {
     const range = { from: prefix, before: `${prefix.slice(0, -1)}0` };
     return this.#topicCounts.count({ groupId, range, except });
