@@ -219,17 +219,17 @@ export class Sessions implements Readers {
     const { name, group, caller, stream } = attaching;
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
-    this.#left.drop(name);
     this.#sweeper.returned(name);
-    await this.#settleFormer(group.id, claimed); // Even if this attach fails: only its claim still has the former will.
+    // Even if this attach fails: only its claim still has the former will, unless an end is pending at this node.
+    if (!this.#left.has(name)) await this.#settleFormer(group.id, claimed);
     checkMembership(this.#parts, claim);
+    if (this.#left.drop(name)) await this.#settleFormer(group.id, claimed);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
     const { will, expiryMs, protocol, key } = order;
-    const since = beginningOf(claimed, claim);
     const lingering = new Lingering();
     const who = { name, key, group, session, principal, protocol, peer, lingering };
-    const known: Connected = { ...who, will, expiryMs, ...since };
+    const known: Connected = { ...who, will, expiryMs, ...beginningOf(claimed, claim) };
     // Check in the same turn as the registration below: otherwise the membership or a right could end in between.
     try {
       checkMembership(this.#parts, claim);

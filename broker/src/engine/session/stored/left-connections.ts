@@ -89,10 +89,13 @@ export class LeftConnections {
     await write?.();
   }
 
-  /** Drops the end of a connection whose session another connection has claimed: the claim has settled the will. Call it in a turn of the name. */
-  drop(name: string): void {
-    this.#pending.delete(name);
+  /**
+   * Drops the end of a connection whose session another connection has claimed: the claim settles the will. Returns whether there was one. Call it in a turn
+   * of the name.
+   */
+  drop(name: string): boolean {
     for (const left of this.#all) if (left.name === name) this.#all.delete(left);
+    return this.#pending.delete(name);
   }
 
   /** Resolves when every pending end has been written, or given up because the broker stops. */

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { WillOrder } from "../../broker.ts";
+import type { Attachment, WillOrder } from "../../broker.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
 import { RecordingPeer } from "../../testing/recording-peer.ts";
 import { TestCluster } from "../../testing/test-cluster.ts";
+import type { EndReason } from "../peer.ts";
 
 let cluster: TestCluster;
 beforeEach(async () => {
@@ -40,25 +41,43 @@ it("publishes a will once if its node is killed after it recorded the name, and 
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
 });
 
-it("publishes the will of a connection whose session another node took while the membership of that node ended", async () => {
-  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
-  const rest = { expiryMs: 600_000, onConnected: () => {} };
-  const keeper = await cluster.findFollower();
-  const other = 1 - keeper;
-  await cluster.run(cluster.node(keeper).broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
-  const { gate, broker } = cluster.node(other);
-  const { sessions } = cluster.shared.store;
-  const claim = sessions.claimSession.bind(sessions);
-  sessions.claimSession = async (claimed) => {
-    sessions.claimSession = claim;
-    const answer = await claim(claimed);
-    gate.cut("refused");
-    await new Promise<void>((resolve) => void cluster.clock.after(7_000, resolve));
-    gate.heal();
-    return answer;
-  };
-  const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
-  await expect(cluster.run(attached)).rejects.toMatchObject({ code: 200207 });
-  await cluster.clock.advance(60_000);
-  expect(contentsOnChain(cluster)).toEqual(["gone"]);
-});
+/** A connection that detaches at once when the broker ends it, as those of gateways do. */
+class LeavingPeer extends RecordingPeer {
+  attachment: Attachment | undefined;
+
+  override ended(why: EndReason): void {
+    super.ended(why);
+    this.attachment?.detach({ expiryMs: 600_000, isRegular: false });
+  }
+}
+
+it.each([
+  ["another node", 1, 0],
+  ["its node", 0, 0],
+  ["its node", 0, 20_000],
+])(
+  "publishes the will of a connection whose session %s took when it lost its membership (%i, delay of %i ms)",
+  async (_, step, delayMs) => {
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+    const rest = { expiryMs: 600_000, onConnected: () => {} };
+    const keeper = await cluster.findFollower();
+    const peer = new LeavingPeer();
+    const own = { ...order, ...rest, will: { ...will, delayMs } };
+    peer.attachment = await cluster.run(cluster.node(keeper).broker.attach(own, peer));
+    const { gate, broker } = cluster.node((keeper + step) % 2);
+    const { sessions } = cluster.shared.store;
+    const claim = sessions.claimSession.bind(sessions);
+    sessions.claimSession = async (claimed) => {
+      sessions.claimSession = claim;
+      const answer = await claim(claimed);
+      gate.cut("refused");
+      await new Promise<void>((resolve) => void cluster.clock.after(5_500, resolve));
+      gate.heal();
+      return answer;
+    };
+    const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+    await expect(cluster.run(attached)).rejects.toMatchObject({ code: 200207 });
+    await cluster.clock.advance(60_000);
+    expect(contentsOnChain(cluster)).toEqual(["gone"]);
+  },
+);
