@@ -78,7 +78,7 @@ it("closes a connection in the middle of its handshake when the server closes", 
   const server = await serve({}, { certificate: files, closeDeadlineMs: 600_000 });
   const socket = connectTcp({ port: Number(new URL(server.url).port), host: "127.0.0.1" });
   await once(socket, "connect");
-  const closed = once(socket, "close");
+  const closed = whenClosed(socket);
   socket.write(Buffer.from("1603010200010001", "hex"));
   await server.close();
   await closed;
