@@ -2,7 +2,7 @@ import { errorCatalogue, type ErrorName } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
-import { type Logger, silentLogger } from "../../lib/logger.ts";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -55,6 +55,27 @@ describe("redeliver", () => {
     expect(await order(id, redeliver)).toEqual({ id, events: 3, deadLetters: { left: 0 } });
     expect([attempted(), await letters(id)]).toEqual([["1", "2", "3"], []]);
     expect(changes.slice(3)).toEqual([1, 2, 3].map(() => ["delivered", 1]));
+  });
+
+  it("logs 20 of the dead letters that it delivers at once, and counts the others in the next line", async () => {
+    const lines: LogFields[] = [];
+    const info: Logger["info"] = (message, fields = {}) => {
+      if (message === "dead letter delivered") lines.push(fields);
+    };
+    const logger: Logger = { ...silentLogger, info, child: () => logger };
+    const id = await withLetters({ logger });
+    outcomes = new Map([["bad", failed]]);
+    for (let count = 3; count < 100; count += 1) await engine.publish("a", "bad");
+    await engine.clock.advance(1_000);
+    outcomes.clear();
+    expect(await order(id, redeliver)).toMatchObject({ events: 100 });
+    expect(lines).toHaveLength(20);
+    outcomes = new Map([["bad", failed]]);
+    await engine.publish("a", "bad");
+    await engine.clock.advance(1_000);
+    outcomes.clear();
+    expect(await order(id, redeliver)).toMatchObject({ events: 1 });
+    expect(lines.at(-1)).toMatchObject({ subscriptionId: id, omitted: 80 });
   });
 
   it("delivers the dead letter of one event, and refuses an event that has none", async () => {

@@ -10,6 +10,7 @@ import {
 import { isCloudEvent } from "../../domain/delivery-options.ts";
 import type { ClusterNode } from "../../domain/node.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import { BoundedLog } from "../../lib/bounded-log.ts";
 import type { Pauses } from "../../lib/time-slices.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
@@ -42,6 +43,9 @@ export interface DeadLetterOrdersOptions
 /** How long one order makes attempts, in milliseconds. The remaining dead letters wait for another order. */
 const redeliverMsMax = 30_000;
 
+/** Lines about delivered dead letters that the log may get at once; one more is allowed each second. */
+const deliveredLinesMax = 20;
+
 /** What an order for the dead letters of one subscription needs. */
 export interface DeadLetterRun {
   /** The subscription as it is now: an operator may change it between two attempts. @throws BrokerError 100504, 100507. */
@@ -66,9 +70,11 @@ export class DeadLetterOrders {
   readonly #options: DeadLetterOrdersOptions;
   /** Subscriptions with a running order of this node: two orders at once would send the same event twice. */
   readonly #running = new Set<SubscriptionId>();
+  readonly #deliveredLog: BoundedLog;
 
   constructor(options: DeadLetterOrdersOptions) {
     this.#options = options;
+    this.#deliveredLog = new BoundedLog({ ...options, lines: { atOnce: deliveredLinesMax, perSecond: 1 } });
   }
 
   /** Number of dead letters that an order concerns. @throws BrokerError as {@link carryOut}. */
@@ -190,11 +196,11 @@ export class DeadLetterOrders {
   }
 
   async #delivered(letter: DeadLetter): Promise<number> {
-    const { store, metrics, logger } = this.#options;
+    const { store, metrics } = this.#options;
     const count = await store.deadLetters.remove([letter]);
     metrics.deadLetters("delivered", count);
     const { subscriptionId, eventId } = letter;
-    logger.info("dead letter delivered", { subscriptionId, eventId });
+    this.#deliveredLog.info("dead letter delivered", { subscriptionId, eventId });
     return count;
   }
 
