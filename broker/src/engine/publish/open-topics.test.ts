@@ -1,5 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
+import type { Topic } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { TopicOpening } from "../../ports/ledger.ts";
@@ -54,4 +55,31 @@ it("lets a publish that comes in the answer to another open its topic once, and 
   topics.read(name, { bytes: 1, onFound: publishAgain });
   for (let turns = 0; turns < 5; turns += 1) await new Promise(setImmediate);
   expect([openings, found]).toEqual([1, ["opening", 100_101]]);
+});
+
+const closed: Topic = {
+  name: parseTopicName("a"),
+  address: "0x00",
+  sender: "0x00",
+  createdTimestamp: 0,
+  sequence: 1,
+  blockNumber: 1,
+  closed: true,
+};
+
+it.each([
+  ["does not exist", undefined, 100_101],
+  ["is closed", closed, 100_112],
+])("tells a publish to a topic that %s to open it first", async (_, topic, code) => {
+  const topics = new OpenTopics({
+    read: async () => topic,
+    progress: new IndexProgress(),
+    waitingMax: 9,
+    waitingBytesMax: 9,
+    logger: silentLogger,
+  });
+  const found = new Promise((onFound) => {
+    topics.read(parseTopicName("a"), { bytes: 1, onFound });
+  });
+  expect(await found).toMatchObject({ code, hints: ["Open it first."] });
 });

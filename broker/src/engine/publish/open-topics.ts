@@ -137,8 +137,9 @@ export class OpenTopics {
   async #read(name: TopicName): Promise<OpenTopic | BrokerError> {
     try {
       const topic = await this.#options.read(name);
-      if (topic === undefined) return new BrokerError("topicNotExist", { details: quote(name) });
-      if (topic.closed) return new BrokerError("topicClosed", { details: quote(name) });
+      const refusal = { details: quote(name), hints: ["Open it first."] };
+      if (topic === undefined) return new BrokerError("topicNotExist", refusal);
+      if (topic.closed) return new BrokerError("topicClosed", refusal);
       return { name, address: topic.address, digest: topicDigest(name) };
     } catch (error) {
       return toBrokerError(error);
