@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Stele } from "./index.ts";
 
@@ -152,6 +153,16 @@ describe("a client", () => {
       }
     },
   );
+
+  it("says so if the address is the port of another protocol", async () => {
+    const server = createTcpServer((socket) => socket.end("ERROR\n\n\0")).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const call = new Stele({ url, retries: 0 }).publish("t", "x");
+    await expect(call).rejects.toThrow(/: it does not speak HTTP; is this the port of another protocol\?$/);
+  });
 
   it("says that the server speaks HTTP if an https address leads to a plain HTTP server", async () => {
     const server = createServer().listen(0, "127.0.0.1");

@@ -175,12 +175,18 @@ export function toUnanswered(
     error instanceof Error && error.name === "TimeoutError"
       ? "in time"
       : `(${typeof code === "string" ? code : "no connection"})`;
-  const remedy = typeof code === "string" && plainCodes.test(code) ? ": it speaks HTTP, not HTTPS" : "";
-  return new SteleError(`${origin} does not answer ${why}${remedy}`, {
+  return new SteleError(`${origin} does not answer ${why}${explain(code)}`, {
     retry: true,
     wasRefused: unsentCodes.has(code),
     cause: error,
   });
+}
+
+/** What the code of a failed connection says about the other side, after a colon; "" if nothing. */
+function explain(code: unknown): string {
+  if (typeof code !== "string") return "";
+  if (plainCodes.test(code)) return ": it speaks HTTP, not HTTPS";
+  return code.startsWith("HPE_") ? ": it does not speak HTTP; is this the port of another protocol?" : "";
 }
 
 /** @throws SteleError for an invalid value. The error of `Headers` would show the key in its message. */
