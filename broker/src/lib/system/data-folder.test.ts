@@ -59,15 +59,20 @@ describe("openDataFolder", () => {
 });
 
 it.runIf(process.getuid?.() === 0)(
-  "as root, gives the files of the time between opening and release to the folder's owner, and no earlier file",
+  "as root, gives new lock files to the folder's owner, and neither earlier ones nor other files",
   () => {
-    writeFileSync(join(parent, "earlier"), "");
+    writeFileSync(join(parent, "earlier-lock"), "");
     chownSync(parent, 65_534, 65_534);
     const folder = openDataFolder(parent);
-    writeFileSync(folder.path("chain.sqlite-lock"), "");
+    for (const name of ["chain.sqlite", "chain.sqlite-lock"]) writeFileSync(folder.path(name), "");
     folder.release();
     const owners = readdirSync(parent).map((name) => [name, statSync(join(parent, name)).uid]);
-    expect(Object.fromEntries(owners)).toEqual({ earlier: 0, lock: 65_534, "chain.sqlite-lock": 65_534 });
+    expect(Object.fromEntries(owners)).toEqual({
+      "earlier-lock": 0,
+      "chain.sqlite": 0,
+      "chain.sqlite-lock": 65_534,
+      lock: 65_534,
+    });
   },
 );
 

@@ -9,7 +9,7 @@ import { syncFolder } from "./sync-folder.ts";
 export interface DataFolder {
   /** Absolute path of a file in the folder. */
   path(file: string): string;
-  /** Releases the lock. As root, gives the files that were created meanwhile to the folder's owner. */
+  /** Releases the lock. As root, gives lock files that were created meanwhile to the folder's owner. */
   release(): void;
 }
 
@@ -47,18 +47,19 @@ export function openDataFolder(folder: string, logger: Logger = silentLogger): D
   const lock = takeLock(root);
   if (process.platform !== "win32") warnOfUsers(root, logger);
   const release = (): void => {
-    giveNewFiles(root, before);
+    giveNewLocks(root, before);
     lock.close();
   };
   return { path: (file) => resolve(root, file), release };
 }
 
-/** Never throws. If the owner cannot be changed, the next start names the file and says what to do. */
-function giveNewFiles(root: string, before: ReadonlySet<string>): void {
+/** Gives new lock files away: a command creates no other file. Never throws: the next start names a file that it cannot use, and says what to do. */
+function giveNewLocks(root: string, before: ReadonlySet<string>): void {
   try {
-    for (const name of readdirSync(root)) if (!before.has(name)) giveToFolderOwner(resolve(root, name));
+    const names = readdirSync(root).filter((name) => name.endsWith("lock") && !before.has(name));
+    for (const name of names) giveToFolderOwner(resolve(root, name));
   } catch {
-    // A command that changes keys meanwhile may have removed its log.
+    // The folder is gone, or this disk has no owners.
   }
 }
 
