@@ -59,17 +59,18 @@ describe("openDataFolder", () => {
 });
 
 it.runIf(process.getuid?.() === 0)(
-  "as root, gives new lock files to the folder's owner, and neither earlier ones nor other files",
+  "as root, gives new lock files and a new head file to the folder's owner, and neither earlier ones nor other files",
   () => {
     writeFileSync(join(parent, "earlier-lock"), "");
     chownSync(parent, 65_534, 65_534);
     const folder = openDataFolder(parent);
-    for (const name of ["chain.sqlite", "chain.sqlite-lock"]) writeFileSync(folder.path(name), "");
+    for (const name of ["chain.sqlite", "chain.sqlite-head", "chain.sqlite-lock"]) writeFileSync(folder.path(name), "");
     folder.release();
     const owners = readdirSync(parent).map((name) => [name, statSync(join(parent, name)).uid]);
     expect(Object.fromEntries(owners)).toEqual({
       "earlier-lock": 0,
       "chain.sqlite": 0,
+      "chain.sqlite-head": 65_534,
       "chain.sqlite-lock": 65_534,
       lock: 65_534,
     });

@@ -9,7 +9,7 @@ import { syncFolder } from "./sync-folder.ts";
 export interface DataFolder {
   /** Absolute path of a file in the folder. */
   path(file: string): string;
-  /** Releases the lock. As root, gives lock files that were created meanwhile to the folder's owner. */
+  /** Releases the lock. As root, gives new lock files and a new head file to the folder's owner. */
   release(): void;
 }
 
@@ -25,6 +25,8 @@ const folderMode = 0o700;
 const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
 
+/** Lock files, and the head file of the embedded chain. */
+const commandFiles = /(?:lock|-head)$/;
 const databases = /^(chain|store|keys)\.sqlite/;
 /** Paths in a data folder, and the access that this process needs to each. */
 const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
@@ -47,16 +49,16 @@ export function openDataFolder(folder: string, logger: Logger = silentLogger): D
   const lock = takeLock(root);
   if (process.platform !== "win32") warnOfUsers(root, logger);
   const release = (): void => {
-    giveNewLocks(root, before);
+    giveNewFiles(root, before);
     lock.close();
   };
   return { path: (file) => resolve(root, file), release };
 }
 
-/** Gives new lock files away: a command creates no other file. Never throws: the next start names a file that it cannot use, and says what to do. */
-function giveNewLocks(root: string, before: ReadonlySet<string>): void {
+/** Gives away the files that `stele scrub` creates in a restored folder. Never throws: the next start names a file that it cannot use, and says what to do. */
+function giveNewFiles(root: string, before: ReadonlySet<string>): void {
   try {
-    const names = readdirSync(root).filter((name) => name.endsWith("lock") && !before.has(name));
+    const names = readdirSync(root).filter((name) => commandFiles.test(name) && !before.has(name));
     for (const name of names) giveToFolderOwner(resolve(root, name));
   } catch {
     // The folder is gone, or this disk has no owners.
