@@ -101,10 +101,11 @@ export class RequestFiles {
     }
   }
 
-  /** Writes the file atomically. */
+  /** Writes the file atomically, and never through a link: root writes here too, in a folder of the broker's user. */
   #write(name: string, value: BackupRequest | BackupAnswer): void {
     const unfinished = join(this.#folder, `${name}.unfinished`);
-    writeFileSync(unfinished, JSON.stringify(value), { mode: 0o600 });
+    rmSync(unfinished, { force: true });
+    writeFileSync(unfinished, JSON.stringify(value), { mode: 0o600, flag: "wx" });
     giveToFolderOwner(unfinished);
     renameSync(unfinished, join(this.#folder, name));
   }
