@@ -14,18 +14,16 @@ let now: number;
 let isAdmitted: boolean;
 let reading: number;
 let ended: string[];
-let stale: number;
 let owners: ConnectedOwners;
 let all: readonly Connected[];
 beforeEach(() => {
-  [turns, now, isAdmitted, reading, ended, stale] = [[], 0, true, connections, [], 0];
+  [turns, now, isAdmitted, reading, ended] = [[], 0, true, connections, []];
   const slices = new TimeSlices({ monotonic: () => now, soon: (action) => void turns.push(action) });
   owners = new ConnectedOwners({
     access: { isAdmitted: () => isAdmitted } as unknown as Access, // The only method that it calls for MQTT.
     clock: new VirtualClock(),
     limits: { willBytesMax: 0 },
     slices,
-    onStale: () => (stale += 1),
   });
   all = Array.from({ length: connections }, () => add());
 });
@@ -71,15 +69,6 @@ it("stops all sessions of a revoked key in one turn, and ends their connections 
   while (turns.length > 0) ends.push(await turn());
   expect(ended).toEqual(Array(connections).fill("refused"));
   expect(Math.max(...ends)).toBeLessThan(connections / 10);
-});
-
-it("ends the connections of a stale node in slices, and reports each", async () => {
-  for (const known of all) owners.end(known, "stale");
-  expect(reading).toBe(0);
-  expect(ended.length).toBeLessThan(connections / 10);
-  while (turns.length > 0) await turn();
-  expect(ended).toEqual(Array(connections).fill("stale"));
-  expect(stale).toBe(connections);
 });
 
 it("ends no connection that left while others ended", async () => {

@@ -6,7 +6,6 @@ import { type ChangedOwners, type Owner, ownerOf } from "../access/caller.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { EngineLimits } from "../limits.ts";
 import { type Connected, isStillAdmitted, willBytes } from "./connected.ts";
-import type { EndReason } from "./peer.ts";
 import { WillMemory } from "./will-memory.ts";
 
 export interface ConnectedOwnersParts {
@@ -14,8 +13,6 @@ export interface ConnectedOwnersParts {
   readonly clock: Clock;
   readonly limits: Pick<EngineLimits, "willBytesMax">;
   readonly slices: TimeSlices;
-  /** Called when a connection has ended because this node is no longer a member. */
-  readonly onStale: (known: Connected) => void;
 }
 
 /** Connected sessions by principal and by expiry of their credentials: a check visits only those whose rights may have changed. Also counts bytes of wills. */
@@ -27,15 +24,13 @@ export class ConnectedOwners {
   readonly #byOwner = new Map<Owner, Set<Connected>>();
   readonly #expiring = new DueBuckets<Connected>();
   readonly #slices: TimeSlices;
-  readonly #onStale: ConnectedOwnersParts["onStale"];
   /** Sessions that get nothing more, and whose connections are about to end. */
-  readonly #ending = new Map<Connected, EndReason>();
+  readonly #ending = new Set<Connected>();
   #isEnding = false;
 
-  constructor({ access, clock, limits, slices, onStale }: ConnectedOwnersParts) {
+  constructor({ access, clock, limits, slices }: ConnectedOwnersParts) {
     this.#access = access;
     this.#slices = slices;
-    this.#onStale = onStale;
     this.wills = new WillMemory(limits.willBytesMax);
     this.#time = new ForwardClock(clock);
   }
@@ -74,22 +69,22 @@ export class ConnectedOwners {
   }
 
   /**
-   * Ends a connection. Its session stops reading in this turn, so that it neither delivers events nor skips them for lack of rights. The connections themselves
+   * Ends the connection of a principal that is no longer admitted. Its session stops reading in this turn, so that it neither delivers events nor skips them for lack of rights. The connections themselves
    * end in slices: each takes about 0.1 ms, and ten thousand may have one key.
    */
-  end(known: Connected, why: EndReason): void {
+  #end(known: Connected): void {
+    if (this.#ending.has(known)) return;
     known.session.disconnect();
-    this.#ending.set(known, why);
+    this.#ending.add(known);
     if (!this.#isEnding) void this.#endAll();
   }
 
   /** Never rejects. */
   async #endAll(): Promise<void> {
     this.#isEnding = true;
-    for (const [known, why] of this.#ending) {
+    for (const known of this.#ending) {
       this.#ending.delete(known);
-      known.peer.ended(why); // Its listener may detach it now.
-      if (why === "stale") this.#onStale(known);
+      known.peer.ended("refused"); // Its listener may detach it now.
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
     }
@@ -98,7 +93,7 @@ export class ConnectedOwners {
 
   #check(known: Connected): void {
     if (isStillAdmitted(known, this.#access)) known.session.memberships.checkRights();
-    else this.end(known, "refused");
+    else this.#end(known);
   }
 
   #watchExpiry(known: Connected): void {

@@ -67,7 +67,7 @@ export class Sessions implements Readers {
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
-    this.#owners = new ConnectedOwners({ ...parts, onStale: (known) => this.#release(known) });
+    this.#owners = new ConnectedOwners(parts);
     const onRefused = (sessions: readonly WritableSession[]): void => this.#onRefused(sessions);
     const groupIds = parts.groups.all.map(({ id }) => id);
     this.writers = new SessionWriters(groupIds, { ...parts, onRefused });
@@ -175,7 +175,10 @@ export class Sessions implements Readers {
 
   /** Ends all connections of this node. Other nodes may have the sessions by now. */
   endStale(): void {
-    for (const known of this.#connected.values()) this.#owners.end(known, "stale");
+    for (const known of this.#connected.values()) {
+      known.peer.ended("stale"); // Its listener may detach it now.
+      this.#release(known);
+    }
   }
 
   /** Ends every connection. Resolves when the ends are written or `signal` aborts. */
