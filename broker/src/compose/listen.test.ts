@@ -38,7 +38,7 @@ it("starts listeners in order, drains all at once from the last, and closes none
     { name: "one", address: "one" },
     { name: "two", address: "two" },
   ]);
-  await closeAll(listeners);
+  await closeAll(listeners, 0);
   const [stops, ends, closes] = [
     ["two drains", "one drains"],
     ["two is drained", "one is drained"],
@@ -51,7 +51,7 @@ it("closes every listener even if one fails to drain, and then throws its error"
   const log: string[] = [];
   const listeners = [listenerOn("one", log), listenerOn("broken", log)];
   await listenAll(listeners, silentLogger);
-  await expect(closeAll(listeners)).rejects.toThrow("drain failed");
+  await expect(closeAll(listeners, 0)).rejects.toThrow("drain failed");
   expect(log.slice(-2)).toEqual(["broken closes", "one closes"]);
 });
 

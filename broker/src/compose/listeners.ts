@@ -159,7 +159,6 @@ function createHttp(
     allowedHosts: hostNamesOf(config),
     allowedOrigins: config.allowedOrigins,
     trustedProxies: config.trustedProxies,
-    closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
     endOrders: options.endOrders,
   });

@@ -13,7 +13,6 @@ export function createMqtt(config: Config, options: ConnectionDependencies): Mqt
     settings: toMqttSettings(config),
     newClientId: () => options.randomness.uuid(),
     connectionsMax: config.mqttConnectionsMax,
-    closeDelayMs: config.shutdownDelayMs,
   });
 }
 

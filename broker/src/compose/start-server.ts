@@ -139,14 +139,16 @@ async function start(config: Config, context: StartContext): Promise<RunningServ
   const parts = { broker: broker.calls, operator: broker.operator, chain, metrics, logger, randomness };
   const endOrders = (): void => void broker.runningOrders.stop(closeDeadlineMs);
   const listeners = createListeners(config, { ...parts, closeDeadlineMs, endOrders, listeners: () => addresses });
-  cleanup.add(() => closeAll(listeners), "listeners");
+  let delayMs = 0; // A start that fails waits for nobody.
+  cleanup.add(() => closeAll(listeners, delayMs), "listeners");
   // Before the first answer: from then on, a client may rely on the data in the folder.
   engine.confirm();
   addresses = await listenAll(listeners, logger);
   serveBackups({ ...engine, logger, cleanup, clock });
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
-    const graceMs = config.shutdownDelayMs + config.shutdownDeadlineMs;
+    delayMs = config.shutdownDelayMs;
+    const graceMs = delayMs + config.shutdownDeadlineMs;
     engine.stopWithin(graceMs);
     return closeWithin(graceMs, cleanup);
   };

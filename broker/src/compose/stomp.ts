@@ -18,7 +18,6 @@ export function createStomp(config: Config, options: ConnectionDependencies): St
     server: `Stele/${version}`,
     newId: () => options.randomness.uuid(),
     connectionsMax: config.stompConnectionsMax,
-    closeDelayMs: config.shutdownDelayMs,
   });
 }
 

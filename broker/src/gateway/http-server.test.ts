@@ -114,7 +114,7 @@ describe("close", () => {
   });
 
   it("accepts connections during the delay, answers 503 on /health/ready, and closes each connection after its answer", async () => {
-    const server = await serve({ open: () => Promise.resolve(true) }, { closeDelayMs: 400 });
+    const server = await serve({ open: () => Promise.resolve(true) });
     const { hostname, port } = new URL(server.url);
     const kept = connect({ host: hostname, port: Number(port) });
     const received: string[] = [];
@@ -122,7 +122,7 @@ describe("close", () => {
     kept.write(request);
     await once(kept, "data");
     expect(received.join("")).not.toMatch(/connection: close/i);
-    const closed = server.close();
+    const closed = server.close(400);
     kept.write(request);
     const [fresh] = await Promise.all([fetch(`${server.url}/health/ready`), once(kept, "close")]);
     expect([fresh.status, await fresh.json()]).toEqual([503, { status: "closing", groups: [] }]);

@@ -89,8 +89,6 @@ export interface HttpServerOptions {
   readonly clientsAddress?: (() => string | undefined) | undefined;
   /** Whom the server serves; everybody if left out. Clients do not get `/admin`, `/metrics` and `/chain`; operators do not get REST, JSON-RPC and tails. */
   readonly audience?: Audience | undefined;
-  /** How long a closing server still accepts connections; 0 if left out. */
-  readonly closeDelayMs?: number | undefined;
   /** How long requests in progress may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
   /** Called when a closing server stops accepting. Ends the admin orders that wait for receivers, so that their callers get answers in time. */
@@ -136,7 +134,6 @@ export class HttpServer implements Listener {
   readonly #tails: Tails | undefined;
   readonly #basePath: string;
   readonly #logger: Logger;
-  readonly #closeDelayMs: number;
   readonly #closeDeadlineMs: number;
   readonly #endOrders: () => void;
   readonly #certificate: RenewedCertificate | undefined;
@@ -149,7 +146,6 @@ export class HttpServer implements Listener {
     this.name = options.audience === "operators" ? operatorsListener : "HTTP";
     this.#basePath = toBasePath(options.basePath);
     this.#logger = options.logger;
-    this.#closeDelayMs = options.closeDelayMs ?? 0;
     this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
     this.#endOrders = options.endOrders ?? (() => {});
     const { certificate: files, logger } = options;
@@ -190,11 +186,11 @@ export class HttpServer implements Listener {
     return this.#app.server as HttpsServer; // `createApp` made it one.
   }
 
-  async drain(): Promise<void> {
+  async drain(delayMs = 0): Promise<void> {
     const isFirst = !this.#isClosing;
     this.#isClosing = true;
     this.#certificate?.stop();
-    if (isFirst && this.#closeDelayMs > 0) await this.#serveDuringDelay();
+    if (isFirst && delayMs > 0) await this.#serveDuringDelay(delayMs);
     this.#webSockets.drain();
     this.#tails?.endAll();
     this.#endOrders();
@@ -237,11 +233,11 @@ export class HttpServer implements Listener {
   }
 
   /** Serves during the delay. Each answer ends its connection, so that clients move to another node. */
-  async #serveDuringDelay(): Promise<void> {
+  async #serveDuringDelay(delayMs: number): Promise<void> {
     const { server } = this.#app;
     if (!server.listening) return;
     server.maxRequestsPerSocket = 1;
-    await pause(this.#closeDelayMs);
+    await pause(delayMs);
   }
 }
 

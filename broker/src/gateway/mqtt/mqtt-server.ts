@@ -15,8 +15,6 @@ import { createPacketStream } from "./packet-stream.ts";
 export interface MqttOptions extends Omit<ConnectionParts, "log" | "losses" | "encodings" | "slices"> {
   /** Time slices of the event loop; the listener creates its own if left out. */
   readonly slices?: TimeSlices | undefined;
-  /** How long a stopping broker keeps serving, in milliseconds; 0 if left out. */
-  readonly closeDelayMs?: number | undefined;
   /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
   /** Shared with the other protocols whose clients hold a connection. */
@@ -47,7 +45,7 @@ export class MqttServer extends SocketListener {
 }
 
 function toConnections(options: MqttOptions): Connections {
-  const { connectionsMax, closeDelayMs, settings, logger, metrics, slices = createSocketSlices() } = options;
+  const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
   const parts = {
     ...options,
     slices,
@@ -58,11 +56,9 @@ function toConnections(options: MqttOptions): Connections {
   return new Connections({
     protocol: "MQTT",
     connectionsMax,
-    closeDelayMs,
     connectTimeoutMs: settings.connectTimeoutMs,
     broker: options.broker,
     logger,
-    slices,
     metrics,
     create: (stream, caller, onClosed) => new Connection(stream, parts, { caller, onClosed }),
   });

@@ -11,8 +11,6 @@ import { createByteStream } from "./websocket-stream.ts";
 export interface StompOptions extends Omit<ConnectionParts, "caller" | "log" | "onClosed" | "slices"> {
   /** Time slices of the event loop; the listener creates its own if left out. */
   readonly slices?: TimeSlices | undefined;
-  /** How long a stopping broker keeps serving, in milliseconds; 0 if left out. */
-  readonly closeDelayMs?: number | undefined;
   /** Connections open at once, over all transports together; further ones are closed immediately. */
   readonly connectionsMax: number;
 }
@@ -40,16 +38,14 @@ export class StompServer extends SocketListener {
 }
 
 function toConnections(options: StompOptions): Connections {
-  const { connectionsMax, closeDelayMs, settings, logger, metrics, slices = createSocketSlices() } = options;
+  const { connectionsMax, settings, logger, metrics, slices = createSocketSlices() } = options;
   const log = createConnectionLog(logger);
   return new Connections({
     protocol: "STOMP",
     connectionsMax,
-    closeDelayMs,
     connectTimeoutMs: settings.connectTimeoutMs,
     broker: options.broker,
     logger,
-    slices,
     metrics,
     create: (stream, caller, onClosed) => new Connection(stream, { ...options, log, slices, caller, onClosed }),
   });

@@ -28,7 +28,7 @@ export interface Served extends AsyncDisposable {
   readonly warnings: readonly LogLine[];
   /** Reloads the certificate. */
   readonly reload: () => void;
-  readonly close: () => Promise<void>;
+  readonly close: (delayMs?: number) => Promise<void>;
 }
 
 /** Starts a server on a free port, over a recording broker with the given operations. */
@@ -57,10 +57,10 @@ export async function serve(
     ...options,
   });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
-  const close = async (): Promise<void> => {
-    await server.drain();
+  const close = async (delayMs?: number): Promise<void> => {
+    await server.drain(delayMs);
     await server.close();
   };
   const reload = (): void => server.reload();
-  return { url, calls, callers, errors, warnings, reload, close, [Symbol.asyncDispose]: close };
+  return { url, calls, callers, errors, warnings, reload, close, [Symbol.asyncDispose]: () => close() };
 }

@@ -3,7 +3,6 @@ import type { Caller, Protocol } from "../../../engine/access/caller.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import type { BoundedLog } from "../../../lib/bounded-log.ts";
 import type { Logger } from "../../../lib/logger.ts";
-import type { Pauses } from "../../../lib/time-slices.ts";
 import { createRepeatLog } from "./connection-log.ts";
 
 /** One connection. Its constructor begins to serve it. */
@@ -18,13 +17,9 @@ export interface ConnectionsOptions {
   readonly connectionsMax: number;
   /** How long a client may take for the TLS handshake, and then again for its CONNECT. */
   readonly connectTimeoutMs: number;
-  /** How long a stopping broker keeps serving, in milliseconds; 0 if left out. */
-  readonly closeDelayMs?: number | undefined;
   /** Decides which new connections are admitted. */
   readonly broker: Pick<Broker, "mayConnect">;
   readonly logger: Logger;
-  /** Time slices of the event loop. */
-  readonly slices: Pauses;
   readonly metrics: { watchConnections(read: () => number): void };
   /** The connection calls `onClosed` once, with itself. */
   readonly create: (stream: Duplex, caller: Caller, onClosed: (closed: Connected) => void) => Connected;
@@ -65,12 +60,8 @@ export class Connections {
     });
   }
 
-  /** Ends every connection, in slices. Clients can resend publishes that were not acknowledged. */
-  async endAll(): Promise<void> {
-    for (const connection of this.#open) {
-      connection.endByStop();
-      const pause = this.options.slices.pause();
-      if (pause !== undefined) await pause;
-    }
+  /** Ends every connection. Clients can resend publishes that were not acknowledged. */
+  endAll(): void {
+    for (const connection of this.#open) connection.endByStop();
   }
 }

@@ -10,8 +10,11 @@ export interface Listener {
   readonly name: string;
   /** Resolves with the address, as clients write it. Rejects with the system's error, such as EADDRINUSE. */
   listen(place: Place): Promise<string>;
-  /** Stops accepting, then lets what is in progress finish within the listener's deadline. May be called again, and on a listener that never listened. */
-  drain(): Promise<void>;
+  /**
+   * Serves for `delayMs` more (0 if left out), then stops accepting, and lets what is in progress finish within the listener's deadline. May be called again,
+   * and on a listener that never listened.
+   */
+  drain(delayMs?: number): Promise<void>;
   /** Ends every connection that is left. Call it after `drain`. */
   close(): Promise<void>;
 }

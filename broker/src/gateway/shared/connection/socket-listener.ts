@@ -34,12 +34,12 @@ export class SocketListener implements Listener {
     return this.#sockets.listen(place, this.#schemes.plain);
   }
 
-  drain(): Promise<void> {
-    return this.#sockets.drain();
+  drain(delayMs?: number): Promise<void> {
+    return this.#sockets.drain(delayMs);
   }
 
   async close(): Promise<void> {
-    await this.connections.endAll();
+    this.connections.endAll();
   }
 
   /** Creates the listener over TLS for the same connections. @throws Error that says what is wrong with the files. */

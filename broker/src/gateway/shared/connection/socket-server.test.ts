@@ -45,7 +45,6 @@ it("serves until the delay is over, and ends its connections only then", async (
   const ended: number[] = [];
   const since = performance.now();
   const { sockets, server, connections } = createSockets({
-    closeDelayMs: 1_000,
     create: (stream) => ({
       endByStop: () => {
         ended.push(performance.now() - since);
@@ -55,17 +54,12 @@ it("serves until the delay is over, and ends its connections only then", async (
   });
   server.on("connection", (socket) => connections.serve(socket, testCaller));
   const port = Number(new URL(await sockets.listen(anyPort, "mqtt")).port);
-  const drained = sockets.drain();
+  const drained = sockets.drain(1_000);
   const client = connect(port, "127.0.0.1");
   await once(client, "connect");
   await Promise.all([drained, once(client, "close")]);
   expect(ended).toHaveLength(1);
   expect(ended[0]).toBeGreaterThan(990);
-});
-
-it("waits for no delay if it does not listen", async () => {
-  const { sockets } = createSockets({ closeDelayMs: 600_000 });
-  await sockets.drain();
 });
 
 function createSockets(options: Partial<ConnectionsOptions> = {}) {
@@ -76,7 +70,6 @@ function createSockets(options: Partial<ConnectionsOptions> = {}) {
     logger: { ...silentLogger, error: (message) => void logged.push(message) },
     metrics: { watchConnections: () => {} },
     broker: { mayConnect: () => true },
-    slices: { pause: () => undefined },
     connectionsMax: 10,
     connectTimeoutMs: 1_000,
     create: () => expect.fail("nobody connects"),

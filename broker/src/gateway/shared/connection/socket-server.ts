@@ -54,20 +54,20 @@ export class SocketServer {
   }
 
   /**
-   * Serves until the delay is over. Then stops accepting, ends the protocol's connections over every transport, and resolves when every socket of this server
-   * is closed.
+   * Serves for `delayMs`. Then stops accepting, ends the protocol's connections over every transport, and resolves when every socket of this server is
+   * closed.
    */
-  async drain(): Promise<void> {
-    this.#draining ??= this.#drain();
+  async drain(delayMs = 0): Promise<void> {
+    this.#draining ??= this.#drain(delayMs);
     await this.#draining;
   }
 
-  async #drain(): Promise<void> {
-    const { closeDelayMs = 0 } = this.#connections.options;
-    if (closeDelayMs > 0 && this.#server.listening) await pause(closeDelayMs);
+  async #drain(delayMs: number): Promise<void> {
+    // Even if this server does not listen: the connections over WebSocket end with it.
+    if (delayMs > 0) await pause(delayMs);
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
-      void this.#connections.endAll();
+      this.#connections.endAll();
       // A socket still in the TLS handshake belongs to no connection yet, so `endAll` does not reach it.
       setTimeout(() => this.#destroySockets(), closeGraceMs).unref();
     });

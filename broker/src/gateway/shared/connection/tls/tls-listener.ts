@@ -44,13 +44,13 @@ export class TlsListener implements Listener {
     return address;
   }
 
-  async drain(): Promise<void> {
+  async drain(delayMs?: number): Promise<void> {
     this.#certificate.stop();
-    await this.#sockets.drain();
+    await this.#sockets.drain(delayMs);
   }
 
   async close(): Promise<void> {
-    await this.#connections.endAll();
+    this.#connections.endAll();
   }
 
   /** Reloads the certificate, see {@link RenewedCertificate.reload}. */
