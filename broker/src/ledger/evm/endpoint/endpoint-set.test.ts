@@ -99,6 +99,23 @@ describe("fail-over", () => {
     expect(await ask(set)).toBe("eth_any");
   });
 
+  it("asks an endpoint ever less often that answers the check of its chain and nothing else", async () => {
+    const [node] = await startNodes(1);
+    let now = 0;
+    const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
+    const set = createSet([node.url()], { clock });
+    await ask(set);
+    node.answer = ({ id, method }) => {
+      if (method === "eth_any") node.drop();
+      return { id, result: node.chain.answer(method) };
+    };
+    for (let count = 1; count <= 100; count += 1) {
+      await expect(ask(set)).rejects.toThrow();
+      now += 250;
+    }
+    expect(node.count("eth_any")).toBeLessThan(30);
+  });
+
   it("does not fail over after an answer, even an error", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);

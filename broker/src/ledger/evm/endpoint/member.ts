@@ -9,6 +9,8 @@ const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
 const foreignHoldMs = 5_000;
 /** Consecutive lost or late answers after which an endpoint counts as down; a single one may be due to a long request. Other failures count at once. */
 const failuresMax = 2;
+/** Consecutive failures from which on an endpoint is asked ever less often, although it answers parts of the check of its chain. */
+const lossesMax = 10;
 /** How long an endpoint that does not answer a method is asked last for this method, in milliseconds, although it answers others. */
 const lateMs = 60_000;
 
@@ -72,9 +74,9 @@ export class Member {
     this.#reason = undefined;
   }
 
-  /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon. */
+  /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon, up to `lossesMax` times. */
   onCheckAnswer(): void {
-    this.#lost = 0;
+    if (this.#failures < lossesMax) this.#lost = 0;
   }
 
   /** Call it when a request got no answer, so that requests of its method go to other endpoints even if this one answers others. */
