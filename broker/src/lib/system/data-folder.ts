@@ -26,7 +26,7 @@ const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
 
 /** Lock files, and the head file of the embedded chain. */
-const commandFiles = /(?:lock|-head)$/;
+const commandFiles = /^(?:lock|chain\.sqlite-(?:lock|head))$/;
 const databases = /^(chain|store|keys)\.sqlite/;
 /** Paths in a data folder, and the access that this process needs to each. */
 const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [

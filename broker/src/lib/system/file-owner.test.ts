@@ -1,7 +1,7 @@
-import { chmodSync, chownSync, lstatSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, linkSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeFileError, describeOwner, giveToFolderOwner } from "./file-owner.ts";
 
 const others = 65_534;
@@ -49,21 +49,36 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
   });
 });
 
-it.runIf(process.getuid?.() === 0)(
-  "as root, gives a link to the owner of its folder, but not the link's target",
-  () => {
-    const [folder, target] = [
-      mkdtempSync(join(tmpdir(), "stele-owner-")),
-      mkdtempSync(join(tmpdir(), "stele-target-")),
-    ];
+describe.runIf(process.getuid?.() === 0)("root, in a folder of another user,", () => {
+  let folder: string;
+  let target: string;
+  beforeEach(() => {
+    [folder, target] = [mkdtempSync(join(tmpdir(), "stele-owner-")), mkdtempSync(join(tmpdir(), "stele-target-"))];
+    chownSync(folder, others, others);
+    writeFileSync(join(target, "file"), "");
+  });
+  afterEach(() => {
+    for (const made of [folder, target]) rmSync(made, { recursive: true });
+  });
+
+  it("gives its own file to that user", () => {
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    giveToFolderOwner(file);
+    expect(statSync(file).uid).toBe(others);
+  });
+
+  it.each([
+    ["symbolic", symlinkSync],
+    ["hard", linkSync],
+  ])("gives away no file to which that user made a %s link", (_, makeLink) => {
+    const file = join(folder, "file");
+    makeLink(join(target, "file"), file);
     try {
-      chownSync(folder, others, others);
-      symlinkSync(target, join(folder, "link"));
-      giveToFolderOwner(join(folder, "link"));
-      expect(statSync(target).uid).toBe(0);
-      expect(lstatSync(join(folder, "link")).uid).toBe(others);
-    } finally {
-      for (const made of [folder, target]) rmSync(made, { recursive: true });
+      giveToFolderOwner(file);
+    } catch (error) {
+      expect(error).toMatchObject({ code: "ELOOP" });
     }
-  },
-);
+    expect(statSync(join(target, "file")).uid).toBe(0);
+  });
+});

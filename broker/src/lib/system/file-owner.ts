@@ -1,5 +1,7 @@
-import { lchownSync, type Stats, statSync } from "node:fs";
+import { closeSync, constants, fchownSync, fstatSync, openSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
  * End of a message about a file that this process cannot use: the owner of the file, or of the nearest folder above it that this process can see,
@@ -22,13 +24,20 @@ export function describeFileError(path: string, error: unknown): string {
 }
 
 /**
- * As root, gives the file to the owner of its folder: a broker that runs as that user could not open it otherwise. Follows no link: that user could have
- * made one to any file.
+ * As root, gives a file of root to the owner of its folder: a broker that runs as that user could not open it otherwise. That user may have put another file in
+ * its place, such as a link to any file: a file of another user, or with a second name, stays as it is. @throws Error for a symbolic link.
  */
 export function giveToFolderOwner(file: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(file));
-  if (uid !== 0) lchownSync(file, uid, gid);
+  if (uid === 0) return;
+  const opened = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const stats = fstatSync(opened);
+    if (stats.isFile() && stats.nlink === 1 && stats.uid === 0) fchownSync(opened, uid, gid);
+  } finally {
+    closeSync(opened);
+  }
 }
 
 export function formatMode(mode: number): string {
