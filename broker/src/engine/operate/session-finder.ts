@@ -34,6 +34,14 @@ export interface SessionFinderOptions {
 }
 
 /** The pauses of the caller. */
+interface ReadOptions {
+  readonly size: number;
+  readonly addresses: Addresses;
+  readonly connected: ReadonlyMap<SessionId, ConnectedSession>;
+  /** The connected sessions that are not stored, by id. */
+  readonly unstored: readonly ConnectedSession[];
+}
+
 interface Paused {
   readonly slices: Pauses;
 }
@@ -66,8 +74,10 @@ export class SessionFinder {
     let filterCount = 0;
     const items: Counted[] = [];
     let last = after === undefined ? undefined : toSessionId(after, '"cursor" is not from this list');
+    const connected = this.#connected();
+    const unstored = byId([...connected.values()].filter((one) => !one.isStored));
     for (let read = 0; read < rowsSearchedMax; read += size) {
-      const rows = await this.#read(last, { size, addresses });
+      const rows = await this.#read(last, { size, addresses, connected, unstored });
       const matching = rows.filter((one) => matches({ ...rest, groupId }, one));
       for (const view of await this.#countAll(matching, slices)) {
         if (view.lag < lagMin) continue;
@@ -97,13 +107,13 @@ export class SessionFinder {
   /** The next sessions after an identifier; fewer than `size` only at the end of the list. */
   async #read(
     after: SessionId | undefined,
-    { size, addresses }: { readonly size: number; readonly addresses: Addresses },
+    { size, addresses, connected, unstored }: ReadOptions,
   ): Promise<readonly Found[]> {
     const listed = await this.#options.store.sessions.listSessions({ after, limit: size });
-    const connected = this.#connected();
     const stored = listed.map((row) => this.#toStored(row, { known: connected.get(row.session.id), addresses }));
     // Only those of this page: a node may have tens of thousands.
-    const own = byId([...connected.values()].filter((one) => !one.isStored && one.session.id > (after ?? "")))
+    const own = unstored
+      .filter(({ session }) => session.id > (after ?? ""))
       .slice(0, size)
       .map((one) => toOwn(one, addresses));
     return byId([...stored, ...own]).slice(0, size);
