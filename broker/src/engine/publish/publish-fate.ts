@@ -23,6 +23,8 @@ const confirmAfterMs = 1_000;
 
 /** Between the account and the membership of a sender. */
 const separator = " ";
+/** Stands for the membership of a node that has none: it never sends what it begins then, so other nodes need not wait for it. */
+const noMembership = "none";
 
 /** Finds out whether an event that the index does not have can still come. */
 export class PublishFate {
@@ -35,8 +37,7 @@ export class PublishFate {
   /** Account and membership of a publish that begins now: see `PublishKeyRow.sender`. */
   get sender(): string {
     const { ledger, nodes } = this.#options;
-    const nodeId = nodes?.nodeId();
-    return [ledger.sender ?? "", ...(nodeId === undefined ? [] : [nodeId])].join(separator);
+    return [ledger.sender ?? "", ...(nodes === undefined ? [] : [nodes.nodeId() ?? noMembership])].join(separator);
   }
 
   /**

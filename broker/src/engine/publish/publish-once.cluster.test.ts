@@ -167,6 +167,19 @@ it("a publish that the chain refused while the store was away succeeds at anothe
   expect(published()).toEqual(["w0", "w1", "k"]);
 });
 
+it("a publish that its node began while it had no membership succeeds at another node", async () => {
+  await startWarm();
+  const { gate } = cluster.node(0);
+  gate.cut("refused");
+  await cluster.clock.advance(5_200); // Its membership has ended here, but not yet at the coordinator, so it cannot join again.
+  gate.heal();
+  const refused = submit(0, "k");
+  await cluster.clock.advance(10_000);
+  expect(refused.outcome).toMatchObject({ status: "REFUSED" });
+  expect(await send(1, "k", 5_000)).toMatchObject({ status: "SUCCESS" });
+  expect(published()).toEqual(["w0", "w1", "k"]);
+});
+
 it("publishes once what a node repeats while it frees the key of a lost answer", async () => {
   await startWarm();
   submit(0, "k");
