@@ -189,7 +189,7 @@ class Engine implements RunningBroker {
 
   #createTimes(shared: { readonly isShared: boolean }): SessionTimes {
     const isKeeper = (id: GroupId): boolean => this.#lives.some((life) => life.groupId === id && life.isFollowing);
-    const hasKeys = (id: GroupId): boolean => this.#groups.get(id).keyJanitor.hasKeys;
+    const hasKeys = (id: GroupId): boolean => this.#groups.getAny(id).keyJanitor.hasKeys;
     return new SessionTimes({ ...this.#options, ...shared, isKeeper, hasKeys });
   }
 

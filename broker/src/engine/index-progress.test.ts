@@ -32,3 +32,17 @@ it.each<readonly [readonly number[], readonly number[]]>([
   for (const number of numbers) progress.saw({ number, hash: `0x${number}` });
   expect(progress.seen.map(({ number }) => number)).toEqual(remembered);
 });
+
+it("is rebuilding until the index has every block again that was seen, although it starts again on the way", () => {
+  const progress = new IndexProgress();
+  progress.advanceTo(900);
+  progress.rollBackTo(-1);
+  progress.rebuildTo(900);
+  progress.advanceTo(512);
+  progress.rebuildTo(512); // Another start found the first step of the new index.
+  expect(progress.isRebuilding).toBe(true);
+  progress.advanceTo(900);
+  expect(progress.isRebuilding).toBe(false);
+  progress.rollBackTo(890);
+  expect(progress.isRebuilding).toBe(false);
+});

@@ -45,9 +45,14 @@ export class IndexProgress {
     return this.#blockNumber < this.#rebuiltUpTo;
   }
 
-  /** Call it with the newest block of an index that another node emptied, or of an index that is rolled back. */
+  /** Call it with the newest block of an index that another node emptied. While the index is rebuilt, a call with an earlier block changes nothing. */
   rebuildTo(blockNumber: number): void {
-    this.#rebuiltUpTo = blockNumber;
+    this.#rebuiltUpTo = Math.max(this.#rebuiltUpTo, blockNumber);
+  }
+
+  /** Call it when the index was rolled back to a block: the blocks after it need not come again. */
+  rebuildAtMostTo(blockNumber: number): void {
+    this.#rebuiltUpTo = Math.min(this.#rebuiltUpTo, blockNumber);
   }
 
   /** Call it with the newest indexed block, if nodes share the store. */
@@ -73,6 +78,7 @@ export class IndexProgress {
   advanceTo(blockNumber: number): void {
     if (blockNumber <= this.#blockNumber) return;
     this.#blockNumber = blockNumber;
+    if (!this.isRebuilding) this.#rebuiltUpTo = -1; // A later reorg must not close the group.
     if (this.#waiters.length === 0) return;
     const waiting = this.#waiters;
     this.#waiters = waiting.filter((waiter) => waiter.blockNumber > blockNumber);

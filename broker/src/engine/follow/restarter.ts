@@ -83,7 +83,7 @@ export class Restarter {
       progress.enterGeneration(head?.generation ?? 0);
       progress.advanceTo(head?.blockNumber ?? -1);
       progress.forgetSeen(kept);
-      if (to !== undefined) progress.rebuildTo(to.number);
+      if (to !== undefined) progress.rebuildAtMostTo(to.number);
       else if (progress.blockNumber < Math.max(kept, before - reorganisationBlocksMax)) progress.rebuildTo(before);
       this.#isDue = false;
       for (const one of readers) one.restart(groupId, endOfBlock(Math.max(0, kept)));

@@ -116,9 +116,9 @@ export class Inlet {
     topics.read(name, { bytes: encodedBytes(payload), onFound, open });
   }
 
-  /** Forgets the publish keys of a session that has ended. Never rejects. @throws BrokerError 200205 if the group is not up. */
+  /** Forgets the publish keys of a session that has ended, even if the group accepts no calls. Never rejects. */
   forget(groupId: string, sessionId: string): Promise<void> {
-    return this.#options.groups.get(groupId).keyJanitor.drop(scopeOf(sessionId));
+    return this.#options.groups.getAny(groupId).keyJanitor.drop(scopeOf(sessionId));
   }
 
   /** As `Broker.submitAll` says. @throws BrokerError as {@link submit} does; 200001 for keys or several groups. */
