@@ -138,7 +138,8 @@ export class LeftConnections {
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
-      isLeftToOthers = this.#isStopping && isKnown;
+      // Whoever detaches all sessions does not see that a stream has lost its filters.
+      isLeftToOthers = this.#isStopping && isKnown && left.protocol !== "STOMP";
       if (isLeftToOthers) return;
       await times.advance(group.id);
       const toStored = (ms: number): number => times.durationFromNow(group.id, ms);
