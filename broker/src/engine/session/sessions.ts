@@ -89,10 +89,7 @@ export class Sessions implements Readers {
       find: (session) => this.#findConnected(session),
       isStopped: ({ group }) => this.#stopped.has(group.id),
       end: (known) => this.#turns.run(known.name, () => this.#end(known, "removed")),
-      yield: (known) => {
-        known.peer.ended("taken-over");
-        this.#release(known);
-      },
+      release: (known) => this.#release(known),
     });
     const onChanged = (session: Session): Promise<void> => this.#laterReads.readUntilDone(session);
     this.#removal = new FilterRemoval({ ...own, onChanged, onEnded: (known) => this.#end(known, "removed") });

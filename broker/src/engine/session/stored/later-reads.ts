@@ -18,8 +18,8 @@ export interface LaterReadsParts
   readonly isStopped: (known: Connected) => boolean;
   /** Ends a session whose filters have all been removed. */
   readonly end: (known: Connected) => Promise<void>;
-  /** Ends a connection whose session another node has taken. */
-  readonly yield: (known: Connected) => void;
+  /** Takes the session from its connection. */
+  readonly release: (known: Connected) => void;
   /** Lets the shares of a group take events of ended sessions back. */
   readonly checkReturned: (groupId: GroupId) => void;
 }
@@ -67,7 +67,8 @@ export class LaterReads {
     const isOwn =
       row !== undefined && row.session.detachedAt === undefined && row.session.owner === ownerNow(this.#parts);
     if (!isOwn) {
-      this.#parts.yield(known);
+      known.peer.ended("taken-over");
+      this.#parts.release(known);
       this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && row.filters.length === 0)
       void this.#end(known); // Another node has carried out unSubscribe. Not awaited: the end may wait for what the caller of a read holds.

@@ -93,7 +93,7 @@ it("logs few reads of sessions that fail while the store is away", async () => {
     find: () => ({ name: "" }) as Connected, // Nothing else of it is read before the store answers.
     isStopped: () => false,
     end: async () => {},
-    yield: () => {},
+    release: () => {},
     checkReturned: () => {},
   });
   const session = { id: "s", filterSet: { version: 0 } } as unknown as Session; // As above.

@@ -108,7 +108,7 @@ it("makes few calls of the store at once for many sessions that are read again a
     find: () => known,
     isStopped: () => false,
     end: async () => {},
-    yield: () => {},
+    release: () => {},
     checkReturned: () => {},
   });
   const session = { id: "s", key: { epoch: 0 }, filterSet: { version: 0 } } as unknown as Session; // As above.
