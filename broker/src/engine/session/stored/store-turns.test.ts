@@ -96,6 +96,7 @@ it("makes few calls of the store at once for many sessions that are read again a
   const findSession = async (): Promise<undefined> => gauge.pass() as Promise<undefined>; // No row.
   const known = {
     group: { id: "1", progress: { generation: 0, version: 0 }, findGeneration: async () => 0 },
+    peer: { ended: () => {} },
   } as unknown as Connected; // Nothing else of it is read.
   const reads = new LaterReads({
     clock,
