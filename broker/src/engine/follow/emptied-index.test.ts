@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createDeferred } from "../../lib/deferred.ts";
+import { type Logger, silentLogger } from "../../lib/logger.ts";
 import type { Ledger } from "../../ports/ledger.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import { untilAborted } from "../time.ts";
 
@@ -39,6 +41,25 @@ describe("while an emptied index is rebuilt", () => {
     await cluster.clock.advance(5_000);
     expect(textsOf(cluster, id)).toEqual(["new"]);
   });
+
+  it("the sweep removes sessions that expire, and does not fail", async () => {
+    const logged: string[] = [];
+    const logger = { ...silentLogger, warn: (message: string) => void logged.push(message) };
+    const { cluster, release } = await startRebuilding(async (world) => {
+      const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+      const rest = { windowMax: 10, expiryMs: 2_000, onConnected: () => {} };
+      const attached = await world.run(world.node(0).broker.attach({ ...order, ...rest }, new RecordingPeer()));
+      attached.detach({ expiryMs: 2_000, isRegular: true });
+    }, logger);
+    const { sessions } = cluster.shared.store;
+    const page = { after: undefined, limit: 10 };
+    expect(await sessions.listSessions(page)).toHaveLength(1);
+    await cluster.clock.advance(20_000);
+    expect(cluster.node(0).broker.groupHealth()).toMatchObject([{ ready: false }]);
+    expect(await sessions.listSessions(page)).toEqual([]);
+    expect(logged.filter((message) => message.startsWith("sessions"))).toEqual([]);
+    release();
+  });
 });
 
 function textsOf({ sink }: TestCluster, id: string): readonly string[] {
@@ -47,7 +68,10 @@ function textsOf({ sink }: TestCluster, id: string): readonly string[] {
 }
 
 /** A cluster of two nodes whose index was emptied, and whose chain returns no blocks before `release` is called. */
-async function startRebuilding() {
+async function startRebuilding(
+  prepare: (world: TestCluster) => Promise<void> = async () => {},
+  logger: Logger = silentLogger,
+) {
   let held: Promise<void> = Promise.resolve();
   const toLedger = (ledger: Ledger): Ledger => {
     const follow = ledger.follow.bind(ledger);
@@ -59,12 +83,14 @@ async function startRebuilding() {
     };
     return ledger;
   };
-  const cluster = await TestCluster.start(2, { toLedger });
+  const cluster = await TestCluster.start(2, { toLedger, logger });
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const eventId = await cluster.run(cluster.publish(0, "a", "old"));
   await cluster.clock.advance(5_000);
   const { promise, resolve: release } = createDeferred<void>();
+  await prepare(cluster);
+  await cluster.clock.advance(100);
   held = promise;
   await cluster.shared.store.rollBack(defaultGroupId, undefined);
   return { cluster, eventId, release };

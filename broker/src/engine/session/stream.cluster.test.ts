@@ -134,3 +134,16 @@ it("keeps a stream that its client begins again and leaves while another node st
   const [row] = await sessions.listSessions({ after: undefined, limit: 9 });
   expect(row?.filters.map(({ filter }) => filter).toSorted()).toEqual(["a", "b"]);
 });
+
+it("a stop removes a stream whose filters another node has removed", async () => {
+  const world = await TestCluster.start(2);
+  cluster = world;
+  await attachLeaving(world);
+  const { sessions } = world.shared.store;
+  const page = { after: undefined, limit: 10 };
+  const [stored] = await sessions.listSessions(page);
+  for (const { id } of stored?.filters ?? []) await sessions.removeSessionFilter(id);
+  await world.stop(0);
+  expect(stored).toBeDefined();
+  expect(await sessions.listSessions(page)).toEqual([]);
+});
