@@ -35,6 +35,21 @@ function createSet(addresses: readonly string[], options: Partial<EndpointSetOpt
   return set;
 }
 
+/** An endpoint that answers the check of its chain and loses all other requests, with a clock that `pass` moves. */
+async function startHalfDead() {
+  const [node] = await startNodes(1);
+  let now = 0;
+  const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
+  const set = createSet([node.url()], { clock });
+  await ask(set);
+  node.answer = ({ id, method }) => {
+    if (method === "eth_any") node.drop();
+    return { id, result: node.chain.answer(method) };
+  };
+  const pass = (ms: number): void => void (now += ms);
+  return { node, set, pass };
+}
+
 async function ask(set: EndpointSet, method = "eth_any"): Promise<unknown> {
   return set.request({ method });
 }
@@ -81,18 +96,10 @@ describe("fail-over", () => {
   });
 
   it("asks an endpoint again soon that loses requests, but answers others in between", async () => {
-    const [node] = await startNodes(1);
-    let now = 0;
-    const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
-    const set = createSet([node.url()], { clock });
-    await ask(set);
-    node.answer = ({ id, method }) => {
-      if (method === "eth_any") node.drop();
-      return { id, result: node.chain.answer(method) };
-    };
+    const { node, set, pass } = await startHalfDead();
     for (let count = 1; count <= 8; count += 1) {
       await expect(ask(set)).rejects.toMatchObject({ reach: "unknown" });
-      now += 250;
+      pass(250);
     }
     expect(node.count("eth_any")).toBe(9);
     node.answer = undefined;
@@ -100,18 +107,10 @@ describe("fail-over", () => {
   });
 
   it("asks an endpoint ever less often that answers the check of its chain and nothing else", async () => {
-    const [node] = await startNodes(1);
-    let now = 0;
-    const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
-    const set = createSet([node.url()], { clock });
-    await ask(set);
-    node.answer = ({ id, method }) => {
-      if (method === "eth_any") node.drop();
-      return { id, result: node.chain.answer(method) };
-    };
+    const { node, set, pass } = await startHalfDead();
     for (let count = 1; count <= 100; count += 1) {
       await expect(ask(set)).rejects.toThrow();
-      now += 250;
+      pass(250);
     }
     expect(node.count("eth_any")).toBeLessThan(30);
   });
