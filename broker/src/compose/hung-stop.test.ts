@@ -11,7 +11,7 @@ import { silentLogger } from "../lib/logger.ts";
 
 const shutdownDeadlineMs = 1_000;
 /** Below the limits of one statement and of one connection to the database. */
-const hungMsMax = 6_000;
+const lateMsMax = 6_000;
 
 describe.runIf(hasPostgres)(titleOf("a node that stops while its database does not answer"), () => {
   const closing: (() => unknown)[] = [];
@@ -52,7 +52,7 @@ describe.runIf(hasPostgres)(titleOf("a node that stops while its database does n
     await expect.poll(async () => (await fetch(`${node.url}/health/live`)).status).toBe(200);
     const since = performance.now();
     await expect(node.stop()).rejects.toThrow(/^not stopped in time: /);
-    expect(performance.now() - since).toBeLessThan(shutdownDeadlineMs + hungMsMax);
+    expect(performance.now() - since).toBeLessThan(shutdownDeadlineMs + lateMsMax);
     await published;
   });
 });

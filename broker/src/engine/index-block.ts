@@ -9,8 +9,8 @@ import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 
 /**
  * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are those names of topics
- * opened in these blocks that an indexed topic already has. Anybody may write to the chain, so this skips topics whose names break the rules or are taken, the events of
- * such topics, and batches that do not decode or exceed a limit. The same ledger blocks give the same result on every node. Nodes with
+ * opened in these blocks that an indexed topic already has. Anybody may write to the chain, so this skips topics whose names break the rules or are taken,
+ * the events of such topics, and batches that do not decode or exceed a limit. The same ledger blocks give the same result on every node. Nodes with
  * different limits get different ledger blocks from one chain, but the same positions.
  */
 export function indexBlocks(

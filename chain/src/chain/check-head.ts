@@ -9,7 +9,7 @@ type CheckedSettings = Pick<WorkerSettings, "file" | "needsHeadFile">;
 
 /**
  * Compares the chain with its head file, which may be behind the chain but must not name a block that the chain lacks.
- * @throws ChainFileError if the head file names such a block, or if `needsHeadFile` is set and a chain with more than block 0 has no whole head file.
+ * @throws ChainFileError if the chain lacks the block that the head file names, or if `needsHeadFile` is set and a chain with more than block 0 has no whole head file.
  */
 export function checkHead(database: ChainDatabase, { file, needsHeadFile }: CheckedSettings): void {
   if (isInMemory(file)) return;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Random } from "../../harness/random.ts";
 
-/** Small tables of the index, each with a column that a checksum covers. If such a row is damaged, the next start empties the index. */
+/** Small tables of the index, each with a column that a checksum covers. After damage to one of their rows, the next start empties the index. */
 const smallRows = [
   ["groups", "generation"],
   ["groups", "batch_count"],

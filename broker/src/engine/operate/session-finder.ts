@@ -33,7 +33,6 @@ export interface SessionFinderOptions {
   readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes"> } | undefined;
 }
 
-/** The pauses of the caller. */
 interface ReadOptions {
   readonly size: number;
   readonly addresses: Addresses;
@@ -42,6 +41,7 @@ interface ReadOptions {
   readonly unstored: readonly ConnectedSession[];
 }
 
+/** The pauses of the caller. */
 interface Paused {
   readonly slices: Pauses;
 }

@@ -30,8 +30,8 @@ export interface KeyJanitorOptions {
 /** A count of the store leaves out scopes with fewer keys, or below the lowest limit, so that many small scopes take no memory. */
 const scopeCountMin = 16;
 
-/** How many more keys a group keeps for wills, as a share of its limit: callers may have used up the rest, and nobody repeats a will that was refused. */
-const willKeysMax = 0.1;
+/** How many more keys a group keeps for wills, as a fraction of its limit: callers may have used up the rest, and nobody repeats a will that was refused. */
+const willKeysFraction = 0.1;
 
 /** The owner of publish keys: a session, its will, or a caller without one. */
 export interface KeyScope {
@@ -64,7 +64,7 @@ export class KeyJanitor {
       const whose = isOfSession ? "this session" : "this caller";
       return new BrokerError("overQuota", { details: `${scopeMax} publish keys of ${whose} are kept` });
     }
-    if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysMax : 1)) return undefined;
+    if (this.#count < publishKeysMax * (isOfWill ? 1 + willKeysFraction : 1)) return undefined;
     return new BrokerError("overQuota", { details: "too many publish keys are kept" });
   }
 

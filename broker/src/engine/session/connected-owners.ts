@@ -69,8 +69,8 @@ export class ConnectedOwners {
   }
 
   /**
-   * Ends the connection of a principal that is no longer admitted. Its session stops reading in this turn, so that it neither delivers events nor skips them for lack of rights. The connections themselves
-   * end in slices: each takes about 0.1 ms, and ten thousand may have one key.
+   * Ends the connection of a principal that is no longer admitted. Its session stops reading in this turn, so that it neither delivers events nor skips them
+   * for lack of rights. The connections themselves end in slices: each takes about 0.1 ms, and ten thousand may have one key.
    */
   #end(known: Connected): void {
     if (this.#ending.has(known)) return;

@@ -9,7 +9,7 @@ const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
 const foreignHoldMs = 5_000;
 /** Consecutive lost or late answers after which an endpoint counts as down; a single one may be due to a long request. Other failures count at once. */
 const failuresMax = 2;
-/** Consecutive failures from which on an endpoint is asked ever less often, although it answers parts of the check of its chain. */
+/** Maximum number of consecutive failures for which an answer to the check of the chain still resets the pauses: later the endpoint is asked ever less often. */
 const lossesMax = 10;
 /** How long an endpoint that does not answer a method is asked last for this method, in milliseconds, although it answers others. */
 const lateMs = 60_000;
@@ -74,7 +74,7 @@ export class Member {
     this.#reason = undefined;
   }
 
-  /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon, up to `lossesMax` times. */
+  /** Call it when the endpoint answered a part of the check of its chain. If it loses the request that follows, it gets the next one soon. */
   onCheckAnswer(): void {
     if (this.#failures < lossesMax) this.#lost = 0;
   }

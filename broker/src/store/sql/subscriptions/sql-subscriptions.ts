@@ -150,7 +150,7 @@ export class SqlSubscriptions {
     });
   }
 
-  /** Checks the quotas of the rows. Admits no row whose identifier is taken, so that such a row does not count. */
+  /** Checks the quotas of the rows. Admits no row whose identifier is taken, so that it does not count. */
   async #admit(transaction: Transaction<Schema>, items: readonly NewSubscription[]): Promise<Admission> {
     const refused = new Map<NewSubscription, OverQuota>();
     const quotas = items.flatMap((item) => item.quotas);
