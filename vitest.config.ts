@@ -42,8 +42,11 @@ const execArgv = ["--max-semi-space-size=64", "--single-threaded-gc"];
 /** Time limit of `expect.poll`, in milliseconds: the default of 1,000 is too short while other tests keep the processors busy. */
 const expect = { poll: { timeout: 30_000 } };
 
+/** Longest value that the message of a failed assertion shows whole, in characters: with the default of 40, it cuts off what an error says. */
+const chaiConfig = { truncateThreshold: 400 };
+
 /** Files of a worker share the modules that they load, and so their state: to load them for each file takes longer than most tests. */
-const shared = { isolate: false, execArgv, expect, server: { deps: { external: [builtFiles] } } };
+const shared = { isolate: false, execArgv, expect, chaiConfig, server: { deps: { external: [builtFiles] } } };
 
 /** These keep a processor busy most of the time: one more at once than the smallest machine has processors. */
 const computing = { maxWorkers: 3, sequence: { groupOrder: 0 }, testTimeout: 60_000, hookTimeout: 60_000, ...shared };

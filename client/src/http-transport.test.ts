@@ -155,10 +155,8 @@ describe("a client", () => {
   );
 
   it("says so if the address is the port of another protocol", async () => {
-    const server = createTcpServer((socket) => socket.once("data", () => socket.end("ERROR\n\n\0"))).listen(
-      0,
-      "127.0.0.1",
-    );
+    const server = createTcpServer((socket) => socket.once("data", () => socket.write("ERROR\n\n\0"))); // The client closes.
+    server.listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await once(server, "listening");
     const address = server.address();
