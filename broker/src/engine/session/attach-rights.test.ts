@@ -27,7 +27,7 @@ const firstId = "1".repeat(16);
 let engine: TestEngine;
 let keys: MemoryApiKeys;
 let memory: ReturnType<typeof createMemoryStore>;
-/** How often shares with members at this node were looked at in the store. */
+/** Checks for returned events of shares: the node makes them only while it has members of shares. */
 let looks: number;
 /** Claims of sessions wait for this. */
 let claims: Deferred<void>;
@@ -82,7 +82,7 @@ const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
 const tail = { groupId: undefined, filters: ["a/#"], after: undefined, lastEventId: undefined, onConnected: () => {} };
 const revoke = () => keys.revokeApiKey(firstId, engine.clock.now());
 
-it("refuses an attach whose API key is revoked meanwhile, and leaves the session without a connection", async () => {
+it("refuses an attach whose API key is revoked while the node claims the session, and leaves the session without a connection", async () => {
   const peer = new RecordingPeer();
   const attached = engine.running.calls.attach(caller(), { ...session, ...rest }, peer);
   expect(await codeOf(attached, revoke)).toBe(100_701);
@@ -118,7 +118,7 @@ it("refuses a tail whose principal loses the right to one of its topics while it
   expect(await codeOf(opened, () => addKey("2".repeat(16), "not secret"))).toBe(100_702);
 });
 
-it("lets the wills of a principal or tenant take half of the memory for wills, so that others have room", async () => {
+it("limits the wills of one principal or tenant to half of the memory for wills, so that others have room", async () => {
   await engine.stop();
   for (const [id, tenant] of [
     ["2", "acme"],

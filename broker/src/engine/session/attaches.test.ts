@@ -80,7 +80,7 @@ it("refuses an attach once the broker stops", async () => {
   expect(calls).toEqual(["stop"]);
 });
 
-it("lets a rollback of the index wait for a few claims, and none of those that wait for their turn", async () => {
+it("a rollback of the index waits for the five claims that run, and not for those that wait for their turn", async () => {
   await start();
   await engine.broker.open({ topic: "a", groupId: undefined });
   for (const text of ["1", "2"]) await engine.publish("a", text);
@@ -95,7 +95,7 @@ it("lets a rollback of the index wait for a few claims, and none of those that w
   expect(calls).toHaveLength(10);
 });
 
-it("claims a few sessions at once, and none for a connection that has ended", async () => {
+it("claims five sessions at once, and none for a connection that has ended", async () => {
   await start();
   const attachesRunningMax = 5;
   const leaving = new AbortController();

@@ -20,7 +20,7 @@ beforeEach(() => {
   [turns, now, isAdmitted, reading, ended] = [[], 0, true, connections, []];
   const slices = new TimeSlices({ monotonic: () => now, soon: (action) => void turns.push(action) });
   owners = new ConnectedOwners({
-    access: { isAdmitted: () => isAdmitted } as unknown as Access, // The only method that it calls for MQTT.
+    access: { isAdmitted: () => isAdmitted } as unknown as Access, // The only method that ConnectedOwners calls for MQTT.
     clock: new VirtualClock(),
     limits: { willBytesMax: 0 },
     slices,

@@ -63,7 +63,7 @@ export class ConnectedOwners {
     }
     for (const known of this.#expiring.takeDue(this.#time.now())) {
       this.#check(known);
-      // The session was due with its bucket, but its credential has not expired yet.
+      // If the bucket was due, but not yet the session's credential, check again later.
       if (this.#byOwner.get(ownerOf(known.principal))?.has(known) === true) this.#watchExpiry(known);
     }
   }
@@ -84,7 +84,7 @@ export class ConnectedOwners {
     this.#isEnding = true;
     for (const known of this.#ending) {
       this.#ending.delete(known);
-      known.peer.ended("refused"); // Its listener may detach it now.
+      known.peer.ended("refused"); // This call may detach the session.
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
     }

@@ -10,7 +10,7 @@ it("lists a session without encoding its events in flight or copying its filters
     isStored: false,
     isSuspended: false,
     get state() {
-      return expect.fail("it encodes the events in flight");
+      return expect.fail("a read of the state encodes the events in flight");
     },
     filterSet: {
       get all() {
@@ -21,7 +21,7 @@ it("lists a session without encoding its events in flight or copying its filters
   };
   const group = { id: defaultGroupId };
   const known = { session, group, protocol: "MQTT", createdAt: 1, owner: undefined, ownedBy: "somebody" };
-  const listed = toConnectedSession(known as unknown as Connected); // All fields that it reads.
+  const listed = toConnectedSession(known as unknown as Connected); // All fields that toConnectedSession reads.
   expect(listed.session).toMatchObject({ id: "one", epoch: 2, cursor: 7, principal: "somebody" });
   expect(copies).toBe(0);
   expect(listed.filters).toEqual([]);

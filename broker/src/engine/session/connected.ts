@@ -123,7 +123,7 @@ export function warningOf(all: Iterable<Session>, writer: { findWarning(): strin
 
 function suspendedWarning(count: number, id: string | undefined): string | undefined {
   if (id === undefined) return undefined;
-  return `${count} connected subscriptions are suspended, for example ${id}: their clients reject an event, and may subscribe again`;
+  return `${count} connected subscriptions are suspended, for example ${id}: their clients rejected an event too often, and get events again once they subscribe again; find out why they reject it`;
 }
 
 function noRightsWarning(count: number, id: string | undefined): string | undefined {

@@ -84,7 +84,7 @@ export class DeliverySender {
     this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
   }
 
-  /** A delivery of an event that is never committed: the peer gets it once, and acknowledges nothing. */
+  /** Creates a delivery of an event that is never committed: the peer gets it once, and acknowledges nothing. */
   passing(event: Event, filters: Delivery["filters"]): Delivery {
     this.#note(filters);
     const fields = { event, qos: 0, ticket: undefined, isRepeated: false, isRetained: false, filters } as const;

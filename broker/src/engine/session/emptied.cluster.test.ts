@@ -12,7 +12,7 @@ it.each([
   { node: 0, expiryMs: 0 },
   { node: 1, expiryMs: 0 },
 ])(
-  "a connected session gets no event again when not its own node has emptied a damaged index (session at node $node, expiry after $expiryMs ms)",
+  "a connected session gets no event again after another node has emptied a damaged index (session at node $node, expiry after $expiryMs ms)",
   async ({ node, expiryMs }) => {
     const cluster = await TestCluster.start(2);
     onTestFinished(() => cluster.stopAll());
@@ -28,13 +28,13 @@ it.each([
       await cluster.clock.advance(500);
       attachment.session.acknowledge(peer.deliveries.at(-1)?.ticket ?? 0);
     }
-    // A session that is not stored may get the events of the blocks that a reorg could remove once more.
+    // A session that is not stored may get an event again if a reorg could still remove the event's block.
     for (let blocks = 0; blocks < reorganisationBlocksMax; blocks += 1) cluster.chain.sealEmpty();
     await cluster.clock.advance(1_000);
     for (let blocks = 0; blocks < reorganisationBlocksMax; blocks += 1) cluster.chain.sealEmpty();
     await cluster.clock.advance(5_000);
     const { store } = cluster.shared;
-    (store.sessions as MemorySessions).cutBack = () => {}; // Only a rollback changes the rows of sessions.
+    (store.sessions as MemorySessions).cutBack = () => {}; // Unlike a rollback, emptying the index does not change the rows of sessions.
     await store.rollBack(defaultGroupId, undefined);
     await cluster.clock.advance(10_000);
     await cluster.run(cluster.publish(0, "a", "last"));

@@ -83,7 +83,7 @@ export class FilterSet {
     return this.allOf(topic).length > 0;
   }
 
-  /** The filters that match the topic and are not shared, whatever their other options. */
+  /** The filters that match the topic and are not shared. Ignores their other options. */
   allOf(topic: TopicName): readonly StoredFilter[] {
     return this.#filters.matching(topic).filter(({ filter }) => !isShared(filter));
   }

@@ -41,7 +41,7 @@ describe.each(places)("after a reorg, a client of %s", (place) => {
   it.each([
     ["lasts", 600_000],
     ["ends with its connection", 0],
-  ])("whose session %s gets the events in the places of removed ones, and no event again", async (_, expiryMs) => {
+  ])("whose session %s gets the events that replace removed ones, and no event again", async (_, expiryMs) => {
     const cluster = await TestCluster.start(2);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const follower = await cluster.findFollower();
@@ -64,7 +64,7 @@ describe.each(places)("after a reorg, a client of %s", (place) => {
   });
 });
 
-it("a client that reconnects while its node rolls back the index gets the events in the places of removed ones", async () => {
+it("a client that reconnects while its node rolls back the index gets the events that replace removed ones", async () => {
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();
@@ -76,7 +76,7 @@ it("a client that reconnects while its node rolls back the index gets the events
   const { sessions } = cluster.shared.store;
   const saveSessions = sessions.saveSessions.bind(sessions);
   sessions.saveSessions = async (...call) => {
-    await new Promise<void>((resolve) => void cluster.clock.after(1_000, resolve)); // The pool has no free connection.
+    await new Promise<void>((resolve) => void cluster.clock.after(1_000, resolve)); // As if the pool had no free connection.
     return saveSessions(...call);
   };
   const again = connect(cluster, follower);
@@ -111,7 +111,7 @@ it("a client that subscribes while its node reads its session again after a roll
   await cluster.stopAll();
 });
 
-it("a client that repeats its SUBSCRIBE after a rollback gets the events in the places of removed ones", async () => {
+it("a client that repeats its SUBSCRIBE after a rollback gets the events that replace removed ones", async () => {
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();
@@ -143,7 +143,7 @@ class LeavingPeer extends RecordingPeer {
   }
 }
 
-it("a client whose reconnection fails during a rollback gets the events in the places of removed ones", async () => {
+it("a client whose reconnection fails during a rollback gets the events that replace removed ones", async () => {
   const cluster = await TestCluster.start(2);
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
   const follower = await cluster.findFollower();

@@ -92,7 +92,7 @@ describe.each([
     expect(await list()).toEqual(["$share/s/b 0 3", "$share/s/b 0 3"]);
   });
 
-  it("loses a filter that somebody removes by identifier, keeps the others, and may subscribe it again", async () => {
+  it("loses a filter that somebody removes by identifier, keeps the others, and may subscribe to it again", async () => {
     const { peer, attachment } = await attach("c", expiryMs);
     await subscribe(attachment, "a", "b");
     await engine.broker.unSubscribe({ subscriptionId: await idOf("a") });

@@ -49,14 +49,14 @@ export class Outgoing {
     void this.#sendWhenWritten(waiting);
   }
 
-  /** Asks the peer to release a ticket once the session is written. If the peer repeats its answer meanwhile, nothing is added to the work. */
+  /** Asks the peer to release a ticket once the session is written. Asks once, even if the peer repeats its answer meanwhile. */
   release(ticket: Ticket): void {
     if (this.#releasing.has(ticket)) return;
     this.#releasing.add(ticket);
     void this.#releaseWhenWritten(ticket);
   }
 
-  /** Drops waiting deliveries, which the peer never gets, and returns them. */
+  /** Drops the waiting deliveries that are gone, and returns them. The peer never gets them. */
   drop(isGone: (delivery: Delivery) => boolean): readonly Delivery[] {
     const gone = this.#waiting.filter(({ delivery }) => isGone(delivery));
     this.#waiting = this.#waiting.filter(({ delivery }) => !isGone(delivery));

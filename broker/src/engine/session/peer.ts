@@ -22,7 +22,7 @@ export interface Delivery {
 
 /**
  * `taken-over`: another connection has the session. `stopping`: the broker stops. `failed`: an event could not be delivered. `stale`: this node is no
- * longer a member. `removed`: unSubscribe ended the session. `refused`: the rights of its principal have ended.
+ * longer a member. `removed`: unSubscribe ended the session. `refused`: the rights of the connection's principal have ended.
  */
 export type EndReason = "taken-over" | "stopping" | "failed" | "stale" | "removed" | "refused";
 
@@ -38,8 +38,8 @@ export interface Peer {
   readonly hasRoom: boolean;
   ended(reason: EndReason): void;
   /**
-   * A reorg removed the events after this position; the index now has the generation. The events of the new branch follow; the peer may have some already.
-   * Optional.
+   * A reorg removed the events after this position. `generation` is the new generation of the index. The events of the new branch follow; the peer may have
+   * some already.
    */
   rolledBack?(to: Position, generation: number): void;
   /** The session is suspended: its client rejected the event too often, and gets nothing until it attaches again. Only peers that reject events need this. */

@@ -70,7 +70,7 @@ export class Rejections {
     this.#dueAt.set(ticket, clock.monotonic() + backoffDelayMs(count, { delayMsMin, delayMsMax, fraction: 0 }));
     if (this.#isSuspended || count < limits.rejectionsMax) return false;
     this.#isSuspended = true;
-    const remedy = "find out why its client rejects the event; the client subscribes again to resume";
+    const remedy = "find out why the client rejects the event; deliveries resume when the client subscribes again";
     logger.warn("subscription suspended", {
       sessionId: id,
       topic: window.find(ticket)?.topic,

@@ -43,7 +43,7 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Histories in which clients missed events, with the faults. */
+/** Regressions: histories in which clients missed events, each with its cause. */
 const examples: [History][] = [
   // A filter began at the end of an index that another node had rolled back.
   [
@@ -65,7 +65,7 @@ const examples: [History][] = [
       delaysMs: [5, 20, 0],
     },
   ],
-  // A SUBSCRIBE of a session whose feed had not followed the rollback yet.
+  // A SUBSCRIBE came before the session's feed had followed the rollback.
   [
     {
       steps: [
@@ -84,7 +84,7 @@ const examples: [History][] = [
       delaysMs: [60, 0, 0, 0, 0, 20, 60],
     },
   ],
-  // A SUBSCRIBE whose starts were from before a rollback, and whose epoch was from after it.
+  // A SUBSCRIBE wrote starts from before a rollback under the epoch from after it.
   [
     {
       steps: [
@@ -107,7 +107,7 @@ const examples: [History][] = [
       delaysMs: [60, 5],
     },
   ],
-  // A session continued from a row that was read before a rollback, whose answer came after it.
+  // A session continued from a row that the store read before a rollback, but that reached the node after it.
   [
     {
       steps: [
@@ -186,7 +186,7 @@ class Client {
     if (this.#expiryMs === 0 && this.#peer.endedBecause !== undefined) this.#since = undefined;
   }
 
-  /** The events that were published after the session's first SUBACK and that the client has not got. */
+  /** The events published after the session's first SUBACK that the client has not got; none while it is not connected. */
   missing(onChain: readonly string[]): readonly string[] {
     const { isConnected } = this;
     const since = isConnected ? (this.#since ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
@@ -280,7 +280,7 @@ class World {
       gate.heal();
     }
     await this.advance(3_000);
-    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // A chain that is shorter than the index is waited for.
+    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // The broker waits while the chain is shorter than the index.
     await this.advance(20_000);
     for (const client of this.clients.slice(0, 2)) if (!client.isConnected) await this.attach(client, 0, 3_000);
     await this.advance(30_000);

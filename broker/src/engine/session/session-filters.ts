@@ -113,15 +113,15 @@ export class SessionFilters {
     throw new BrokerError("busy", { details: "the index rolls back" });
   }
 
-  /** Whether the session has not followed the last rollback of the index yet: other events will be in the places that its feed has passed. */
+  /** Whether the session has yet to follow a rollback of the index: then other events will take places that its feed has passed. */
   #isBehind(head: IndexHead | undefined, session: Session, { progress }: Group): boolean {
     if (!session.isStored) return false;
     return session.isStopped || (this.#parts.isShared && head?.generation !== progress.generation);
   }
 
   /**
-   * The feed has passed events without the new filters, since they were indexed after the end of the index was found. These events come as retained ones, so
-   * the next connection of the session must not get them again.
+   * Moves the starts of new filters to `passedUpTo`. The feed has passed events without these filters, because the index grew after this node found its end.
+   * The client gets those that are retained as retained events, so the session's next connection must not deliver them again.
    */
   async #beginLater(
     session: Session,
@@ -155,7 +155,7 @@ export class SessionFilters {
   }
 }
 
-/** The filters of a session except those with the same texts. */
+/** The session's filters that have other texts than `filters`. */
 function othersOf(session: Session, filters: readonly StoredFilter[]): readonly StoredFilter[] {
   const texts = new Set(filters.map(({ filter }) => filter));
   return session.filterSet.all.filter(({ filter }) => !texts.has(filter));

@@ -92,7 +92,7 @@ class Client {
     this.node = -1;
   }
 
-  /** Connects to a node. If the node cannot accept the connection now, this fails as a client would see it. If there is no node, the earlier connection stays. */
+  /** Connects to a node. Returns without a connection if the node refuses, or does not answer in time. If there is no node, the earlier connection stays. */
   async connect(at: number, windowMax = 10): Promise<"tried" | "no node"> {
     const { broker } = this.cluster.find(at) ?? {};
     if (broker === undefined) return "no node";
@@ -206,7 +206,7 @@ class Publisher extends Client {
     try {
       broker.submit({ ...current.call, session }, settle);
     } catch {
-      return; // The node is not up; the publish is sent again.
+      return; // The node is not up; the client sends the publish again later.
     }
   }
 }

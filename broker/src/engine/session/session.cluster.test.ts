@@ -229,7 +229,7 @@ describe("a node with connections that dies or is cut off", () => {
     expect(again.texts).toEqual(["1", "2", "3"]);
   });
 
-  it.each([0, 1])("has its wills published once by the other nodes after a kill of node %i", async (node) => {
+  it.each([0, 1])("leaves its wills to the others, which publish each once, after a kill of node %i", async (node) => {
     await Client.attach(node, { key: "now", will: will(0) });
     await Client.attach(node, { key: "later", will: will(5_000) });
     cluster.kill(node);
@@ -252,7 +252,7 @@ describe("a node with connections that dies or is cut off", () => {
     expect(again.texts).toEqual(["1"]);
   });
 
-  it("has its expired sessions ended by the other nodes, also if they fill more than one page", async () => {
+  it("leaves its expired sessions to the other nodes, which end them even if they fill more than one page", async () => {
     for (let count = 0; count < 110; count += 1) await Client.attach(0, { key: `c${count}`, expiryMs: 1_000 });
     expect(await countSessions()).toBe(110);
     cluster.kill(0);
@@ -266,7 +266,7 @@ it.each([0, 1])("each will of a session is published, however soon after the ear
   (await Client.attach(node, { will: will(0) })).attachment.detach(lost);
   await cluster.clock.settle();
   const again = await Client.attach(node, { will: will(0) });
-  await cluster.clock.advance(60_000); // Session time stands still: no session waits for it.
+  await cluster.clock.advance(60_000); // The session time stands still, because no session is disconnected.
   again.attachment.detach(lost);
   await cluster.clock.advance(5_000);
   expect(await countWills(0)).toBe(2);
@@ -300,7 +300,7 @@ describe("a rollback of the index", () => {
     expect(await countSessions()).toBe(1);
   });
 
-  it("loses no end of a connection that leaves before its node has read the session again", async () => {
+  it("does not lose the end of a connection that leaves before its node has read the session again", async () => {
     const client = await (await Client.attach(1, { expiryMs: 5_000, will: will(0) })).subscribe(1);
     await publish(2, "1", "2");
     afterRollBack(() => client.attachment.detach({ expiryMs: 5_000, isRegular: false }));
@@ -313,7 +313,7 @@ describe("a rollback of the index", () => {
     expect(await countSessions()).toBe(0);
   });
 
-  it("loses no end of a subscription that ends before its node has read the session again", async () => {
+  it("does not lose the end of a subscription that ends before its node has read the session again", async () => {
     const stream = { filters: ["a"], acknowledges: true, offset: undefined };
     const key = "00000000-0000-4000-8000-0000000000aa";
     const client = await Client.attach(1, { protocol: "STOMP", key, stream });
@@ -331,7 +331,7 @@ describe("a rollback of the index", () => {
   });
 
   it.each([0, 1, 2] as const)(
-    "sends no event twice that waited for the write of an event of QoS 2, with QoS %i",
+    "sends an event of QoS %i once if it waited for the write of an event of QoS 2",
     async (qos) => {
       const client = await (await Client.attach(1)).subscribe(2);
       const { sessions } = cluster.shared.store;
@@ -354,7 +354,7 @@ describe("a rollback of the index", () => {
     },
   );
 
-  it("searches for no session among all others: a node may have 20,000", async () => {
+  it("reads the identifier of each of 60 sessions fewer than 20 times: a node may have 20,000 sessions", async () => {
     const clients = [];
     for (let count = 0; count < 60; count += 1) clients.push(await Client.attach(1, { key: `c${count}` }));
     let looks = 0;

@@ -300,7 +300,7 @@ describe("a session", () => {
       const extensions = [["svc-qos", qos]] as const;
       engine.broker.submit({ topic: "a", groupId: undefined, content: new Uint8Array([1]), extensions }, () => {});
     }
-    await engine.clock.advance(100); // The ticket of QoS 2 is written first.
+    await engine.clock.advance(100); // The engine writes the ticket of QoS 2 before it delivers the event.
     expect(peer.deliveries.map(({ qos, ticket }) => [qos, ticket !== undefined])).toEqual([
       [0, false],
       [1, true],
@@ -348,7 +348,7 @@ describe("a will", () => {
     await expect(attachWith("fourth")).rejects.toThrow(BrokerError);
   });
 
-  it("is refused for the same reason if many connections attach at once", async () => {
+  it("is refused if the wills of connections that attach at once would take too much memory", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
     const attached = await Promise.allSettled(["first", "second", "third"].map(attachWith));

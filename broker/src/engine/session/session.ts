@@ -59,7 +59,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   readonly keys: Inbound["keys"];
   /** Position up to which every event was delivered or skipped. The cursor is here, or just before the oldest unacknowledged event. */
   #takenUpTo: Position;
-  /** `outside` in the session's row, as far as this node knows. It is lower there once a rollback has removed such events. The maximum without a keeper. */
+  /** `outside` of the row, as this node knows it. If the row's is lower, a rollback removed events from outside the stream. The maximum without a keeper. */
   #storedOutside: Position;
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
@@ -103,7 +103,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.put(origin.filters);
   }
 
-  /** The key as it is now. A rollback changes the epoch, and starts of filters with it. */
+  /** The current key. A rollback by another node changes the epoch in the row, together with the starts of the filters. */
   get key(): Pick<SessionState, "id" | "epoch"> {
     return { id: this.id, epoch: this.#epoch };
   }
@@ -174,7 +174,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /** Forgets what a rollback removed, in the turn in which it ends: later, other events may be in the places. Nothing changed up to `keptUpTo`. */
+  /** Rolls back to `keptUpTo`; of a stored session, only the filters. Call it in the turn in which a rollback ends: later, other events may have the places. */
   cutBack(keptUpTo: Position): void {
     if (!this.isStored) this.#rollBack({ taken: keptUpTo, outside: maxOf(keptUpTo, indexedUpTo(this.#parts)) });
     this.#filters.rollBack(keptUpTo); // A SUBSCRIBE may write the starts before the row is read.
@@ -192,7 +192,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#changed();
   }
 
-  /** Reads on. Call it after {@link restart}; it takes longer than all the rest. */
+  /** Reads on. Call it after {@link restart}, which does not read because that takes longer than the rest of a restart. */
   readOn(): void {
     const connection = this.#connection;
     if (connection !== undefined && connection.reading === undefined && !this.isStopped) this.#read(connection);
@@ -209,7 +209,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.put(filters);
   }
 
-  /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed regards the new ones. */
+  /** Adds filters, or replaces those of the same text. Returns the position after which the session's feed applies the new ones. */
   put(filters: readonly StoredFilter[]): Position {
     const feed = this.#connection?.reading?.feed;
     const passedUpTo = feed?.end ?? this.#takenUpTo;
@@ -238,7 +238,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     }
   }
 
-  /** The filters, to read. */
+  /** A read-only view of the filters. */
   get filterSet(): Pick<FilterSet, "all" | "find" | "hasId" | "notifiedAt" | "version"> {
     return this.#filters;
   }
@@ -312,7 +312,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#filters.rollBack(end);
   }
 
-  /** Pass the positions of the row, which each rollback of the store has moved back; those of the index if there is no row. */
+  /** Pass the positions of the session's row, which each rollback of the store moves back; without a row, those of the index. */
   #rollBack({ taken: to, outside }: Pick<SessionState, "taken" | "outside">): void {
     const { generation } = this.#parts.progress;
     const outsideTo = outside < this.#storedOutside ? outside : lastPosition;

@@ -173,7 +173,7 @@ export class Sessions implements Readers {
   /** Ends all connections of this node. Other nodes may have the sessions by now. */
   endStale(): void {
     for (const known of this.#connected.values()) {
-      known.peer.ended("stale"); // Its listener may detach it now.
+      known.peer.ended("stale"); // This call may detach the session.
       this.#release(known);
     }
   }
@@ -194,7 +194,7 @@ export class Sessions implements Readers {
   /** Ends connections that attached while the broker stops. Their clients were never accepted, so their wills are not published. */
   #endLate(connected: readonly Connected[]): void {
     for (const known of connected) {
-      known.peer.ended("stopping"); // Its listener may detach it now.
+      known.peer.ended("stopping"); // This call may detach the session.
       this.#leave(known, { expiryMs: known.expiryMs, isRegular: true });
     }
   }
@@ -220,7 +220,7 @@ export class Sessions implements Readers {
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
     this.#sweeper.returned(name);
-    // Even if this attach fails: only its claim still has the former will, unless an end is pending at this node.
+    // Settle the will even if this attach fails later: only the claim still has it, unless this node has yet to write the former connection's end.
     if (!this.#left.has(name)) await this.#settleFormer(group.id, claimed);
     checkMembership(this.#parts, claim);
     if (this.#left.drop(name)) await this.#settleFormer(group.id, claimed);
@@ -260,7 +260,7 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Publishes the will of the connection that an attach replaces, of an earlier one if it is due, or of the session that the attach ends. */
+  /** Publishes the former connection's will if it is due, or if the attach ended the former session. */
   async #settleFormer(groupId: GroupId, claimed: SessionGranted): Promise<void> {
     const { former } = claimed;
     if (former === undefined) return;
@@ -295,7 +295,7 @@ export class Sessions implements Readers {
   /** Ends a session with its connection. Call it in a turn of its name. @throws what the store throws; then the sweeper ends the session. */
   async #end(known: Connected, why?: EndReason): Promise<void> {
     if (this.#connected.get(known.name) !== known) return;
-    if (why !== undefined) known.peer.ended(why); // Its listener may detach it now.
+    if (why !== undefined) known.peer.ended(why); // This call may detach the session.
     this.#release(known);
     try {
       if (known.session.isStored || this.#parts.isShared) await this.#left.remove(known);
@@ -311,7 +311,7 @@ export class Sessions implements Readers {
     if (this.#left.has(name)) await this.#left.write(name);
     const known = this.#connected.get(name);
     if (known === undefined) return;
-    known.peer.ended("taken-over"); // Its listener may detach it now; a later turn then writes the end.
+    known.peer.ended("taken-over"); // This call may detach the session; a later turn then writes the end.
     const { session, will } = known;
     const hasLeft = this.#connected.get(name) !== known; // Then #leave has published the will, if the session is only in memory.
     this.#release(known);

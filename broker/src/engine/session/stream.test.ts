@@ -105,7 +105,7 @@ describe("the start of a stream", () => {
     expect(next.sequences).toEqual([2, 3]);
   });
 
-  it("is after the acknowledgements of the earlier connection, even if that leaves only after the next connection came", async () => {
+  it("is after the events that the earlier connection acknowledged, even if that connection leaves after the next one has come", async () => {
     const first = await attach();
     await engine.publishMany("a", 2);
     let last = { peer, attachment: first };

@@ -91,7 +91,7 @@ describe("a session whose retained events cannot be read", () => {
   });
 });
 
-it("a tail knows whether its events can be read", async () => {
+it("a tail is stuck while its events cannot be read, and gets them once they can", async () => {
   await engine.publish("a", "1");
   const peer = new RecordingPeer();
   const tails: { readonly isStuck: boolean }[] = [];
@@ -131,7 +131,7 @@ it("a share continues after a member failed, and health names the share meanwhil
   expect(health()?.ready).toBe(true);
 });
 
-it("many sessions that ask for the same retained events share a few reads at a time", async () => {
+it("50 sessions that ask for the same 30 retained events share at most 80 reads, at most four at a time", async () => {
   const topics = Array.from({ length: 30 }, (_, number) => `t${number}`);
   for (const topic of topics) {
     await engine.broker.open({ topic, groupId: undefined });
@@ -158,7 +158,7 @@ it("repeats an unacknowledged retained event before the later events of its topi
   await retain("a", "3");
   attachment.detach({ expiryMs: 60_000, isRegular: true });
   await engine.clock.advance(1_000);
-  await engine.rebuild(); // Nothing is in memory.
+  await engine.rebuild(); // So that no event is in memory.
   await engine.broker.start();
   delaysOne = true;
   delayMs = 50;

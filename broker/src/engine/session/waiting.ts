@@ -42,7 +42,7 @@ export class Waiting {
   readonly #trouble: ReportedTrouble;
   #sleepers: (() => void)[] = [];
 
-  /** `name` is what health and the log call the session or share. */
+  /** `name` names the session or share in health and in the log. */
   constructor(parts: WaitingParts, name: string) {
     this.#parts = parts;
     this.#name = name;

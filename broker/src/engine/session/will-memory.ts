@@ -29,7 +29,7 @@ export class WillMemory {
     }
   }
 
-  /** Counts bytes without a limit; a negative number is of wills that are no longer kept. */
+  /** Counts bytes without a limit. Pass a negative number for a will that is no longer kept. */
   add(principal: Principal, bytes: number): void {
     this.#bytes += bytes;
     const account = accountOf(principal);
@@ -52,7 +52,7 @@ export class WillMemory {
   }
 }
 
-/** Whose wills share a limit; undefined for callers without a credential. */
+/** The account whose wills share a limit; undefined for a caller without a credential. */
 function accountOf(principal: Principal): string | undefined {
   if (principal.kind !== "known") return undefined;
   const owner = ownerOf(principal);
