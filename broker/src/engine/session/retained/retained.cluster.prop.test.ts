@@ -72,7 +72,7 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Histories in which a client got wrong retained events, with the faults. */
+/** Regressions: histories in which a client got wrong retained events, each with its cause. */
 const examples: [History][] = [
   // An event was indexed after a SUBSCRIBE had found the end of the index and before its filter was in use: it came neither as retained nor as published.
   [
@@ -116,26 +116,29 @@ class WaitingPeer implements Peer {
 /** Time, in milliseconds, within which a node that works stores a session that has changed. */
 const storedAfterMs = 1_000;
 
-/** A client with a lasting session and QoS 2, which remembers what it accepted by topic. */
+/** A client with a lasting session and QoS 2 that records the events it accepts. */
 class Client {
   readonly #cluster: TestCluster;
   readonly #key: string;
-  /** The accepted contents, in order. */
+  /** Texts of the accepted events, in order. */
   readonly accepted: string[] = [];
   /** Texts of the events whose tickets the broker has not released. */
   readonly #held = new Map<Ticket, string>();
   #peer = new WaitingPeer();
   #attachment: Attachment | undefined;
   #node: TestNode | undefined;
-  /** SUBSCRIBE packets that were sent. */
+  /** Number of SUBSCRIBE packets sent. */
   subscribes = 0;
   isSubscribed = false;
   /**
-   * Whether its node was in trouble after a SUBSCRIBE, or the client moved before the node stored the session: then the rest of the retained events may be lost, as
-   * docs/mqtt.md says.
+   * Whether the rest of the retained events may be lost, as docs/mqtt.md says: the client's node was in trouble after a SUBSCRIBE, or the client moved before
+   * the node stored the session.
    */
   isShaken = false;
-  /** A node that is killed before it has stored a session may have given an event that a reorg removes: then the ticket is given to another event. */
+  /**
+   * Whether the chain has reorganised. A node that was killed before it stored the session may have delivered an event that the reorg removed; another event
+   * may then get its ticket.
+   */
   hasReorgs = false;
   #subscribedAt = Number.NEGATIVE_INFINITY;
   /** Number of publishes before the SUBACK. */
@@ -167,7 +170,7 @@ class Client {
     const attach = async (): Promise<void> => {
       const attachment = await found.broker.attach({ ...order, windowMax, expiryMs, onConnected: () => {} }, peer);
       if (this.#peer !== peer) {
-        this.isShaken ||= this.subscribes > 0; // It took the session over, perhaps before that was stored.
+        this.isShaken ||= this.subscribes > 0; // This connection took the session over, perhaps before the other node stored it.
         return attachment.detach({ expiryMs, isRegular: true });
       }
       this.#attachment = attachment;
@@ -241,7 +244,7 @@ class World {
   /** Makes everything work again, and lets the clients accept all. */
   async finish(): Promise<void> {
     await this.cluster.recover(nodesMax, 40_000);
-    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // A chain that is shorter than the index is waited for.
+    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // The broker waits while the chain is shorter than the index.
     await this.cluster.clock.advance(40_000);
     for (const [index, client] of this.clients.entries()) {
       for (let tries = 0; !client.isConnected && tries < 5; tries += 1) await client.connect(index, 2, 3_000);
@@ -328,7 +331,7 @@ async function check({ steps, mayReorganise, delaysMs }: History): Promise<void>
   isSlow = false;
   await world.finish();
   const newest = world.newest();
-  // Reorgs also reuse packet identifiers, and take retained events back that clients have got.
+  // After reorgs, skip these checks: tickets may have been reused, and clients may have retained events that a reorg removed.
   for (const { accepted, subscribes, since, isShaken } of world.hasReorgs ? [] : world.clients) {
     const due = newest.filter((text) => !isShaken || numberOf(text) > since);
     expect(accepted).toEqual(expect.arrayContaining(due.filter((text) => !removes(text))));

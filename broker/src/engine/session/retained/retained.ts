@@ -117,7 +117,7 @@ export class RetainedEvents {
     if (scan?.isRead === true && scan.places.length === 0) this.remove(filter);
   }
 
-  /** The event at a place; undefined if it is no longer on the chain, or the client may no longer receive it. */
+  /** The retained event at a place; undefined if a reorg removed it, if the client may no longer receive it, or if `signal` aborts. */
   async #find(place: RetainedEvent, signal: CancelSignal): Promise<Event | undefined> {
     if (!this.#parts.mayReceive(place.topic)) return undefined;
     const event = await this.#parts.retainedReads.find(this.#parts, place, signal);

@@ -26,8 +26,8 @@ interface Membership {
 }
 
 /**
- * The shares that one session is a member of, by the text of their filters. A session whose rights do not cover a share's filter takes none of its
- * events: an event that it took and could not deliver would be lost for the members that may receive it.
+ * The shares that one session is a member of, by the text of their filters. If the session's rights do not cover a share's filter, the session takes no event
+ * of that share: an event that it took and could not deliver would be lost for the members that may receive it.
  */
 export class Memberships {
   readonly #parts: MembershipsParts;
@@ -35,7 +35,7 @@ export class Memberships {
   readonly #memberships = new LazyMap<TopicFilter, Membership>();
   /** Shares that offered an event to the session while its rights did not cover their filters. */
   readonly #withoutRights = new LazySet<TopicFilter>();
-  /** A subscribe that the store is writing may end after the connection. */
+  /** Set by {@link leaveAll}: a subscribe that the store is writing may finish after the connection has ended. */
   #hasLeft = false;
 
   constructor(parts: MembershipsParts, session: SharingSession) {
@@ -47,7 +47,7 @@ export class Memberships {
     return this.#memberships.get(text)?.order;
   }
 
-  /** Joins a share, or changes the options of a membership. Returns whether it joined: not after {@link leaveAll}. */
+  /** Joins a share, or changes the options of a membership. Returns whether the session joined: not if it was a member, nor after {@link leaveAll}. */
   join(order: SessionFilter): boolean {
     if (this.#hasLeft) return false;
     const known = this.#memberships.get(order.filter);

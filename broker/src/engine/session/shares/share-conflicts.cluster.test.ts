@@ -16,7 +16,7 @@ async function attachMember(cluster: TestCluster, node: number): Promise<Recordi
   return peer;
 }
 
-it("combines no signals each time another node takes an event first: up to Node 22, the older signal keeps a part of each", async () => {
+it("does not call AbortSignal.any when another node takes an event first: up to Node 22, the older signal keeps a part of each result", async () => {
   const cluster = await TestCluster.start(2);
   onTestFinished(() => cluster.stopAll());
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));

@@ -70,7 +70,7 @@ class Client {
   #attempts = 0;
   #seen = 0;
   #released = 0;
-  /** Texts of the QoS 2 events that the client has and whose tickets the broker has not released, by ticket; they outlive connections. */
+  /** Texts of the QoS 2 events that the client has received and the broker has not released, by ticket. They outlive connections. */
   readonly #received = new Map<Ticket, string>();
   node = -1;
   #hasJoined = false;
@@ -94,7 +94,7 @@ class Client {
     return this.isConnected && this.#hasJoined;
   }
 
-  /** Connects to a node. If the node cannot accept the connection now, this fails as a client would see it. */
+  /** Connects to a node. Returns without a connection if the node refuses, or does not answer in time. */
   async attach(cluster: TestCluster, at: number, windowMax: number): Promise<void> {
     const { broker } = cluster.find(at) ?? {};
     if (broker === undefined) return;
@@ -143,13 +143,13 @@ class Client {
     this.#released = this.#peer.released.length;
   }
 
-  /** A client takes an event for a repeat if it has the ticket: the event must be the same. */
+  /** A client treats an event as a repeat if it has the event's ticket, so the event must be the same. */
   #checkTicket(ticket: Ticket, text: string): void {
     const known = this.#received.get(ticket);
     if (known !== undefined) expect(text, `${this.#key} has ticket ${ticket}`).toBe(known);
   }
 
-  /** Call it after a reorg: it may have removed the events that the client has. */
+  /** Call it after a reorg, which may have removed the events that the client has. */
   doubt(): void {
     this.collect();
     this.#certain.clear();

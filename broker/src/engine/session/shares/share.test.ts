@@ -112,7 +112,7 @@ describe("a share", () => {
     expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3, 4]]);
   });
 
-  it.each([kept, ended])("delivers the unacknowledged events of a member that leaves to another: %j", async (leave) => {
+  it.each([kept, ended])("delivers the unacknowledged events of a leaving member to another: %j", async (leave) => {
     const [first, second] = await attachBoth();
     await publishMany("a", 5);
     await first.acknowledge(3);
@@ -143,7 +143,7 @@ describe("a share", () => {
     const content = new Uint8Array([1]);
     const extensions = [["svc-qos", "2"]] as const;
     engine.broker.submit({ topic: "a", groupId: undefined, content, extensions }, () => {});
-    await engine.clock.advance(100); // The ticket is written first.
+    await engine.clock.advance(100); // The engine writes the ticket before it delivers the event.
     const second = await (await Client.attach("second")).subscribe("$share/s/a", { qos: 2 });
     await first.detach(kept);
     expect(second.peer.sequences).toEqual([]);
@@ -217,7 +217,7 @@ describe("a share", () => {
   });
 });
 
-it("gives an event to another member if the take failed and the only member here has left", async () => {
+it("gives an event to another member if the take failed and the only connected member has left the share", async () => {
   await engine.stop();
   const memory = createMemoryStore();
   let isCut = true;
@@ -240,7 +240,7 @@ it("gives an event to another member if the take failed and the only member here
   expect(again.peer.sequences).toEqual([1]);
 });
 
-it("has no member whose client left while the store wrote its subscription", async () => {
+it("a share does not keep a member whose client left while the store wrote its subscription", async () => {
   const memory = createMemoryStore();
   const gate = createDeferred<void>();
   let looks = 0;
@@ -324,7 +324,7 @@ it("reads the store for events that other nodes return no more than once a minut
   expect(second.peer.sequences).toEqual([2, 1]);
 });
 
-it("delivers the events of a member whose session was lost from the store to another, at once", async () => {
+it("delivers a member's events to another member at once if the store has lost the member's session", async () => {
   await engine.stop();
   const memory = createMemoryStore();
   engine = await TestEngine.start({ store: memory });
@@ -334,13 +334,13 @@ it("delivers the events of a member whose session was lost from the store to ano
   const found = await memory.sessions.findSession(first.attachment.session.id as SessionId); // The engine made it.
   if (found === undefined) throw new Error("the session is not in the store");
   await memory.sessions.removeSession(found.session);
-  await first.acknowledge(1); // Its write is refused.
+  await first.acknowledge(1); // The store refuses to write the session.
   await engine.clock.advance(500);
   expect(first.peer.endedBecause).toBe("taken-over");
   expect(second.peer.sequences).toEqual([2, 1, 3]);
 });
 
-it("delivers the events of a member to another soon after an attach that took the member's session over has failed", async () => {
+it("delivers a member's events to another member soon after an attach that took over the member's session has failed", async () => {
   await engine.stop();
   const memory = createMemoryStore();
   let isCut = false;

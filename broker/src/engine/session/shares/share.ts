@@ -103,7 +103,7 @@ export class Share implements Interest {
     this.#reading = { ending, ended: this.#run(ending) };
   }
 
-  /** Ends deliveries for good: no member is left. Returns the events of failed takes, unless `signal` aborts first. Never rejects. */
+  /** Ends deliveries for good. Call it when no member is left. Gives the events of failed takes back to the share, unless `signal` aborts. Never rejects. */
   async close(signal: CancelSignal): Promise<void> {
     await this.stop();
     if (this.#unknown.length === 0) return;
@@ -139,7 +139,7 @@ export class Share implements Interest {
       await this.#waiting.woken(); // Its last member has left.
       return;
     }
-    // No AbortSignal.any: up to Node 22, the older signal keeps what remains of each combined one, and other nodes end this loop many times a second.
+    // No AbortSignal.any: up to Node 22, the older signal keeps a part of each combined one, and other nodes end this loop many times a second.
     const signal = new Cancellation();
     const end = (): void => signal.abort();
     stopped.addEventListener("abort", end);
@@ -172,7 +172,7 @@ export class Share implements Interest {
     member.pass(event);
   }
 
-  /** Keeps events in the feed. Never rejects. */
+  /** Refills the feed whenever it is empty. Never rejects. */
   async #read(feed: Feed, signal: CancelSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#waiting.untilDone({ what: stuck.live, signal }, () => feed.more(signal));

@@ -24,7 +24,7 @@ export interface SharesParts {
 /** Time between two checks whether other nodes returned events, in milliseconds. A node knows at once what its own connections returned. */
 const lookEveryMs = 1_000;
 
-/** A single node makes one check in so many, and repeats failed ones: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
+/** A single node skips all checks but one in this many, unless one failed: a check reads all unacknowledged events of shares, in SQLite on the main thread. */
 const loneLookEvery = 60;
 
 /** The shares of one group that have members at this node, by the text of their filters: `$share/name/filter`. */
@@ -33,7 +33,7 @@ export class Shares {
   readonly #parts: SharesParts;
   readonly #shares = new Map<TopicFilter, Share>();
   readonly #trouble: ReportedTrouble;
-  /** One read of the store finds all shares with returned events: with a read per share, each client that leaves would cost thousands. */
+  /** One read of the store finds all shares with returned events: with a read per share, each client that leaves would cost thousands of reads. */
   readonly #looks = new SingleFlight(() => this.#look());
   #isLooking = false;
   #isStopped = false;
@@ -43,8 +43,8 @@ export class Shares {
     this.#parts = parts;
     this.#trouble = new ReportedTrouble(
       parts.logger,
-      "returned events of shares not looked for",
-      "returned events of shares looked for again",
+      "returned events of shares not read, trying again",
+      "returned events of shares read again",
     );
   }
 

@@ -26,7 +26,7 @@ const last = "OFFSET_LAST";
 const blockPlace = /^@(0|[1-9]\d{0,9})(?:\.([1-9]\d{0,9}))?$/;
 
 /**
- * Replaces a time by its place. It asks the chain for the place, which may take long or never end. Returns any other order as it is.
+ * Replaces a time in `after` by the place in the chain. Asks the chain, which may answer late or never. Returns an order without a time as it is.
  * @throws BrokerError 200001, 200205.
  */
 export async function withPlace<Order extends Named>(group: Group, order: Order, signal: AbortSignal): Promise<Order> {
@@ -39,7 +39,7 @@ export async function withPlace<Order extends Named>(group: Group, order: Order,
 
 /**
  * Finds where a tail begins. Refuses an `after` that names no place, but accepts any well-formed `lastEventId`: a client that comes back can do no better
- * than to begin where the chain may have changed. A time must have been replaced by {@link withPlace}.
+ * than to begin where the chain may have changed. Call {@link withPlace} first: `after` must not be a time.
  * @throws BrokerError 100300 to 100304, 200205.
  */
 export async function findTailStart(parts: TailStartParts, group: Group, asked: Asked): Promise<Start> {
@@ -88,7 +88,7 @@ async function resume(find: Find, group: Group, id: string): Promise<Start> {
   }
 }
 
-/** Begins after a block, below the rollbacks since the place was given out if it names its generation. */
+/** Begins after a block; below all rollbacks if the place names another generation of the index, or a block that the index does not have. */
 async function afterBlock(group: Group, [, number, of]: readonly (string | undefined)[]): Promise<Start> {
   const block = Number(number);
   const { blockNumber, generation } = (await group.findHead()) ?? { blockNumber: 0, generation: 0 };
@@ -97,7 +97,7 @@ async function afterBlock(group: Group, [, number, of]: readonly (string | undef
   return startAt({ position: endOfBlock(block), generation });
 }
 
-/** Begins below every rollback that can have removed a block that was final: all events before that are still on the chain. */
+/** Begins below every rollback that can have reached the block: all events up to there are still on the chain. */
 async function belowRollbacks(group: Group, block: number): Promise<Start> {
   const head = await group.findHead();
   const lowest = Math.min(block - 1, head?.blockNumber ?? 0) - reorganisationBlocksMax;

@@ -13,7 +13,7 @@ import { placeIdOf } from "./tail-start.ts";
 
 const runs = 40 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
 const nodesMax = 3;
-/** Branches of the chain; no reorg begins another. */
+/** Maximum number of branches of the chain: after that, the test skips reorgs. */
 const branchesMax = 8;
 /** The blocks that no reorg removes: they open the topics. */
 const blocksKept = 2 * branchesMax;
@@ -68,16 +68,16 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** What a client reads: an event, or the place that replaces its own. */
+/** A message to a client: an event, or a new place to resume from. */
 type Message = { readonly delivery: Delivery } | { readonly id: string; readonly resync: Position | undefined };
 
-/** A connection as the gateway keeps it, whose messages wait until the client reads them. */
+/** A connection like the gateway's. Its messages wait until the client reads them. */
 class TailPeer implements Peer {
   readonly messages: Message[] = [];
   #given: Position | undefined;
   session: TailSession | undefined;
   start: TailStart | undefined;
-  /** Where the tail began, or the place below it where the chain has parted since. */
+  /** Where the tail began; lower if a reorg has removed that position since. */
   base: Position | undefined;
   endedBecause: EndReason | undefined;
 
@@ -162,14 +162,14 @@ class Reader {
     this.#node = undefined;
   }
 
-  /** The chain has removed all events after a place: the client is to get those of the new branch. */
+  /** Call it when a reorg has removed all events after a position: the client must get those of the new branch. */
   cutBack(to: Position): void {
     const { base } = this.#peer;
     if (base !== undefined && base > to) this.#peer.base = to;
     if (this.since !== undefined && this.since > to) this.since = to;
   }
 
-  /** Forgets everything, as a page does that is loaded again. */
+  /** Forgets everything, as a reloaded page does. */
   forget(): void {
     this.leave();
     this.events.length = 0;
@@ -255,7 +255,7 @@ class World {
   /** Makes everything work again, and lets the readers read to the end. */
   async finish(): Promise<void> {
     await this.cluster.recover(nodesMax, 40_000);
-    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // A chain that is shorter than the index is waited for.
+    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // The broker waits while the chain is shorter than the index.
     await this.advance(40_000);
     for (const [index, reader] of this.readers.entries()) {
       for (let tries = 0; !reader.isConnected && tries < 5; tries += 1) {

@@ -137,7 +137,7 @@ describe("a reorganisation", () => {
     expect(peer.sequences).toEqual([1, 2, 3, 2]);
   });
 
-  it("leaves no gap for a client without an event that resumes after a block whose place another took", async () => {
+  it("leaves no gap for a client that got no event and resumes after a block that the reorg replaced", async () => {
     await engine.publish("a", "1");
     engine.chain.sealEmpty();
     await engine.clock.settle();
