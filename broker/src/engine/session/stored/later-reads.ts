@@ -61,7 +61,7 @@ export class LaterReads {
     const row = await store.sessions.findSession(session.id);
     const hasRolledBack = isShared && (await group?.findGeneration()) !== generation;
     const known = find(session);
-    // The row may be older than a change of the filters, or a rollback, meanwhile.
+    // If the filters changed or the index rolled back meanwhile, the row may be older: read it again.
     if (session.filterSet.version !== version || group?.progress.version !== indexVersion) return this.read(session);
     if (known === undefined || (row?.session.epoch === session.key.epoch && !session.isStopped)) return;
     const isOwn =
@@ -71,7 +71,7 @@ export class LaterReads {
       this.#parts.release(known);
       this.#parts.checkReturned(known.group.id);
     } else if (known.protocol === "STOMP" && row.filters.length === 0)
-      void this.#end(known); // Another node has carried out unSubscribe. Not awaited: the end may wait for what the caller of a read holds.
+      void this.#end(known); // Another node has carried out unSubscribe. Not awaited: the end takes a turn of the session's name, which the caller may hold.
     else if (!session.isStopped && !hasRolledBack) session.adopt(row);
     else if (!isStopped(known)) {
       session.restart(row);
@@ -79,12 +79,12 @@ export class LaterReads {
     }
   }
 
-  /** Never rejects: after a failure, the session is removed with the pending end of its connection. */
+  /** Never rejects: after a failure, the pending end of the connection ends the session. */
   async #end(known: Connected): Promise<void> {
     try {
       await this.#parts.end(known);
     } catch (error) {
-      this.#log.warn("session not ended at once", { sessionId: known.session.id, error });
+      this.#log.warn("session not ended at once, trying again", { sessionId: known.session.id, error });
     }
   }
 }

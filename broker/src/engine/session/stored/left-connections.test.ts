@@ -7,10 +7,10 @@ import { TestEngine } from "../../testing/test-engine.ts";
 
 const count = 100;
 const keys = Array.from({ length: count }, (_, number) => `c${number}`);
-/** How long the disk takes for the end of one connection, in milliseconds. Ends are written five at a time: all of them would take twice the time for a stop. */
+/** Time that a write of one connection's end takes, in milliseconds. The broker writes five ends at a time: all of them take twice as long as a stop may. */
 const endMs = 100;
 
-it("a stop in time keeps what the clients of 100 sessions acknowledged, although their ends would take longer", async () => {
+it("a stop keeps the acknowledgements of 100 sessions, even if it has no time to write the ends of their connections", async () => {
   const memory = createMemoryStore();
   const detachSession: SessionStore["detachSession"] = async (...call) => {
     await new Promise<void>((resolve) => void engine.clock.after(endMs, resolve));

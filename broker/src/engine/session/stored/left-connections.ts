@@ -61,8 +61,9 @@ export class LeftConnections {
   }
 
   /**
-   * Call it when the node stops, before its connections end. Then, of an end that the store knows already, only the last state of the session is written: to
-   * detach thousands of sessions one by one takes longer than a stop may. One statement detaches them all at the next start, or at another node.
+   * Call it when the node stops, before its connections end. From then on, if the row already has a connection's will and expiry, this node writes only
+   * the last state of the session: detaching thousands of sessions one by one takes longer than a stop may. One statement detaches them all at the next start,
+   * or at another node.
    */
   beginStop(): void {
     this.#isStopping = true;
@@ -104,8 +105,8 @@ export class LeftConnections {
   }
 
   /**
-   * Removes the session of a connection that has left; its end, if it is pending, would keep the session. Call it in a turn of the name. @throws what the
-   * store throws.
+   * Removes the session of a connection that has left, and drops the connection's pending end, which would keep the session. Call it in a turn of the name.
+   * @throws what the store throws.
    */
   async remove(left: Connected): Promise<void> {
     this.drop(left.name);
@@ -116,7 +117,7 @@ export class LeftConnections {
   /** Writes the last state of a session that another connection continues. A rollback waits for the write, or prevents it. @throws what the store throws. */
   async writeLast(left: Connected): Promise<void> {
     const { group, session, lingering } = left;
-    const isNew = !this.#all.has(left); // Otherwise its end is pending, and keeps it.
+    const isNew = !this.#all.has(left); // Otherwise its end is pending, and removes it from the set later.
     this.#all.add(left);
     try {
       await lingering.ended();
@@ -138,7 +139,7 @@ export class LeftConnections {
     let former: SessionKey | undefined;
     const write = async (): Promise<void> => {
       if (!session.isStopped) await writers.of(group.id).writeLast(session);
-      // Whoever detaches all sessions does not see that a stream has lost its filters.
+      // The statement that detaches all sessions would keep a stream that has lost its filters.
       isLeftToOthers = this.#isStopping && isKnown && left.protocol !== "STOMP";
       if (isLeftToOthers) return;
       await times.advance(group.id);
@@ -147,7 +148,7 @@ export class LeftConnections {
       const end = { will: will && encodeWill(will), willDelayMs, expiryMs: toStored(expiryMs) };
       let isRemoved = false;
       former = await changeOwnRow(this.#parts, left, (key, row) => {
-        // A stream without filters was removed at another node, which leaves its end to this one.
+        // Another node has removed all filters of the stream, and leaves its end to this node.
         isRemoved = left.protocol === "STOMP" && row?.filters.length === 0;
         return isRemoved ? store.sessions.removeSession(key) : store.sessions.detachSession(key, end);
       });

@@ -19,7 +19,7 @@ import type { Streams } from "../streams.ts";
 /** Maximum number of tries of a claim while the index rolls back. */
 const claimsMax = 10;
 
-/** Bound of the random first epochs, so that a stale node cannot match a recreated session. */
+/** Upper bound of the first epoch. It is random, so that a stale node cannot match a recreated session. */
 const firstEpochMax = 2 ** 40;
 
 export interface SessionClaimsParts {
@@ -61,7 +61,7 @@ export class SessionClaims {
     this.#parts = parts;
   }
 
-  /** Waits until `attach`, which claims a session, may run. A rollback need not wait for those that wait here. @throws ClaimSkipped; what `attach` throws. */
+  /** Waits until `attach`, which claims a session, may run. A rollback does not wait for those that wait here. @throws ClaimSkipped; what `attach` throws. */
   async inTurn<T>({ group, caller }: Pick<Attaching, "group" | "caller">, attach: () => Promise<T>): Promise<T> {
     const attached = await this.#turns.run(group.id, attach, caller.signal);
     if (attached === undefined) throw new ClaimSkipped();
@@ -76,7 +76,7 @@ export class SessionClaims {
       const claimed = await this.#parts.store.sessions.claimSession(claim);
       if (claimed.status === "full") {
         throw new BrokerError("busy", {
-          details: "too many sessions wait for their clients; the oldest ones are removed",
+          details: "too many disconnected sessions; the broker removes the oldest ones, retry",
         });
       }
       if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);

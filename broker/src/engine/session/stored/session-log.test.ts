@@ -16,7 +16,7 @@ import { LaterReads } from "./later-reads.ts";
 
 const append = (): Promise<never> => Promise.reject(new BrokerError("chainUnreachable"));
 
-/** More sessions than lines. */
+/** More sessions than lines that the log may have. */
 const count = 100;
 
 const will: WillOrder = {
@@ -42,7 +42,7 @@ async function attach(engine: TestEngine, expiryMs: number): Promise<readonly At
   return attachments;
 }
 
-it("logs few ends of connections that cannot be written while the store is away", async () => {
+it("logs fewer than 50 lines while the store cannot write the ends of 100 connections", async () => {
   const { logger, lines } = createRecorder("end of a connection not written");
   const memory = createMemoryStore();
   let isAway = false;
@@ -62,7 +62,7 @@ it("logs few ends of connections that cannot be written while the store is away"
   await engine.stop();
 });
 
-it("logs few wills of sessions only in memory that cannot be published", async () => {
+it("logs fewer than 50 lines if the wills of 100 sessions only in memory cannot be published", async () => {
   const { logger, lines } = createRecorder("will not published");
   const engine = await TestEngine.start({ logger });
   await engine.broker.open({ topic: "will", groupId: undefined });
@@ -76,7 +76,7 @@ it("logs few wills of sessions only in memory that cannot be published", async (
   await refusing.stop();
 });
 
-it("logs few reads of sessions that fail while the store is away", async () => {
+it("logs fewer than 50 lines while the store cannot read 100 sessions", async () => {
   const { logger, lines } = createRecorder("session not read again");
   const clock = new VirtualClock();
   const stopping = new Cancellation();

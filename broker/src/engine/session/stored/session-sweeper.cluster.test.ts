@@ -63,7 +63,7 @@ describe.each(calls)("if %s of the sweep", (name) => {
   });
 });
 
-it("publishes a will soon, although the node that lost the answer of the store about its key lives on", async () => {
+it("publishes a will once and within ten seconds if a node loses the store's answer about the will's publish key, and lives on", async () => {
   const attachment = await attach(1, { will });
   const { store } = cluster.shared;
   const record = store.recordPublishKeys.bind(store);

@@ -73,7 +73,7 @@ it.each([
   ["taken over", false],
   ["taken over by a clean one", true],
 ])(
-  "publishes every will of a client whose connection is %s again and again, although few publish keys may be kept",
+  "publishes every will of a client whose connection is %s again and again, although the broker keeps at most two publish keys",
   async (how, isClean) => {
     const engine = await TestEngine.start({ limits: { publishKeysMax: 2, publishKeysPerSessionMax: 2 } });
     await engine.broker.open({ topic: "will", groupId: undefined });
@@ -195,7 +195,7 @@ describe("a will of a session only in memory that a busy broker refused", () => 
   });
 });
 
-it("a will of a session only in memory is not published again if nobody knows whether it was", async () => {
+it("a will of a session only in memory is not published again if its publish times out", async () => {
   let isDeaf = false;
   const append: Ledger["append"] = async (batches, signal, options) => {
     const outcomes = await ledger.append(batches, signal, options);

@@ -32,7 +32,7 @@ export interface SessionSweeperParts {
   readonly onEnded: (groupId: GroupId, id: SessionId) => void;
 }
 
-/** Time between two sweeps, in milliseconds, if none is left. Timers check the sessions of clients that have just left this node. */
+/** Time between two sweeps, in milliseconds, if no due session is left. Timers check the sessions of clients that have just left this node. */
 const sweepEveryMs = 1_000;
 
 /** Longest delay that gets a timer, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
@@ -160,7 +160,7 @@ export class SessionSweeper {
         await this.#giveBack(groupId);
         const due = await times.findDue(groupId);
         const settled = await this.#advanceUntil(groupId, allSettled(due.map((key) => this.#check(groupId, key))));
-        // Thousands of clients may lose their connections at once. But if no will can be published now, rest.
+        // Thousands of clients may lose their connections at once, so do not rest after a full page, unless nothing could be settled.
         if (due.length === dueSessionsMax && settled.includes(true)) restMs = 0;
         if (await this.#makeRoom(groupId)) restMs = 0;
         trouble.done();
@@ -269,10 +269,10 @@ export class SessionSweeper {
     }
   }
 
-  /** Removes the row of a session that was not found. A row that exists nevertheless is damaged: every sweep would read it before all others. */
+  /** Removes the row of a session that the store did not find. If there is a row, it is damaged, and every sweep would read it before all others. */
   async #drop(groupId: GroupId, key: SessionKey): Promise<boolean> {
     if (!(await this.#remove(groupId, key))) return false;
-    const remedy = "its client subscribes again; its will, if it had one, is lost";
+    const remedy = "its client subscribes again; the session's will, if it had one, is lost";
     this.#parts.logger.error("session dropped: its row in the store is damaged", { sessionId: key.id, remedy });
     return true;
   }
@@ -294,8 +294,8 @@ async function allSettled<T>(tasks: readonly Promise<T>[]): Promise<readonly T[]
 
 /**
  * Names the publish of a will. Each attempt uses the same name, because a node may time out, or be killed before it records the success. Session time
- * cannot tell two wills of a session apart: it may stand still between them. Names have a scope of their own: the keys of a session are dropped when a client
- * begins a new one, and another node may be publishing the will then.
+ * cannot tell two wills of a session apart: it may stand still between them. Names have a scope of their own: when a client begins a new session, the broker
+ * drops the keys of the former one, and another node may still be publishing its will.
  */
 function nameOfWill({ id, epoch, detachedAt }: StoredSession, will: StoredWill): WillName {
   const former = detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}`;

@@ -26,7 +26,7 @@ async function visit(node: number, { key, expiryMs, will }: Visit): Promise<bool
 
 const rows = () => cluster.shared.store.sessions.listSessions({ after: undefined, limit: 9 });
 
-it("a node that kept the session time and stood still does not count again what another node has counted", async () => {
+it("a node that kept the session time and stood still does not add the time that another node has added since", async () => {
   cluster = await TestCluster.start(3);
   await visit(0, { key: "c", expiryMs: 200_000 });
   await cluster.clock.advance(5_000);

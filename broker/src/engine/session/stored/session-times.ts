@@ -14,7 +14,7 @@ export interface SessionTimesParts {
   readonly isKeeper: (groupId: GroupId) => boolean;
   /** Whether other nodes may own sessions. If not, the connected sessions have no owner and are this node's. */
   readonly isShared: boolean;
-  /** Whether publish keys of a group are kept, which expire by its session time too. */
+  /** Whether a group has publish keys. They expire by its session time too. */
   readonly hasKeys: (groupId: GroupId) => boolean;
 }
 
@@ -43,8 +43,8 @@ export class SessionTimes {
   }
 
   /**
-   * The duration to store for one that begins now: nothing may end early ([MQTT-3.1.3-9]). At a node that does not keep the time, it ends up to two seconds
-   * late instead. Zero stays zero.
+   * The length to store for a duration that begins now. Nothing may end early ([MQTT-3.1.3-9]), so at a node that does not keep the time, the duration ends up
+   * to two seconds late. Zero stays zero.
    */
   durationFromNow(groupId: GroupId, ms: number): number {
     return ms === 0 || this.isKeeper(groupId) ? ms : ms + lateMsMax;
@@ -76,7 +76,7 @@ export class SessionTimes {
     if (isShared) await store.sessions.detachLost(groupId);
     if ((await store.sessions.listDetached(groupId, 1)).length === 0) {
       if (!hasKeys(groupId)) this.#writtenAt.set(groupId, clock.monotonic());
-      // A session that another node detaches counts its times from the stored one.
+      // Another node that detaches a session counts from the stored time.
       else if (isShared) await this.advance(groupId);
       return [];
     }

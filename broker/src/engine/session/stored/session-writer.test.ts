@@ -99,7 +99,7 @@ it("writes no older state of a session after its last state", async () => {
   expect(saves).toEqual([["1 of epoch 2"], ["2 of epoch 1"]]);
 });
 
-it("writes a session no more that was forgotten while its write failed, or while the sessions before it were written", async () => {
+it("does not write a session that was forgotten while its write failed, or while the sessions before it were written", async () => {
   const clock = new VirtualClock();
   const saves: (readonly string[])[] = [];
   const sessions = Array.from({ length: 502 }, (_, number) => ({ state: stateOf(1, number), written }));
@@ -125,7 +125,7 @@ function stateOf(epoch: number, number = 1): SessionState {
 
 function written(): void {}
 
-it("warns while writes have failed for five seconds", async () => {
+it("warns once writes have failed for five seconds, until a write succeeds", async () => {
   const clock = new VirtualClock();
   let isAway = true;
   const writer = new SessionWriter({

@@ -81,7 +81,7 @@ export class SessionWriter {
     this.#lasting = new LastingTrouble({ ...parts, toleranceMs: parts.limits.outageToleranceMs });
   }
 
-  /** A warning while sessions have long not been written; undefined otherwise. */
+  /** A warning if writes have failed for `outageToleranceMs`; undefined otherwise. */
   findWarning(): string | undefined {
     const text = this.#isPending ? this.#lasting.find() : undefined;
     return text && `the states of sessions are not written, so their clients wait for answers: ${text}`;
@@ -132,7 +132,7 @@ export class SessionWriter {
     return this.#dirty.size > 0 || this.#writing !== undefined;
   }
 
-  /** Forgets an earlier failure if the sessions that could not be written were forgotten. */
+  /** Forgets an earlier failure if nothing is pending: then the sessions that could not be written were forgotten. */
   #begins(): void {
     if (!this.#isPending) this.#lasting.done();
   }
@@ -146,7 +146,7 @@ export class SessionWriter {
     this.#cancelTimer?.();
     this.#dueAt = at;
     this.#cancelTimer = clock.after(at - now, () => {
-      this.#dueAt = Number.POSITIVE_INFINITY; // Even if nothing is left to write.
+      this.#dueAt = Number.POSITIVE_INFINITY; // Even if nothing is left to write, so that the next change starts a timer.
       if (this.#dirty.size > 0 && this.#writing === undefined)
         this.#begin().catch((error: unknown) => this.#trouble.failed(error));
     });

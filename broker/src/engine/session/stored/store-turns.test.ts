@@ -71,7 +71,7 @@ const flows: readonly [string, keyof SessionStore, Act][] = [
   ["are taken over", "saveSessions", (engine) => void attachAll(engine)],
 ];
 
-it.each(flows)("makes few calls of the store at once for many sessions that %s", async (_, name, act) => {
+it.each(flows)("makes at most five calls of the store at once for 30 sessions that %s", async (_, name, act) => {
   const memory = createMemoryStore();
   let gauge: Gauge | undefined;
   const call: (...given: never[]) => unknown = memory.sessions[name].bind(memory.sessions);
@@ -90,14 +90,14 @@ it.each(flows)("makes few calls of the store at once for many sessions that %s",
   await engine.stop();
 });
 
-it("makes few calls of the store at once for many sessions that are read again after a rollback", async () => {
+it("makes at most five calls of the store at once for 30 sessions that it reads again after a rollback", async () => {
   const clock = new VirtualClock();
   const gauge = new Gauge(clock);
   const findSession = async (): Promise<undefined> => gauge.pass() as Promise<undefined>; // No row.
   const known = {
     group: { id: "1", progress: { generation: 0, version: 0 }, findGeneration: async () => 0 },
     peer: { ended: () => {} },
-  } as unknown as Connected; // Nothing else of it is read.
+  } as unknown as Connected; // All fields that LaterReads reads.
   const reads = new LaterReads({
     clock,
     logger: silentLogger,

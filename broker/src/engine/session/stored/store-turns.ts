@@ -13,8 +13,8 @@ export class StoreTurns {
   readonly #running = new Map<GroupId, Semaphore>();
 
   /**
-   * Runs `task` in its turn; undefined, without running it, if `signal` aborts before that. If the task waits for rollbacks, take the turn first: a
-   * rollback need not wait for those that wait here. The task must not wait for another turn.
+   * Runs `task` in its turn; undefined, without running it, if `signal` aborts before that. Take the group's lock against rollbacks inside `task`,
+   * not around this call: a rollback must not wait for tasks that have no turn yet. The task must not wait for another turn.
    */
   async run<T>(
     groupId: GroupId,

@@ -30,10 +30,10 @@ const retryEveryMs = 1_000;
 /** Maximum number of tries to publish the will of a connection that another one has replaced, or whose session was only in memory. */
 const willTriesMax = 60;
 
-/** Maximum number of bytes of such wills that wait for another try. A client that reconnects again and again must not fill the memory with them. */
+/** Maximum number of bytes of wills that wait for another try. A client that reconnects again and again must not fill the memory with wills. */
 const retriedWillBytesMax = 4 * 1024 * 1024;
 
-/** Publishes wills that are not in the store any more, or never were: again and again, as long as the broker refuses them for a reason that passes. */
+/** Publishes wills that the store no longer has, or never had. Retries while the broker refuses them for a reason that passes. */
 export class WillTries {
   readonly #parts: WillTriesParts;
   #bytes = 0;
@@ -63,7 +63,7 @@ export class WillTries {
 
   /**
    * Call it when the client of a session has another connection, before the client can publish over it. Drops its wills whose delay has not passed
-   * ([MQTT-3.1.2-8]), and tries the others at once, so that they come before what the client publishes now.
+   * ([MQTT-3.1.2-8]), and tries the others at once, so that they precede the client's next publishes.
    */
   returned(name: string): void {
     const now = this.#parts.clock.monotonic();

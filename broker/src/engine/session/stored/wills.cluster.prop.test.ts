@@ -49,7 +49,7 @@ const history = fc.record({
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 type Connect = Extract<History["steps"][number], { kind: "connect" }>;
 
-/** Histories that gave wrong wills, with the faults. */
+/** Regressions: histories that published wrong wills, each with its cause. */
 const examples: [History][] = [
   // The client came back while another node published the will: the end of the session dropped the name of that publish.
   [
@@ -246,7 +246,7 @@ class World {
     if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return once;
     if (next.acceptedAt === undefined || isDoubtful) return [0, 1];
     if (next.order.isClean) return once;
-    // Another node than the one that keeps the session time counts from a time that may be late by a halt of that node.
+    // A node that does not keep the session time counts from the stored time, which is late if the keeper was halted.
     const isLate = this.#troubles.some(({ node }) => this.#isInTrouble(node, end.at, end.at + delayMs));
     return next.acceptedAt < end.at + delayMs && !isLate ? [0] : [0, 1];
   }

@@ -19,7 +19,7 @@ const will: WillOrder = {
   expiresAfterMs: undefined,
 };
 
-it("publishes a will once if its node is killed after it recorded the name, and is back when its membership has expired", async () => {
+it("publishes a will once if its node is killed after it recorded the will's name, and starts again before its membership expires", async () => {
   const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
   const rest = { will, expiryMs: 600_000, onConnected: () => {} };
   const keeper = await cluster.findFollower();
@@ -56,7 +56,7 @@ it.each([
   ["its node", 0, 0],
   ["its node", 0, 20_000],
 ])(
-  "publishes the will of a connection whose session %s took when it lost its membership (%i, delay of %i ms)",
+  "publishes the will of a connection if %s takes over its session, but loses its membership meanwhile (%i, delay of %i ms)",
   async (_, step, delayMs) => {
     const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };

@@ -124,7 +124,7 @@ export class Wills {
 
 const neverAborted = new AbortController().signal;
 
-/** A node that lost its membership while it published the will publishes it once it is a member again. */
+/** A MayNotStartError means that the node lost its membership: once it is a member again, it publishes the will. */
 function isPassingError(error: unknown): boolean {
   if (isBrokerError(error) && error.cause instanceof MayNotStartError) return true;
   return passing.some((one) => isBrokerError(error, one));
