@@ -91,7 +91,7 @@ export class FilterRemoval {
     if (session.detachedAt !== undefined) return this.#removeDetached(session);
     for (const filter of filters ?? []) await sessions.removeSessionFilter(filter.id);
     const left = await sessions.findSession(session.id);
-    // Its connection ended before the last filter was gone. If it has filters, its client has begun it again since.
+    // The session lost its connection before its last filter was gone. If it has filters now, its client has begun it again since.
     if (left?.session.detachedAt !== undefined && left.filters.length === 0) await this.#removeDetached(left.session);
     return true;
   }

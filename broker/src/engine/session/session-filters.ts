@@ -84,7 +84,7 @@ export class SessionFilters {
           await this.#parts.keep(session); // The store must know the members of a share.
           isNew = true;
         }
-        // New filters begin at the end of the stored index, with its generation: this node may not know yet that another one has rolled it back.
+        // New filters begin at the end of the stored index, with its generation: another node may have rolled the index back, and this node not know it yet.
         const head = session.isStored ? await group.findHead() : undefined;
         const end = head === undefined ? indexedUpTo(group) : endOfBlock(head.blockNumber);
         const put = orders.map((order) => this.#toStored(order, session, end));

@@ -20,8 +20,8 @@ export interface SharePlanParts {
 }
 
 /**
- * The first member with room; undefined if none has. Moves those before it to `full`, so that nobody asks them again before they wake the share: a share may
- * have thousands of members whose windows are full, and each acknowledgement looks for a member.
+ * The first member with room; undefined if none has. Moves the members before it to `full`, so that nobody asks them again before they wake the share: a
+ * share may have thousands of members whose windows are full, and each acknowledgement looks for a member.
  */
 export function findRoom(members: Set<ShareMember>, full: Set<ShareMember>): ShareMember | undefined {
   for (const member of members) {

@@ -104,7 +104,7 @@ export class Shares {
     this.#isLooking = false;
   }
 
-  /** Never rejects. A share whose identifier is not known yet looks by itself once it has read it. */
+  /** Never rejects. Leaves out shares whose identifiers are not known yet: each looks by itself once it has read its identifier. */
   async #look(): Promise<void> {
     const byId = new Map([...this.#shares.values()].map((share) => [share.id, share]));
     const ids = [...byId.keys()].filter((id) => id !== undefined);
