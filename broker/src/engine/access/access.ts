@@ -81,7 +81,7 @@ export class Access {
       : this.#judge(found, origin);
   }
 
-  /** Counts a log-in that failed before the client sent a credential like one with a wrong credential. */
+  /** Treats a log-in that failed before the client sent a credential as one with a wrong credential. */
   refuseLogIn(reason: string, origin: LogInOrigin): Principal | Promise<Principal> {
     return this.#slow({ kind: "rejected", reason }, origin, reason);
   }
@@ -91,7 +91,7 @@ export class Access {
     return this.#failed?.mayConnect(findAddress) ?? true;
   }
 
-  /** Counts the log-in of a principal without any rights like one with a wrong credential. */
+  /** Treats the log-in of a principal without any rights as one with a wrong credential. */
   #judge(principal: Principal, origin: LogInOrigin): Principal | Promise<Principal> {
     if (principal.kind === "anonymous") return principal;
     const reason = this.#findFault(principal);

@@ -87,7 +87,7 @@ it("an event that comes right after the role of a subscriber was deleted waits u
   expect(after.deliveries.map(({ event }) => event.topic)).toEqual(["a"]);
 });
 
-it("an event that comes while the broker suspends callbacks one by one after the deletion of their role waits too", async () => {
+it("an event that comes while the broker still suspends the callbacks of a deleted role waits until the role is back", async () => {
   const { operator } = engine.running;
   const urls = ["http://one/", "http://two/"];
   const ids = await Promise.all(urls.map((url) => subscribe(url)));

@@ -83,7 +83,7 @@ describe("new connections", () => {
     }
   });
 
-  it("are all accepted again after a second without a refused one", async () => {
+  it("are all accepted again after a second in which none was refused", async () => {
     noteMany("10.0.0.1", 20 + heldPerAddressMax);
     await clock.advance(heldMs - 1);
     countTaken(floodConnectionsMax + 1);

@@ -258,7 +258,7 @@ export class KeyRing {
     }
     if (changed.size + keys.length > 0 || this.#lacking.size > 0) this.#lookForMissingRoles();
     this.#readAt = startedAt;
-    // In the same turn as the changes: a session that continued without rights would skip events.
+    // Report changes in the turn that applies them: a session that continued without rights would skip events.
     this.#check();
   }
 
@@ -310,7 +310,7 @@ export class KeyRing {
     if (known?.key.expiresAt !== undefined) this.#expiring.delete(known.key, known.key.expiresAt);
     if (key.expiresAt !== undefined && key.revokedAt === undefined) this.#expiring.add(key, key.expiresAt);
     const former = known?.principal;
-    // A revocation keeps what a damaged row names, so the former owner may be another one.
+    // The revocation of a damaged row keeps the owner that the row names, which may differ from the former owner.
     for (const owner of new Set([id, former?.id ?? id])) {
       this.#changed.add(owner);
       this.#unions.delete(owner);

@@ -143,7 +143,7 @@ it("refuses the second of two principals that subscribe with the same identifier
   ]);
 });
 
-it("makes no retry for a revoked key after another key of its principal moved the subscription", async () => {
+it("after a key is revoked and another key of its principal moves the subscription, calls only the new url", async () => {
   engine.sink.receive("http://one/", () => ({ status: "failed", reason: "down" }));
   const [id] = [await subscribe(by("one")), await publish(by("other"), "first")];
   await engine.clock.advance(60_000);

@@ -59,7 +59,7 @@ it("refuses a publish or a transaction over the quota within 500 ms, and commits
   expect(page.topics).toMatchObject([{ sequence: 4 }]);
 });
 
-it("answers a repeat over the quota with the event of its earlier publish, and refuses one that published nothing", async () => {
+it("answers a repeat over the quota with the event of its earlier publish, and refuses a repeat without an earlier publish", async () => {
   const outcomes = new Map<string, unknown>();
   const send = (key: string, change: Partial<PublishCall>): void =>
     engine.running.calls.submit(caller(), { ...call, key, session: { id: "s" }, ...change }, (outcome) =>

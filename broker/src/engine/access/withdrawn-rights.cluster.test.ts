@@ -120,7 +120,7 @@ it("a withdrawn right takes effect at every node within a second, also for event
   for (const [index, url] of urls.entries()) expect(attemptsAt(url).slice(before[index])).toEqual(["4"]);
 });
 
-/** The outcome of an attempt: the receiver accepts every event except "2", whose topic loses the right. */
+/** The outcome of an attempt: the receiver accepts every event except "2", to whose topic the right ends. */
 function toOutcome(text: string) {
   return text === "2" ? ({ status: "failed", reason: "500" } as const) : ({ status: "accepted" } as const);
 }
@@ -154,7 +154,7 @@ async function attachWithRole() {
   return { connected, urls, callers };
 }
 
-/** Every node refuses a publish to the topic that lost the right. */
+/** Expects every node to refuse a publish to the topic to which the right has ended. */
 function expectRefused(callers: readonly Caller[], code: number): void {
   for (const [node, held] of callers.entries()) {
     const { calls } = cluster.node(node);
