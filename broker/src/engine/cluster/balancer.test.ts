@@ -14,7 +14,7 @@ it("each node logs once that no node has delivered a group with subscriptions fo
   await cluster.clock.advance(50_000);
   expect(warnings).toEqual([]);
   await cluster.clock.advance(600_000);
-  const remedy = "let a node have a group with this id whose chain it can reach, or unSubscribe them";
+  const remedy = "configure a group with this id at a node that can reach its chain, or unSubscribe them";
   const warning = ["subscriptions get no events: no node delivers their group", { groupId, remedy }];
   expect(warnings).toEqual([warning, warning]);
   await cluster.stopAll();

@@ -7,7 +7,7 @@ import type { Member } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
 import { whileMember } from "./while-member.ts";
 
-/** How long no node delivers a group until a node logs that, in milliseconds. Nodes that start need time until they deliver their groups. */
+/** How long a group may have no node that delivers it before a node logs it, in milliseconds. Starting nodes need time until they deliver their groups. */
 const unservedMsMax = 60_000;
 
 export interface BalancerOptions {
@@ -72,7 +72,7 @@ export class Balancer {
   #warn(unserved: readonly GroupId[]): void {
     const { clock, logger } = this.#options;
     const now = clock.monotonic();
-    const remedy = "let a node have a group with this id whose chain it can reach, or unSubscribe them";
+    const remedy = "configure a group with this id at a node that can reach its chain, or unSubscribe them";
     const entries = unserved.map((groupId): readonly [GroupId, number | undefined] => {
       const since = this.#unserved.has(groupId) ? this.#unserved.get(groupId) : now;
       if (since === undefined || now - since < unservedMsMax) return [groupId, since];

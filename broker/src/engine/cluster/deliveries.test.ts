@@ -111,7 +111,7 @@ it("a node is ready again after another node has removed a subscription whose ro
   expect(health()).toEqual(["ready", "ready"]);
 });
 
-it("delivers to a new url whose write was committed although its call failed", async () => {
+it("delivers to the new url of a subscribe that failed although the store committed the url", async () => {
   await start(1);
   const subscriptionId = await cluster.run(cluster.subscribe(0, "a", { url: "http://old/" }));
   const { store } = cluster.shared;

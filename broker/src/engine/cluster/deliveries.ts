@@ -83,15 +83,15 @@ export class Deliveries {
     this.#running = this.#run();
   }
 
-  /** A warning while this node, as a member, has long not seen which subscriptions it owns; undefined otherwise. */
+  /** A warning if this node is a member but has failed for long to read which subscriptions it owns; undefined otherwise. */
   findWarning(): string | undefined {
     const text = this.#serves(this.#membership) ? this.#trouble.find() : undefined;
     return text && `this node takes over and hands over no subscriptions: ${text}`;
   }
 
   /**
-   * Begins no further starts and hand-overs; workers keep running. Waits until no task can start a worker, or `signal` aborts. Workers may still be
-   * ending for a hand-over.
+   * Starts no further workers and begins no further hand-overs; workers keep running. Waits until no task can start a worker, or `signal` aborts. Workers
+   * may still be ending for a hand-over.
    */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
