@@ -72,7 +72,7 @@ describe("an event whose attempts fail", () => {
     expect(await letters(id)).toHaveLength(1);
   });
 
-  it("takes no event into its batch after a restart: the others have not used up their attempts", async () => {
+  it("is sent alone after a restart: in one batch with it, other events would become dead letters before their attempts are used up", async () => {
     await start();
     refuseBad();
     const id = await engine.subscribe("a", { options: { ...skip, batchEvents: 10, batchMs: 100 } });
@@ -155,7 +155,7 @@ describe("an event whose attempts fail", () => {
     expect(lines.at(-1)).toMatchObject({ subscriptionId: id, events: 1, reason: "answered 500", omitted: 80 });
   });
 
-  it("becomes no second dead letter after a replay", async () => {
+  it("is one dead letter, not two, when it fails again after a replay", async () => {
     await start();
     refuseBad();
     const id = await engine.subscribe("a", { options: skip });

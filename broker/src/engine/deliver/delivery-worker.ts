@@ -46,7 +46,7 @@ export interface DeliveryWorkerOptions extends AttemptsOptions, Pick<SkippedEven
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
-/** `failedMs` is saved whenever it has grown by this fraction of `giveUpAfterMs`, one of 64. A kill loses at most its growth since the last save. */
+/** A worker saves `failedMs` whenever it has grown by 1/64 of `giveUpAfterMs`. A kill loses at most the growth since the last save. */
 const failingSaves = 64;
 /** Maximum estimated bytes of one batch, unless one event alone has more. */
 const batchBytesMax = 1024 * 1024;

@@ -8,7 +8,7 @@ interface Item extends LaneItem {
   readonly name: string;
 }
 
-/** The items of each delivery that began, and those of the deliveries in progress with the function that ends them. */
+/** `begun`: the items of each delivery that began. `underWay`: the function that ends each delivery in progress, by the items of the delivery. */
 let begun: string[];
 let underWay: Map<string, (goesOn: boolean) => void>;
 let clock: VirtualClock;
@@ -78,7 +78,7 @@ it("waits for more items again after each delivery, and leaves no timer when it 
   expect(clock.timers).toBe(0);
 });
 
-it("begins no delivery after one that ends delivery", async () => {
+it("begins no delivery after one that returned false", async () => {
   const lanes = create({});
   for (const name of ["a1", "a2", "b1", "c1"]) lanes.add(item(name));
   await end("a1", false);
@@ -86,7 +86,7 @@ it("begins no delivery after one that ends delivery", async () => {
   expect(begun).toEqual(["a1", "b1"]);
 });
 
-it("begins no delivery after its end, which waits for those in progress", async () => {
+it("end lets no further delivery begin, and waits for the deliveries in progress", async () => {
   const lanes = create({});
   for (const name of ["a1", "a2", "b1", "c1"]) lanes.add(item(name));
   let hasEnded = false;

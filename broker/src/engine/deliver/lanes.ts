@@ -7,7 +7,7 @@ export interface LaneItem {
   readonly lane: string;
   /** Size of the item in a request. */
   readonly bytes: number;
-  /** Whether no other item may go with this one, the first of its lane: its attempts count, and the others have had none. */
+  /** Whether to deliver this item, the first of its lane, without others: it has failed attempts that count, and the others have none. */
   readonly isAlone: boolean;
 }
 

@@ -18,7 +18,7 @@ function createSource(load: OriginSource["load"]): OriginSource {
 
 const onFailed = async (): Promise<void> => {};
 
-it("tells of a wait even if only the last event's origin must be loaded, and keeps no listener", async () => {
+it("calls onWait even if only the last event's origin must be loaded, and keeps no listener", async () => {
   const signal = new Cancellation();
   const listeners = new Set<unknown>();
   const counted = {

@@ -148,7 +148,7 @@ class World {
   async finish(): Promise<void> {
     this.#isHealed = true;
     await this.cluster.recover(nodesMax, 40_000);
-    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // A chain that is shorter than the index is waited for.
+    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // Nodes wait while the chain is shorter than the index.
     await this.cluster.clock.advance(40_000);
     for (const [index, id] of this.ids.entries()) {
       const { operator } = this.cluster.node(index % nodesMax).broker;
@@ -272,7 +272,7 @@ function isExpected(error: unknown): boolean {
   return names.some((name) => isBrokerError(error, name));
 }
 
-/** Names the events up to the cursor, or all, of which the receiver knows nothing and that are no dead letters. */
+/** Names the lost events, among those up to the cursor or among all: the receiver did not accept them, and nobody skipped or discarded them. */
 async function findMissing(world: World, isAll: boolean): Promise<readonly string[]> {
   const events = await world.events();
   const { store } = world.cluster.shared;

@@ -6,7 +6,7 @@ import { TestEngine } from "../testing/test-engine.ts";
 
 let engine: TestEngine;
 let id: string;
-/** Whether the store does not find the topics of events, which their origins contain. */
+/** Whether the store fails to read topics: the origin of an event contains its topic's address. */
 let isDown: boolean;
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-it("the group is ready again once the origin of an event that could not be read was read", async () => {
+it("the group is ready again once the worker has read the origin that it could not read before", async () => {
   isDown = false;
   await engine.clock.advance(10_000);
   expect(engine.sink.sequencesOf(id)).toEqual([2]);

@@ -57,7 +57,7 @@ export class ProgressWriter {
     else this.#writeAfter(this.#options.limits.progressDelayMs);
   }
 
-  /** A warning while progress has long not been written; undefined otherwise. */
+  /** A warning if writes of progress have failed for long; undefined otherwise. */
   findWarning(): string | undefined {
     const text = this.#isPending ? this.#lasting.find() : undefined;
     return text && `the progress of callbacks is not written, so a restart would repeat them: ${text}`;

@@ -13,7 +13,7 @@ export interface SkippedEventsOptions {
   readonly progressWriter: Pick<ProgressWriter, "flush">;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, "deadLetters">;
-  /** Of all subscriptions of a group: one receiver that is down may make a thousand dead letters of each. */
+  /** Shared by all subscriptions of a group, since one receiver that is down may cause a thousand dead letters for each. */
   readonly skippedLog: Pick<BoundedLog, "warn">;
   /** Dead letters that are not stored yet although the cursor has passed their events. */
   readonly unsaved: () => readonly DeadLetter[];
