@@ -71,7 +71,7 @@ export class FeedHub {
     if (audience?.size === 0) byFilter.delete(filter);
   }
 
-  /** What each of the node's readers may have of something that all of them share. */
+  /** The equal share of each reader of this node in a limit for all of them together. */
   shareOf(max: number): number {
     return max / this.#readerCount;
   }

@@ -22,11 +22,11 @@ import { RecentBatches } from "./recent-batches.ts";
 const names = ["a/1", "a/2", "b"].map(parseTopicName);
 const payload = { content: new Uint8Array([1]), extensions: [] };
 
-/**
- * One of three steps: a block of batches (topic number, event count), of which `offered` are offered before the feed falls behind; the consumer takes `take`
- * events and may restart; or another reader uses up the memory for held batches.
- */
 type Batches = readonly (readonly [topic: number, count: number])[];
+/**
+ * One of three steps: a block of batches, of which the hub offers the first `offered` before the feed falls behind (all if undefined); the consumer takes
+ * `take` events and may restart; or another reader uses up the memory for held batches.
+ */
 type Step =
   | { readonly batches: Batches; readonly offered: number | undefined }
   | { readonly take: number; readonly restart: boolean }

@@ -12,8 +12,8 @@ export interface Readers {
    */
   stop(groupId: GroupId): Promise<void>;
   /**
-   * Restarts the readers soon, each from its row. The index does not contain anything after `progress` of the group. No rollback has changed it up to `keptUpTo`,
-   * which counts for readers whose rows are not written. Never throws.
+   * Restarts the readers soon, each from its row. The index contains nothing after the group's `progress`, and no rollback has changed it up to
+   * `keptUpTo`. A reader without a row forgets only what it took after that. Never throws.
    */
   restart(groupId: GroupId, keptUpTo: Position): void;
 }

@@ -51,7 +51,7 @@ export interface Place {
   readonly upTo: Position;
   /** Version of the progress when `upTo` was read. */
   readonly version: number;
-  /** Whether the feed delivers a topic: others' dropped events are not read from the chain. If left out, it delivers all. */
+  /** Whether the feed delivers a topic; dropped events of other topics stay unread. If left out, the feed delivers all topics. */
   readonly isWanted?: (topic: TopicName) => boolean;
 }
 
