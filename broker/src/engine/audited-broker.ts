@@ -186,7 +186,7 @@ export class AuditedBroker implements Broker {
     return listed;
   }
 
-  /** Not audited: the log-in of a caller that this refuses was audited. */
+  /** Not audited: if this refuses a caller, the audit log already has the caller's log-in. */
   rightsOf(caller: Caller): CallerRights {
     return this.#calls.rightsOf(caller);
   }

@@ -40,7 +40,7 @@ export interface PublishCall extends TopicCall {
    * published, and the answer is TIMEOUT.
    */
   readonly session?: KeySession | undefined;
-  /** Whether an earlier request may have published under `key`. Then a quota refuses this one only if that one published nothing. */
+  /** Whether an earlier request may have published under `key`. Then a quota refuses this request only if the earlier one published nothing. */
   readonly isRepeat?: boolean;
   /** Undefined if the publish may not open a topic, and nobody waits until its place in the group's order is fixed. */
   readonly placement?: Placement | undefined;

@@ -291,7 +291,7 @@ describe("subscribe", () => {
     await broker.open(topic("a"));
     const subscriptionId = await engine.subscribe("a", { url: "http://old/" });
     const row = await engine.store.findSubscription(parseSubscriptionId(subscriptionId));
-    if (row === undefined || !isCallback(row)) throw new Error("it was just made");
+    if (row === undefined || !isCallback(row)) throw new Error("the new subscription is not in the store");
     await engine.store.updateSubscription(row, { delivery: { ...row.delivery, secret: "plain" }, state: "active" });
     await engine.rebuild();
     await engine.broker.start();

@@ -2,7 +2,7 @@ import { type EventId, formatEventId, topicDigest } from "@stele/wire";
 import type { Event } from "../domain/event.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 
-/** Maximum number of cached topic digests, about 120 bytes each. The cache pays: to compute a digest takes as long as all other work for an answer. */
+/** Maximum number of cached topic digests, about 120 bytes each. Without the cache, computing a digest takes as long as all other work for an answer. */
 const digestsKeptMax = 50_000;
 
 /** Formats eventIds, with a cache of topic digests. */

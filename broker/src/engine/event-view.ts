@@ -10,7 +10,7 @@ const reals = new WeakMap<Event, Event>();
 /** An event as the clients of its tenant see it. Its topic must be the tenant's. */
 export function viewOf(event: Event, names: TenantNames): Event {
   const topic = names.toView(event.topic);
-  if (topic === undefined) throw new Error("an event of another tenant was to be delivered");
+  if (topic === undefined) throw new Error("a subscriber must not get an event of another tenant");
   const known = views.get(event);
   if (known !== undefined) return known;
   const view = { ...event, topic: topic as TopicName }; // The index has only topics whose real names are valid.

@@ -10,7 +10,7 @@ afterEach(async () => {
   await engine.stop();
 });
 
-it("a scrape of the metrics, and the log's look each second, visit no session: only a health check looks for warnings about them", async () => {
+it("neither a scrape of the metrics nor the check that logs groups going down visits a session; a health check does", async () => {
   let read: (() => readonly GroupGauge[]) | undefined;
   const watchGroups = (given: typeof read): void => void (read = given);
   engine = await TestEngine.start({ metrics: { ...noMetrics, watchGroups } });

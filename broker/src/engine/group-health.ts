@@ -33,7 +33,7 @@ interface GroupWarner {
 export interface WarningSources {
   readonly isPaused: boolean;
   readonly held: GroupWarner;
-  /** What warns of a condition of the whole node: callbacks first, then access. */
+  /** The parts that warn of a condition of the whole node: callbacks first, then access. */
   readonly ofNode: readonly (Warner | undefined)[];
   readonly sessions: GroupWarner;
 }

@@ -192,7 +192,7 @@ describe("a group whose chain does not answer at the start", () => {
     await expect(broker.start()).rejects.toThrow("chain.sqlite is damaged");
   });
 
-  it("does not block a stop of the broker", async () => {
+  it("is not ready while its chain is silent, and does not block a stop of the broker", async () => {
     const [, away] = build();
     away.ledger.start = async () => new Promise(() => {});
     await start();
@@ -281,7 +281,7 @@ describe("two groups", () => {
     });
   });
 
-  it("never share a transaction: its events would all go to one group", async () => {
+  it("cannot share a transaction: the broker refuses it, and commits no event in either group", async () => {
     build();
     await start();
     for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });

@@ -15,9 +15,9 @@ export interface GroupWatchOptions {
 export class GroupWatch {
   readonly #options: GroupWatchOptions;
   readonly #wereUp = new Set<string>();
-  /** Since when each unready group has been down, by the monotonic clock. */
+  /** When each group that is down went down, by the monotonic clock. */
   readonly #downSince = new Map<string, number>();
-  /** Since when the publishes of each group have failed, by the monotonic clock. */
+  /** When the publishes of each group began to fail, by the monotonic clock. */
   readonly #failingSince = new Map<string, number>();
   #cancelTimer: (() => void) | undefined;
 

@@ -8,9 +8,9 @@ import type { LedgerBlock, LedgerEntry } from "../ports/ledger.ts";
 import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 
 /**
- * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are those names of topics
- * opened in these blocks that an indexed topic already has. Anybody may write to the chain, so this skips topics whose names break the rules or are taken,
- * the events of such topics, and batches that do not decode or exceed a limit. The same ledger blocks give the same result on every node. Nodes with
+ * Converts chain blocks to index blocks. `known` are the indexed topics that occur in these blocks, by contract address. `taken` are the names that these
+ * blocks give to new topics although an indexed topic has them. Anybody may write to the chain, so this skips topics whose names break the rules or are
+ * taken, the events of such topics, and batches that do not decode or exceed a limit. The same ledger blocks give the same result on every node. Nodes with
  * different limits get different ledger blocks from one chain, but the same positions.
  */
 export function indexBlocks(
@@ -100,7 +100,7 @@ class BlockDraft {
   }
 
   /**
-   * Indexes a batch or skips it. A batch beyond the highest sequence leaves no skipped sequences: every later batch of the topic is beyond it too.
+   * Indexes a batch or skips it. A batch beyond the highest sequence records no skipped sequences: every later batch of the topic is beyond it too.
    */
   #take(entry: LedgerEntry & { kind: "events-committed" | "events-malformed" }, topic: TopicName): void {
     if (isBeyondLastSequence(entry.firstSequence, entry.count)) {
@@ -134,7 +134,7 @@ class BlockDraft {
 
   /**
    * Reserves positions for `count` events. Returns the first event's index in the block; undefined if they do not fit. After that no later batch fits
-   * either: if the last batch of a transaction is indexed, none of its batches lacked room.
+   * either, so if the last batch of a transaction is indexed, all its batches are.
    */
   #takeRoom(count: number): number | undefined {
     const place = this.#eventCount;

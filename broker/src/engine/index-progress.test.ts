@@ -27,19 +27,19 @@ it.each<readonly [readonly number[], readonly number[]]>([
     [7, 7, 6, 8],
     [7, 8],
   ],
-])("of the newest blocks %j, remembers %j: a rollback reaches no block before them", (numbers, remembered) => {
+])("after blocks %j were the newest, remembers %j: no rollback reaches an earlier block", (numbers, remembered) => {
   const progress = new IndexProgress();
   for (const number of numbers) progress.saw({ number, hash: `0x${number}` });
   expect(progress.seen.map(({ number }) => number)).toEqual(remembered);
 });
 
-it("is rebuilding until the index has every block again that was seen, although it starts again on the way", () => {
+it("is rebuilding until the index again has every block that the node saw, even if its group starts again meanwhile", () => {
   const progress = new IndexProgress();
   progress.advanceTo(900);
   progress.rollBackTo(-1);
   progress.rebuildTo(900);
   progress.advanceTo(512);
-  progress.rebuildTo(512); // Another start found the first step of the new index.
+  progress.rebuildTo(512); // Another start read an index that was only partly rebuilt.
   expect(progress.isRebuilding).toBe(true);
   progress.advanceTo(900);
   expect(progress.isRebuilding).toBe(false);

@@ -1,7 +1,7 @@
 /** A session as the owner of publish keys. */
 export interface KeySession {
   readonly id: string;
-  /** Epoch of the session. It may change, so it is read again for each key that is written. Undefined for a publish without a connection, such as a will. */
+  /** Epoch of the session. It may change, so read it again for each key. Undefined for a publish without a connection, such as a will. */
   readonly epoch?: number | undefined;
 }
 

@@ -259,6 +259,6 @@ function batch(address: `0x${string}`, text: string) {
 }
 
 function assertDefined<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error("it is not there");
+  if (value === undefined) throw new Error("the value is undefined");
   return value;
 }
