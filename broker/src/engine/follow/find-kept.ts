@@ -4,8 +4,9 @@ import { reorganisationBlocksMax, type IndexHead, type Store } from "../../ports
 import type { IndexProgress } from "../index-progress.ts";
 
 /**
- * The number of a block up to which no rollback has changed the index since this node saw it: the newest block that this node saw at its end and that is still
- * in it, else the oldest block that the node remembers, which is older than its readers. For a single node, which remembers none, the newest block.
+ * The number of a block up to which no rollback has changed the index since this node saw the block. It is the newest block that the node has seen as
+ * the head and that the index still has, else the oldest block that the node remembers, which is older than the node's readers. A single node remembers no
+ * blocks: then it is the head.
  */
 export async function findKept(
   store: Pick<Store, "listBlocks">,

@@ -137,7 +137,7 @@ export class Follower {
     );
   }
 
-  /** False for an index that another node has emptied: it shows its generation only with its first block. */
+  /** Whether this node knows the index's generation. It does not if another node has emptied the index, which then has no generation before its first block. */
   async #isKnownGeneration(): Promise<boolean> {
     const { store, ledger, progress } = this.#parts;
     return (await store.findHead(ledger.groupId))?.generation === progress.generation;

@@ -139,7 +139,7 @@ describe("the follower", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
   });
 
-  it("has its next write refused after its membership was ended, and every event is delivered at least once", async () => {
+  it("has its next write refused after the coordinator ended its membership, and every event is delivered at least once", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);

@@ -45,7 +45,7 @@ export class GroupRole implements Role {
     this.#releaseTrouble = new ReportedTrouble(options.logger, "group lease not released, trying again");
   }
 
-  /** A process that stood still learns here that another node may have taken the lease, before it learns it from the end of the term. */
+  /** Also checks the membership: if the process stood still, another node may have taken the lease although the term has not ended here. */
   get isFollowing(): boolean {
     return this.#term !== undefined && this.#termMembership?.isLive() === true;
   }

@@ -38,7 +38,7 @@ describe("a committed call whose read of the index fails", () => {
   });
 });
 
-describe("a committed publish whose batch the index has elsewhere or not at all, after a reorg or in a block that strangers filled", () => {
+describe("a committed publish whose batch the index lacks or has in another place, after a reorg or because strangers filled the block", () => {
   it.each<[string, (found: EventBatch) => EventBatch | undefined]>([
     ["not at all", () => undefined],
     ["in another block", (found) => ({ ...found, blockNumber: found.blockNumber + 1 })],

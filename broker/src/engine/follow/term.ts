@@ -135,7 +135,7 @@ export class Term {
       if (isOvertaken)
         logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();
-      // A chain without new blocks would never show it: a write of the index would fail.
+      // Otherwise only a failed write would show it, and a chain without new blocks causes no write.
       else if (await this.#isShortened(signal)) this.#again.abort();
       await pause(clock, outagePollMs, signal);
     }

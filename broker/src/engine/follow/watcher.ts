@@ -110,7 +110,7 @@ export class Watcher {
     const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
     const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
     const batches = await store.readBatches(groupId, range);
-    // Events that the store dropped are read from the chain. Each reader does so itself, so that the others do not wait.
+    // Only the chain has events that the store dropped. Each reader reads them itself, so that the other readers do not wait.
     if (batches.some(({ dropped }) => dropped !== undefined)) return { batches: undefined, upTo: head.blockNumber };
     const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
     const last = batches.at(-1);
