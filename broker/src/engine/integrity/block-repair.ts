@@ -21,7 +21,7 @@ export interface BlockRepairOptions {
   readonly logger: Logger;
 }
 
-/** Repairs damaged blocks in the chain's file from the index. Blocks that cannot be repaired are reported by health. */
+/** Repairs damaged blocks in the chain's file from the index. Health reports the blocks that it cannot repair. */
 export class BlockRepair {
   readonly #options: BlockRepairOptions;
 
@@ -31,7 +31,7 @@ export class BlockRepair {
 
   /**
    * Checks a block against its hashes and repairs it if it is damaged. The parent hash in the next block proves the block's header, so the next block is
-   * checked and repaired too. Returns the worse state of the two. A block that is known to be damaged is not read again.
+   * checked and repaired too. Returns the worse state of the two. Does not read a block again that is known to be damaged.
    */
   async inspect(blockNumber: number): Promise<BlockState> {
     const states = [await this.#inspectOne(blockNumber), await this.#inspectOne(blockNumber + 1)];

@@ -24,7 +24,7 @@ const readTimeoutMs = 30_000;
 
 /** What damage means for clients until it is repaired. */
 const effect =
-  "subscriptions and sessions whose filters match the topic, with wildcards too, stay before these events and get none of later ones";
+  "subscriptions and sessions whose filters match the topic, with wildcards too, wait before these events and get no later ones";
 
 export interface MenderOptions {
   readonly ledgers: readonly Ledger[];
@@ -164,7 +164,7 @@ function keyOf(groupId: GroupId, { message }: IndexDamagedError): string {
   return `${groupId} ${message}`;
 }
 
-/** Names of the topics that the block opens, which the index has already. */
+/** Names of the topics that the block opens; the index already has them. */
 function namesOpenedIn({ entries }: LedgerBlock): ReadonlySet<TopicName> {
   const names = entries.flatMap((entry) => (entry.kind === "topic-opened" ? [entry.name] : []));
   return new Set(names as readonly string[] as readonly TopicName[]); // The names are only compared.

@@ -64,7 +64,7 @@ describe("a scrub", () => {
     expect(ended).toEqual(["chain", "index", "chain"]);
   });
 
-  it("is repeated after an hour while damage stays that it could not mend", async () => {
+  it("is repeated after an hour while there is damage that it could not repair", async () => {
     progress = { checked: 10, damaged: 3, mended: 2 };
     await clock.advance(1.9 * hourMs);
     expect(ended).toEqual(["index", "chain"]);

@@ -7,7 +7,7 @@ import type { EngineLimits } from "../limits.ts";
 
 /**
  * Longest wait from the start to the first scrub, in milliseconds, so that a broker that often restarts scrubs too. Also the longest wait after a scrub that
- * ended early, or could not mend what it found: what it needed may only have been away.
+ * ended early or left damage: the database or the chain may only have been away.
  */
 const soonWaitMsMax = 3_600_000;
 /** Wait between two steps, in milliseconds, so that a scrub uses little processor and disk time. */
