@@ -29,7 +29,7 @@ interface NarrowChain {
   readonly sent: string[];
 }
 
-/** A chain that takes `bytesMax` bytes of events in a transaction, although its limits do not say so. Appends one event to `sent` for each. */
+/** A chain that takes `bytesMax` bytes of events in a transaction, although its limits do not say so. Appends the letter of each accepted event to `sent`. */
 function narrowLedger(chain: NarrowChain): Pick<Ledger, "groupId" | "limits" | "append"> {
   const { answerMs, clock, sent } = chain;
   const limits = {
@@ -120,7 +120,7 @@ it("sends transactions at once as long as none is larger than all that the chain
   await vi.waitFor(() => expect(turns.isHeld).toBe(false));
 });
 
-it("sends a transaction alone if its size was refused after it was accepted, or if only its bytes and its topics were accepted", async () => {
+it("sends a transaction alone if the chain first accepted and then refused its size, or accepted its bytes and its topics only separately", async () => {
   const turns = new SendingTurns({ soon: (action) => setImmediate(action) });
   const isCertain = async (size: { readonly bytes: number; readonly topics: number }): Promise<boolean> => {
     await vi.waitFor(() => expect(turns.isHeld).toBe(false));
@@ -169,7 +169,7 @@ it("sends a transaction alone if mixes of accepted sizes were refused", async ()
   expect(turns.isHeld).toBe(true);
 });
 
-it("keeps the order of a topic behind a size that the chain took earlier, but refuses now", async () => {
+it("keeps the order of a topic after a transaction of a size that the chain took earlier and refuses now", async () => {
   const progress = new IndexProgress();
   progress.advanceTo(0);
   const clock = new TurningClock();

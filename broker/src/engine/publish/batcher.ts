@@ -285,7 +285,7 @@ export class Batcher {
     }
   }
 
-  /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed, not those of parts. */
+  /** Appends the batches; calls `split` if they are too large for one transaction. Answers every caller. False if this append failed; parts do not count. */
   async #deliver(
     batches: readonly DraftBatch[],
     { split, ...options }: DeliverOptions = { isWhole: false, split: (all) => this.#deliverParts(all) },
@@ -317,7 +317,7 @@ export class Batcher {
     await this.#turns.hold(split);
   }
 
-  /** Delivers two halves: those of several topics at once, those of one topic one after the other, so that the topic's events keep their order. */
+  /** Delivers two halves: at once if there are several topics; if there is one, one after the other, so that the topic's events keep their order. */
   async #deliverParts(batches: readonly DraftBatch[]): Promise<void> {
     const [first] = batches;
     const middle = batches.length >> 1;

@@ -80,7 +80,7 @@ it("refuses the keys of every waiting transaction after the same time if the sto
   for (const batches of all) expect(await batches).toEqual([]);
 });
 
-it("fails the later publishes of a session that came before the failure of an earlier one, so that its events keep their order", async () => {
+it("if a publish of a session fails, fails the session's later publishes that came before the failure, so that events keep their order", async () => {
   const clock = new VirtualClock();
   const answers = [createDeferred<readonly []>(), createDeferred<readonly []>()];
   let writes = 0;
@@ -106,7 +106,7 @@ it("fails the later publishes of a session that came before the failure of an ea
   expect(await send("mine")).toBe(1);
 });
 
-it("refuses the later publishes of a session after one whose session had moved, although the session is back under a new epoch", async () => {
+it("if a publish is refused because its session had moved, refuses the session's later publishes, even under a new epoch of the session", async () => {
   const clock = new VirtualClock();
   const answers: (readonly TakenKey[])[] = [[toFencedKey(row)], []];
   const recorder = toRecorder(async () => answers.shift() ?? [], clock);
@@ -118,7 +118,7 @@ it("refuses the later publishes of a session after one whose session had moved, 
   expect(taken).toEqual([toFencedKey(row), toFencedKey(row)]);
 });
 
-it("frees a key whose record failed, but none that it records after it, and tries again until the store answers", async () => {
+it("frees a key whose record failed, but not if it has recorded the key again since, and tries again until the store answers", async () => {
   const clock = new VirtualClock();
   const stored = new Map<string, string>();
   let isAway = true;
@@ -157,7 +157,7 @@ it("frees a key whose record failed, but none that it records after it, and trie
   expect(clock.timers).toBe(0);
 });
 
-it("records a key again that was freed while the store answered that a failed record holds it", async () => {
+it("records a key even if the store answers that a failed record holds the key, when that record has been freed meanwhile", async () => {
   const clock = new VirtualClock();
   const stored = new Map<string, string>();
   const answered = createDeferred<void>();

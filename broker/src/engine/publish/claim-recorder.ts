@@ -14,7 +14,7 @@ const recordTimeoutMs = 10_000;
 interface Failure {
   /** In the clock's monotonic milliseconds. */
   readonly at: number;
-  /** Fails a later publish of the session alike. */
+  /** Fails a later publish of the session in the same way. */
   readonly fail: (claim: Claim) => void;
 }
 
@@ -30,12 +30,12 @@ export interface ClaimRecorderOptions {
 
 /**
  * Records the keys of a transaction's publishes in one write, before the ledger gets them. A publish whose key is taken, or cannot be recorded, leaves
- * the transaction. After a failure, the later publishes of its session that came before leave theirs too: the client sends all of them again, in order.
+ * the transaction. After a failure, the session's later publishes that came before the failure leave theirs too: the client repeats all of them, in order.
  * A transaction waits for earlier ones, so that topics keep their order; if no publish has a key, no transaction waits.
  */
 export class ClaimRecorder {
   readonly #options: ClaimRecorderOptions;
-  /** The last failure to record a key, by session; the oldest first. A connection that takes the session over is one too. */
+  /** The last failure to record a key, by session; the oldest first. A take-over of the session counts as a failure. */
   readonly #failures = new Map<string, Failure>();
   readonly #unsure: UnsureKeys;
   #waiting = 0;
@@ -144,7 +144,7 @@ export class ClaimRecorder {
     }
   }
 
-  /** Records the keys. Those that a failed claim of this node may have recorded are freed first. Returns the rows that hold the others. */
+  /** Records the keys. If a failed claim of this node holds one, frees it and records it again. Returns the rows of others that hold one of the keys. */
   async #write(claims: readonly Claim[]): Promise<readonly TakenRow[]> {
     const unsure = this.#unsure.senders(); // Before the write: one that is freed during the write may still hold its key in the answer.
     const taken = await this.#writeOnce(claims);

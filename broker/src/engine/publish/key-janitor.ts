@@ -33,7 +33,7 @@ const scopeCountMin = 16;
 /** How many more keys a group keeps for wills, as a fraction of its limit: callers may have used up the rest, and nobody repeats a will that was refused. */
 const willKeysFraction = 0.1;
 
-/** The owner of publish keys: a session, its will, or a caller without one. */
+/** The owner of publish keys: a session, its will, or a caller without a session. */
 export interface KeyScope {
   readonly scope: string;
   readonly isOfSession: boolean;

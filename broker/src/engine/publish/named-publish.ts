@@ -21,7 +21,7 @@ export interface KeyedPublish {
   readonly open?: OpenMissing | undefined;
   /** Called once, when the publish first begins to wait for a transaction. A publish that settles before is not placed. */
   readonly onPlaced?: (() => void) | undefined;
-  /** The answer unless an earlier request published under the key; nothing is published. Undefined if the publish is allowed. */
+  /** If set, this request publishes nothing, and gets this answer unless an earlier request published under the key. */
   readonly refusal?: BrokerError | undefined;
 }
 

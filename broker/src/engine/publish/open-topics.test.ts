@@ -31,7 +31,7 @@ it("bounds the number and the bytes of publishes that wait for the index", async
   wait(100);
 });
 
-it("lets a publish that comes in the answer to another open its topic once, and no other publish with it", async () => {
+it("opens a topic once for a publish that a callback submits, and refuses a second publish of that callback that may not open it", async () => {
   const topics = new OpenTopics({
     read: async () => undefined,
     progress: new IndexProgress(),

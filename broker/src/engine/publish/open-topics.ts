@@ -100,7 +100,7 @@ export class OpenTopics {
       const { version } = this.#options.progress;
       const found = await this.#read(name);
       if (!(found instanceof BrokerError)) {
-        // In the same turn as the callbacks: no later caller may find the topic before the earlier callers have their answers.
+        // Keep the topic in the turn of the callbacks: no later caller may find it before the earlier callers have their answers.
         this.#keep(found, version);
         this.#answer(name, { count: callers.length, found });
         continue;

@@ -23,7 +23,7 @@ const confirmAfterMs = 1_000;
 
 /** Between the account and the membership of a sender. */
 const separator = " ";
-/** Stands for the membership of a node that has none: it never sends what it begins then, so other nodes need not wait for it. */
+/** Stands for the membership of a node without one. The node never sends a publish that it begins then, so other nodes need not wait for it. */
 const noMembership = "none";
 
 /** Finds out whether an event that the index does not have can still come. */

@@ -49,7 +49,7 @@ const history = fc.record({
 });
 type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Histories in which a key gave more or less than one event, or a node no answer, with the faults. */
+/** Histories that earlier code failed, each with the reason: a key gave more or less than one event, or a node gave no answer. */
 const examples: [History][] = [
   // A reorg moved the event below the block that was indexed when the key was recorded, and the node that recorded it lived on: other nodes never found it.
   [
@@ -127,7 +127,7 @@ class World {
   /** Makes everything work again, and repeats each key at all nodes until all have the event. */
   async finish(): Promise<ReadonlyMap<string, readonly string[]>> {
     await this.cluster.recover(nodesMax, 60_000);
-    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // A chain that is shorter than the index is waited for.
+    for (let blocks = 0; blocks < 8; blocks += 1) this.cluster.chain.sealEmpty(); // Nodes wait while the chain is shorter than the index.
     await this.cluster.clock.advance(20_000);
     let open = this.begun;
     const found = new Map<string, readonly string[]>();

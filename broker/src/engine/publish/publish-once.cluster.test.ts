@@ -181,7 +181,7 @@ it("a publish that its node began while it had no membership succeeds at another
   await expectRepeatable(refused);
 });
 
-it("publishes once what a node repeats while it frees the key of a lost answer", async () => {
+it("publishes an event once if a client repeats the request while its node frees a key whose record got no answer", async () => {
   await startWarm();
   submit(0, "k");
   await cluster.clock.advance(150);

@@ -226,7 +226,7 @@ describe("a publish with a key whose fate was unknown", () => {
     expect((await send(call("k"))).status).toBe("TIMEOUT");
     const late = publish(engine.broker, call("k"));
     await engine.clock.advance(1_000);
-    // The lost transaction is included.
+    // The chain includes the lost transaction after all.
     await publish(engine.broker, call(undefined, "text", { extensions: [["svc-token", row.token]] }));
     await engine.clock.advance(1_000);
     expect((await late).status).toBe("SUCCESS");

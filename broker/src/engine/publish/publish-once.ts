@@ -26,7 +26,7 @@ const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 /** How long a repeat waits, in milliseconds, before it looks again for an event that may still come. */
 const lookAgainMs = 500;
 
-/** How long a repeat looks for its event, at least, in milliseconds: on a chain that has reorgs, it asks twice whether the event may still come. */
+/** Shortest time that a repeat has to look for its event, in milliseconds: on a chain with reorgs, it asks twice whether the event may still come. */
 const searchMsMin = 3_000;
 
 /** Limit of waiting callers and bytes, as a multiple of the limits of waiting publishes: as many repeats as first requests may wait. */

@@ -117,7 +117,7 @@ function isCertain(size: SendingSize, accepted: readonly SendingSize[]): boolean
 function isWithinMix(size: SendingSize, [long, broad]: readonly [SendingSize, SendingSize]): boolean {
   if (isWithin(size, long) || isWithin(size, broad)) return true;
   if (long.bytes <= broad.bytes || long.topics >= broad.topics) return false;
-  // The shares of the long one that have enough bytes, and few enough not to lack topics.
+  // The least share of `long` in the mix that has enough bytes, and the largest that leaves enough topics.
   const least = (size.bytes - broad.bytes) / (long.bytes - broad.bytes);
   const most = (broad.topics - size.topics) / (broad.topics - long.topics);
   return Math.max(0, least) <= Math.min(1, most);

@@ -13,7 +13,7 @@ export function isTokenKey(key: string): boolean {
   return key.endsWith(name);
 }
 
-/** The prefix of which {@link toTokenKey} makes the key. */
+/** The prefix from which {@link toTokenKey} makes the key. */
 export function prefixOf(key: string): string {
   return key.slice(0, -name.length);
 }

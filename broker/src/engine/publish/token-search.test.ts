@@ -7,7 +7,7 @@ import { createDeferred } from "../../lib/deferred.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { TokenSearch } from "./token-search.ts";
 
-it("a read that fails after the caller has stopped waiting rejects nothing that nobody handles", async () => {
+it("a read that fails after its caller has stopped waiting leaves no rejection without a handler", async () => {
   const reading = createDeferred<never>();
   const progress = new IndexProgress();
   progress.advanceTo(5);
