@@ -112,7 +112,7 @@ export class ProofQuery {
     { step, reason }: Extract<ProofResult, { status: "refuted" }>,
   ): BrokerError {
     this.#options.logger.error("proof does not hold", { eventId, step, reason });
-    const why = `what the index and the chain have of ${eventId} does not fit: ${step}: ${reason}`;
+    const why = `the index and the chain disagree about ${eventId}: ${step}: ${reason}`;
     return new BrokerError("indexDamaged", { details: why });
   }
 }

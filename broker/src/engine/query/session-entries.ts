@@ -64,7 +64,7 @@ function toKnown({ session, filters }: SessionWithFilters, { sessions }: Session
     session,
     filters,
     isSuspended: session.protocol === "STOMP" && sessions.isSuspended(session),
-    notifiedAt: () => undefined, // The node of its connection knows.
+    notifiedAt: () => undefined, // Only the node of its connection knows.
   };
 }
 
