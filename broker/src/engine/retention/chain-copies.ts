@@ -47,7 +47,7 @@ interface Given {
   readonly failure: unknown;
 }
 
-/** Reads the events that the store has dropped from the chain. */
+/** Reads from the chain the events that the store has dropped. */
 export class ChainCopies {
   readonly #options: ChainCopiesOptions;
   /** Feeds and calls take separate turns, so that neither delays the other. */

@@ -36,7 +36,7 @@ export interface RetentionOptions {
   readonly store: Pick<Store, "findHead" | "readBatches" | "dropEvents">;
   readonly copies: Pick<ChainCopies, "compare">;
   readonly times: Pick<BlockTimes, "findBlockAt" | "get">;
-  /** Whether it is this node that drops events. */
+  /** Whether this node must drop the group's old events. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "eventsDropped">;
