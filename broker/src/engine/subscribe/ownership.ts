@@ -17,8 +17,8 @@ export interface Ownership {
   /** Whether this node owns a row that was just read. */
   isOwn(subscription: Subscription): boolean;
   /**
-   * Starts delivery of a subscription of this node. It must have been created or read while its index could not roll back, and the index must have been held
-   * since then. If its former worker ended in the meantime, `ahead` is what that worker delivered beyond the cursor.
+   * Starts delivery of a subscription of this node. The caller must have kept the index from rolling back since it created or read the row. If
+   * the former worker ended in the meantime, `ahead` is what that worker delivered beyond the cursor.
    */
   begin(subscription: CallbackSubscription, ahead?: AcceptedAhead): void;
 }

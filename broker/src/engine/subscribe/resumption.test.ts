@@ -37,7 +37,7 @@ it("logs once each group that has subscriptions but is no longer served", async 
   await engine.broker.start();
   await engine.clock.advance(60_000);
   await engine.stop();
-  const remedy = "give a group this id again, or unSubscribe them";
+  const remedy = "configure a group with this id again, or unSubscribe them";
   const fields = { groupId: "gone", count: 1, remedy };
   expect(warnings).toEqual([["subscriptions get no events: no group has their groupId", fields]]);
 });

@@ -116,7 +116,7 @@ export class Resumption {
 
   /** Logs subscriptions of a removed or renamed group: nothing else would show that they get no events. */
   #warn(unserved: ReadonlyMap<GroupId, number>): void {
-    const remedy = "give a group this id again, or unSubscribe them";
+    const remedy = "configure a group with this id again, or unSubscribe them";
     for (const [groupId, count] of unserved) {
       if (this.#unserved.has(groupId)) continue;
       this.#unserved.add(groupId);

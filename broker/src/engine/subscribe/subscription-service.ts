@@ -382,7 +382,7 @@ function urlOf({ delivery }: Subscription): string {
 type Advice = Record<"reason" | "remedy", string | undefined>;
 
 function toMendReceiver(id: SubscriptionId, reason: string | undefined): Advice {
-  return { reason, remedy: `mend the receiver, ${thenResume(id)}` };
+  return { reason, remedy: `fix the receiver, ${thenResume(id)}` };
 }
 
 function toGiveRights({ id, principal }: Subscription): Advice {
