@@ -35,7 +35,7 @@ export interface TestClusterOptions {
   readonly keys?: KeyOptions;
 }
 
-/** An attempt when it begins, with what the store says of its subscription at that moment. */
+/** An attempt that begins, with the row of its subscription at that moment. */
 export interface BegunAttempt {
   readonly node: TestNode;
   readonly notification: Notification;
