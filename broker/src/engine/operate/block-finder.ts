@@ -78,7 +78,7 @@ export class BlockFinder {
     return { batches, isCut: batches.length >= batchesReadMax || bytes >= batchBytesReadMax };
   }
 
-  /** Whether the block of a read that reached a bound has further batches. */
+  /** After a read that reached a limit: whether its block has further batches. */
   async #hasMore(groupId: GroupId, batches: readonly EventBatch[]): Promise<boolean> {
     const last = batches.at(-1);
     if (last === undefined) return false;

@@ -11,7 +11,7 @@ export interface ConcernedEvents {
   readonly unmatched?: number | undefined;
 }
 
-/** Adds to `counts` what the result of a move needs. After `counts` is read, the returned function gives the result. */
+/** Adds to `counts` the filters and cursors that the result of a move needs. Once `counts` has been read, the returned function gives the result. */
 export function addConcernedEvents(
   counts: PendingCounts,
   current: CallbackSubscription,

@@ -70,7 +70,7 @@ export class HeldSubscriptions {
     const { suspended, locked } = this.of(groupId);
     const list = "GET /admin/v1/subscriptions?state=";
     const warnings = [
-      ...(suspended === 0 ? [] : [`${inWords(suspended)} suspended: ${list}suspended lists what has to be resumed`]),
+      ...(suspended === 0 ? [] : [`${inWords(suspended)} suspended: ${list}suspended lists those to resume`]),
       ...(locked === 0
         ? []
         : [`${inWords(locked)} locked, since no key opens their secrets: ${lockedRemedy}; ${list}locked lists them`]),

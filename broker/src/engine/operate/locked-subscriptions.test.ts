@@ -82,7 +82,7 @@ it("an active subscription whose secret was lost is delivered again when an oper
 it("health says how many subscriptions are locked and what to do", async () => {
   const held = [{ groupId: defaultGroupId, state: "locked", count: 2 }] as const;
   const store = withCalls(createMemoryStore(), { countHeld: async () => held });
-  engine = await TestEngine.start({ store, readMemory: () => 0 }); // Without a memory, the engine counts nothing.
+  engine = await TestEngine.start({ store, readMemory: () => 0 }); // Without `readMemory`, the engine counts nothing.
   await engine.clock.settle();
   const [health] = engine.running.groupHealth();
   expect(health).toMatchObject({ held: { suspended: 0, paused: 0, locked: 2 } });

@@ -22,7 +22,7 @@ const rowsSearchedMax = 1_000;
 /** Sessions per read of a search: few, since each has up to 1,000 filters. */
 const rowsReadMax = 100;
 
-/** A page ends after the session with which it has this many filters: each takes about 100 bytes of the answer, which is encoded in one turn. */
+/** A page ends after the session that brings it to this many filters: each takes about 100 bytes of the answer, which is encoded in one turn. */
 const filtersListedMax = 10_000;
 
 export interface SessionFinderOptions {
@@ -111,7 +111,7 @@ export class SessionFinder {
   ): Promise<readonly Found[]> {
     const listed = await this.#options.store.sessions.listSessions({ after, limit: size });
     const stored = listed.map((row) => this.#toStored(row, { known: connected.get(row.session.id), addresses }));
-    // Only those of this page: a node may have tens of thousands.
+    // Convert only those of this page: a node may have tens of thousands.
     const own = unstored
       .filter(({ session }) => session.id > (after ?? ""))
       .slice(0, size)
@@ -177,7 +177,7 @@ function pick({ session, filters, isSuspended }: Pick<SessionView, "session" | "
   return { session, filters, isSuspended };
 }
 
-/** Each filter, and where to count its events from. */
+/** Each filter, with the cursor after which to count its events. */
 function filterCursorsOf(
   { session, filters }: Pick<SessionView, "session" | "filters">,
   places: SharePlaces,

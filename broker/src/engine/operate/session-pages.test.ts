@@ -43,7 +43,7 @@ function connect(number: number, countFilters: () => number): ConnectedSession {
   };
 }
 
-it("a page of sessions looks at the filters of the sessions on it, not at those of every connection", async () => {
+it("a page of sessions reads the filters of its own sessions, not those of every connection", async () => {
   let looks = 0;
   const connected = Array.from({ length: connections }, (_, index) =>
     connect(connections - index, () => {

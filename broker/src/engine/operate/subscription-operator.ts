@@ -223,7 +223,7 @@ export class SubscriptionOperator {
   }
 
   /**
-   * For a retry, ends the waits of the worker. To replace the worker would interrupt its attempts in progress. Undefined for other orders, and if no worker
+   * For a retry, ends the waits of the worker. Replacing the worker would interrupt its attempts in progress. Undefined for other orders, and if no worker
    * runs.
    */
   async #wake(known: CallbackSubscription, aim: Aim, call: CountedOrder): Promise<OrderResult | undefined> {
