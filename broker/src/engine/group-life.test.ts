@@ -197,6 +197,7 @@ describe("a group whose chain does not answer at the start", () => {
     away.ledger.start = async () => new Promise(() => {});
     await start();
     expect(healthOf(two)).toMatchObject({ ready: false, reason: "its chain has not answered yet" });
+    await expect(stop()).resolves.toBeUndefined();
   });
 });
 

@@ -274,9 +274,10 @@ export class Session implements ConnectedSession, Interest, WritableSession {
 
   reject(ticket: Ticket, reach: "one" | "through"): boolean {
     const isKnown = this.#connection !== undefined && this.#rejections.add(this.#connection, { ticket, reach });
+    if (!isKnown) return false;
     this.#changed();
     this.wake();
-    return isKnown;
+    return true;
   }
 
   resize(windowMax: number): void {
@@ -341,7 +342,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
   }
 
   #fail(error: unknown, peer: Peer): void {
-    this.#parts.logger.error("delivery to a session failed", { error });
+    this.#parts.logger.error("delivery to a session failed", { sessionId: this.id, error });
     peer.ended("failed");
   }
 

@@ -90,7 +90,7 @@ it("logs fewer than 50 lines while the store cannot read 100 sessions", async ()
     store: withSessions(createMemoryStore(), {
       findSession: () => Promise.reject(new BrokerError("storeUnreachable")),
     }),
-    find: () => ({ name: "" }) as Connected, // Nothing else of it is read before the store answers.
+    find: () => ({ name: "", group: { id: "1" } }) as Connected, // Nothing else of it is read before the store answers.
     isStopped: () => false,
     end: async () => {},
     release: () => {},
