@@ -195,7 +195,7 @@ class PrometheusMetrics implements MetricsRegistry {
     );
     gauge(
       "stele_subscriptions_suspended",
-      "Subscriptions of all nodes to which the broker stopped delivering, because their receivers failed for too long.",
+      "Subscriptions of all nodes that the broker suspended, for example because their receivers failed for too long.",
       ({ held }) => held?.suspended,
     );
     gauge(
@@ -210,7 +210,7 @@ class PrometheusMetrics implements MetricsRegistry {
     );
     gauge(
       "stele_delivery_lag_events",
-      "Most matching events that one active subscription of this node has still to deliver, among the 100 that are behind the longest.",
+      "Largest number of events that one active subscription of this node still has to deliver, among the 100 that wait for the oldest events.",
       ({ lag }) => lag?.events,
     );
     gauge(

@@ -16,7 +16,7 @@ export function createRetentionMetrics(registry: Registry) {
   const block = new Gauge({
     ...common,
     name: "stele_dropped_block",
-    help: "Block up to which this process has found or made the store's events dropped; the chain still has them. 0 until it first finds or drops any.",
+    help: "Block up to which, as this process knows, the store has dropped its copies of events; the chain still has the events. 0 until it knows of any.",
   });
   return {
     beginAtZero(group: string): void {

@@ -127,7 +127,7 @@ const orders = {
         kind: z.enum(webhookKinds),
         format: z.enum(eventFormats).describe("Form of the events."),
         concurrency: z.int().min(1).describe("Topics to deliver at once."),
-        batch: z.int().min(0).describe("Most events in one callback; 0 for callbacks of one event."),
+        batch: z.int().min(0).describe("Maximum number of events in one callback; 0 for callbacks of one event."),
         batchMs: z.int().min(0).describe("How long a batch that is not full waits for more events."),
         onFailure: z.enum(["suspend", "skip"]).describe("What happens to an event whose attempts fail."),
         attemptsMax: z.int().min(1).describe("With `skip`: failed attempts after which an event is a dead letter."),

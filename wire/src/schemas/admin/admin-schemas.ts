@@ -45,7 +45,7 @@ const subscriptionFields = {
   olderSecretUntil: time.optional().describe("Until when the previous secret also signs."),
   format: z.enum(eventFormats).optional().describe("Form of the events; absent for that of the interface."),
   concurrency: z.int().optional().describe("Topics delivered at once; absent for one event at a time."),
-  batch: z.int().optional().describe("Most events in one callback; absent for callbacks of one event."),
+  batch: z.int().optional().describe("Maximum number of events in one callback; absent for callbacks of one event."),
   batchMs: z.int().optional().describe("How long a batch that is not full waits for more events."),
   onFailure: z.literal("skip").optional().describe("Absent if a receiver that fails suspends the subscription."),
   attemptsMax: z.int().optional().describe("Failed attempts after which an event is skipped."),
@@ -379,7 +379,7 @@ const figureSchema = z.strictObject({
   failed: z.int(),
   attemptMs: percentiles.optional(),
   lagBlocks: z.int().describe("Blocks that the index is behind."),
-  lagEvents: z.int().describe("Most events that one callback subscription at this node waits for."),
+  lagEvents: z.int().describe("Largest number of events that one callback subscription at this node waits for."),
   memoryBytes: z.int(),
 });
 export const adminFiguresSchema = z
