@@ -81,11 +81,11 @@ describe.runIf(canRunChromium)("the console of a chain with other writers and re
     for (const content of ["1", "2", "3"]) await client.publish("x/a", content);
     const page = await browser.open(`${broker.url}/console/chain`);
     const rollBacks = page.getByRole("region", { name: "Rollbacks" });
-    await rollBacks.getByText("The chain never took back a block that was indexed.").waitFor();
+    await rollBacks.getByText("No reorg has removed an indexed block.").waitFor();
     await anvil.request("anvil_reorg", [3, []]);
     await rollBacks.getByText(/^1 rollback of the index since it began; 1 seen/).waitFor();
     await rollBacks.getByRole("img", { name: /^1 rollback, the deepest of \d+ blocks?$/ }).waitFor();
-    await rollBacks.getByText(/from block \d+ to block \d+; \d events? taken back/).waitFor();
+    await rollBacks.getByText(/from block \d+ to block \d+; \d events? removed/).waitFor();
     expect(await browser.examine(`${broker.url}/console/chain`, { name: "chain-of-others", ready })).toEqual([]);
     await page.context().close();
   });

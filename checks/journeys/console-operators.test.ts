@@ -244,7 +244,7 @@ describe.runIf(canRunChromium)("the console's proofs and views for operators, in
     await page.getByRole("region", { name: "Skipped entries" }).getByText(/^None/).waitFor();
     await page
       .getByRole("region", { name: "Rollbacks" })
-      .getByText(/^The chain never took back/)
+      .getByText(/^No reorg has removed/)
       .waitFor();
     await page.context().close();
   });

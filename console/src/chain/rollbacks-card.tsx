@@ -25,7 +25,7 @@ export function RollbacksCard({ total, seen, now }: RollbacksCardProps): ReactNo
       <h2>Rollbacks</h2>
       <p className={total === 0 ? "quiet-text" : undefined}>
         {total === 0
-          ? "The chain never took back a block that was indexed."
+          ? "No reorg has removed an indexed block."
           : `${formatCounted(total, "rollback")} of the index since it began; ${formatCount(seen.length)} seen by the node that answers.`}
       </p>
       {seen.length === 0 ? null : <Line seen={seen} now={now} />}
@@ -42,7 +42,7 @@ export function RollbacksCard({ total, seen, now }: RollbacksCardProps): ReactNo
 
 function describe({ fromBlock, toBlock, events }: SeenRollback): string {
   const to = toBlock < 0 ? "to an empty index" : `to block ${formatCount(toBlock)}`;
-  const lost = events === undefined ? "" : `; ${formatCounted(events, "event")} taken back`;
+  const lost = events === undefined ? "" : `; ${formatCounted(events, "event")} removed`;
   return `from block ${formatCount(fromBlock)} ${to}${lost}`;
 }
 

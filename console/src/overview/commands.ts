@@ -21,7 +21,7 @@ export interface CommandOptions {
 /** Addresses of a listener that serves every address of its machine. Nobody can connect to them from another machine. */
 const anyHosts: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
 
-/** For each kind of client, what publishes the form's event. */
+/** For each kind of client, the command or program that publishes the form's event. */
 export function toCommands(draft: Draft, options: CommandOptions): Readonly<Record<CommandName, string>> {
   return {
     curl: toCurl(draft, options),

@@ -75,7 +75,7 @@ export function describeOrder(name: ConsoleOrder, events: number): string {
   return `${waiting} ${verb}${effects[name]}`;
 }
 
-/** The outcome of an order in words. Its events may be others than the preview counted: it is for those that are there when it comes. */
+/** The outcome of an order in words. The order may affect other events than the preview counted, because events come and are acknowledged in between. */
 export function describeOutcome(name: ConsoleOrder, { subscriptions, events, refusals }: OrderOutcome): string {
   return [
     `${orderTitles[name]}: done for ${formatCounted(subscriptions, "subscription")}.`,
@@ -91,6 +91,6 @@ const effects: Readonly<Record<ConsoleOrder, string>> = {
     ", and will be held with all later ones until somebody resumes. The receiver gets nothing meanwhile, and nothing is lost.",
   resume: ", and will be delivered in order, from the first that was not acknowledged.",
   retry: ". The next attempt starts at once, instead of after its pause.",
-  skip: " will never be delivered to this receiver. The chain keeps what is skipped: replay delivers it after all.",
+  skip: " will never be delivered to this receiver. The chain keeps skipped events: a replay can still deliver them.",
   replay: " will be delivered again, in order. The receiver sees the same eventIds as before.",
 };

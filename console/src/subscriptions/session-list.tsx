@@ -95,5 +95,5 @@ function describeFilters(topics: readonly string[]): string {
 
 function stateOf(isConnected: boolean, isSuspended: boolean): string {
   if (isSuspended) return "suspended";
-  return isConnected ? "connected" : "away";
+  return isConnected ? "connected" : "disconnected";
 }

@@ -6,7 +6,7 @@ type Sessions = ReturnType<Stele["admin"]["sessions"]>;
 export type ListedSession = Sessions extends AsyncGenerator<infer Item> ? Item : never;
 
 export const protocols = { MQTT: "MQTT", STOMP: "STOMP", Tail: "Tail" };
-export const connections = { true: "connected", false: "away" };
+export const connections = { true: "connected", false: "disconnected" };
 
 export function readSessionSearch(search: URLSearchParams): SessionSearch {
   const [connected, lagMin] = [search.get("connected"), search.get("lagMin")];

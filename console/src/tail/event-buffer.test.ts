@@ -31,7 +31,7 @@ test("limits the total length of the contents, but keeps one event of any length
   expect(idsOf(buffer)).toEqual(["2cf24dba-4-4"]);
 });
 
-test("keeps no reference to most events that it has dropped for the length of their contents", async () => {
+test("keeps no reference to most of the events that it dropped to stay below charactersMax", async () => {
   const buffer = new EventBuffer({ eventsMax: 1_000, charactersMax: 1_000 });
   const add = (sequence: number): WeakRef<ReceivedEvent> => {
     const event = toEvent(sequence, { content: "x".repeat(100) });

@@ -15,7 +15,7 @@ export interface BufferBounds {
   readonly charactersMax: number;
 }
 
-/** The array keeps dropped events until their number is above the number of kept ones divided by this: so they also take no more memory than those. */
+/** Dropped events stay in the array until there is more than one of them for this many kept events, so they take little memory. */
 const spareDivisor = 4;
 
 /** The newest events of a tail, within bounds: a new event displaces the oldest. */

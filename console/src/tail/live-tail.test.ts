@@ -34,7 +34,7 @@ const [first, second] = ["2cf24dba-1-1", "2cf24dba-2-3"];
 test.each([
   ["@2", [first, "2cf24dba-2-4"]],
   ["OFFSET_FIRST", ["2cf24dba-2-4"]],
-])("drops the events after the place %s of a reorg", async (after, ids) => {
+])("a resync to %s drops the events after that place", async (after, ids) => {
   const { tail } = tailOf(toFrame(first) + toFrame(second) + toResync(after) + toFrame("2cf24dba-2-4"));
   tail.resume();
   await vi.waitFor(() => expect(tail.place).toBe("2cf24dba-2-4"));
@@ -46,7 +46,7 @@ test.each([
 test.each([
   ["an event", toFrame(first), first],
   ["a reorg", toFrame(first) + toResync("@0", "@0.3"), "@0.3"],
-])("that was paused after %s continues at its last id, even if a later reorg removes it", async (_, text, id) => {
+])("a tail that was paused after %s continues at its last id, even if a reorg has removed that place meanwhile", async (_, text, id) => {
   const { requests, tail } = tailOf(text, toResync("OFFSET_FIRST") + toFrame(second));
   tail.resume();
   await vi.waitFor(() => expect(tail.place).toBe(id));

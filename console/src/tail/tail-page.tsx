@@ -94,7 +94,7 @@ function TailBar({ tail }: { readonly tail: LiveTail }): ReactNode {
       {status.name === "paused" && place !== undefined ? (
         <CopyButton text={toAddress(tail.query, place)} label="Copy link to this place" />
       ) : null}
-      {resync === undefined ? null : <p className="note">The chain took back the events after {resync.after}.</p>}
+      {resync === undefined ? null : <p className="note">A reorg removed the events after {resync.after}.</p>}
       {status.name === "failed" ? <Failure error={status.error} /> : null}
     </div>
   );

@@ -11,8 +11,8 @@ interface BoundaryState {
 }
 
 /**
- * Shows the error of a view in its place; React would remove the whole page. For instance, the file of a view cannot be loaded while the broker is away, or
- * once a newer version of it has other files. A file that failed stays failed until the page is loaded again.
+ * Shows the error of a view in its place; React would remove the whole page. For instance, the file of a view cannot be loaded while the broker is down, or
+ * once a newer version of the broker serves other files. A file that failed stays failed until the page is loaded again.
  */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { error: undefined };
