@@ -21,7 +21,10 @@ export const parameter = {
     "Form of the callbacks: interface (default), cloudevents (structured), or cloudevents-binary, which a secret makes structured.",
   ),
   concurrency: z.int().nullish().describe("Topics to deliver at once, 1 (default) to 64; each topic keeps its order."),
-  batch: z.int().nullish().describe("Maximum number of events in one callback, 1 to 1,000; 0 (default) for callbacks of one event."),
+  batch: z
+    .int()
+    .nullish()
+    .describe("Maximum number of events in one callback, 1 to 1,000; 0 (default) for callbacks of one event."),
   batchMs: z
     .int()
     .nullish()
