@@ -15,7 +15,7 @@ const usage = `Usage: npm run bench -- [flags]
   --only NAME    one measurement: ${measurementNames.join(", ")}
   --events N     events in the store of the measurement stored
   --seconds N    how long callbacks are counted
-  --broker FILE  another build's entry instead of this one's
+  --broker FILE  main.js of another build, to measure that build
   --help, -h     print this text
 `;
 

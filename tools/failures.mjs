@@ -3,7 +3,7 @@ const reasonLengthMax = 800;
 
 /**
  * One line for each failed test, suite and file, and for each error outside of all tests, with the error's text. `npm test` prints these lines at the end of
- * its output, where they are found at once.
+ * its output, where a reader finds them at once.
  */
 export function toFailures(files, unhandled) {
   const inFiles = files.flatMap((file) => [

@@ -1,5 +1,5 @@
 // `node tools/fill-subscriptions.mjs FOLDER COUNT URL TOPIC`: adds subscriptions to the store of a stopped broker, each with the callback URL/<number> and a
-// cursor before every event. To add 20,000 by calls of the broker takes seven times the processor time. For checks and benchmarks of the broker's start.
+// cursor before every event. Adding 20,000 by calls of the broker takes seven times the processor time. For checks and benchmarks of the broker's start.
 import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -21,7 +21,7 @@ process.exitCode = run(npm, args, { cwd: stage, stdio: ["ignore", "inherit", "in
 rmSync(stage, { recursive: true, force: true });
 if (process.exitCode === 0) printCommands();
 
-/** With absolute paths: npm takes `FOLDER/stele-0.1.0.tgz` for a repository on GitHub, and `FOLDER/*.tgz` is the broker too. */
+/** Prints absolute paths: npm takes `FOLDER/stele-0.1.0.tgz` for a repository on GitHub. Names each file: `FOLDER/*.tgz` would also match the broker. */
 function printCommands() {
   const { version } = readManifest("broker");
   const tarball = (name) => `"${join(target, `${name}-${version}.tgz`)}"`;

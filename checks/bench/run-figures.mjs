@@ -25,15 +25,15 @@ import { topics } from "./figures/topics.mjs";
  * @property {string} resultsDir folder for the data folders
  * @property {number} rounds measured runs of each load
  * @property {{ readonly warmUpMs: number, readonly measureMs: number }} durations of one run
- * @property {number} callbackSeconds
+ * @property {number} callbackSeconds for which callbacks are counted
  * @property {number} warmUpSeconds before the callbacks are counted
- * @property {number} fillEvents
+ * @property {number} fillEvents in the store of the measurement `stored`
  * @property {number} chainRounds measured runs on an external chain
  * @property {{ readonly warmUpMs: number, readonly measureMs: number }} chainDurations of one run on an external chain
  * @property {number} chainEvents to catch up with on an external chain
  * @property {number} kills of a node
  * @property {number} subscriptions that several nodes share
- * @property {number} subscriptionsBehind that lag behind at a start
+ * @property {number} subscriptionsBehind at a start: each has events to deliver
  * @property {readonly number[]} topicCounts numbers of topics to compare with the first number
  * @property {number} topicRunEvents published in one run of `topics`
  * @property {number} topicEvents in the store when `topics` measures a start

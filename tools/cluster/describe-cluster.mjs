@@ -23,7 +23,7 @@ export function describeCluster({ chain, database, nodes, logs }) {
     "",
     `MQTT and STOMP clients connect to any node: ${urlOf(1).replace("http", "ws")}/mqtt or /stomp, or the ports that its log names.`,
     "",
-    "End a node (kill, or kill -9, with its process) to see the others take its work over. Start it again in another terminal:",
+    "Kill a node (kill or kill -9, and its process id): the others take over its work. Start it again in another terminal:",
     ...nodes.map(({ part }) => `  ${part.startAgain}`),
     "",
     "Ctrl-C ends everything except nodes that you started yourself; the data is kept.",

@@ -6,7 +6,7 @@ import { join } from "node:path";
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 20_000;
 const linesShownMax = 15;
-/** More than a node writes at its start. */
+/** Lines of output to keep: more than a node writes at its start. */
 const linesKeptMax = 100;
 
 /** A process that reports in its output when it is ready. The output goes to a file. */

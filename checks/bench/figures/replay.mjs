@@ -125,7 +125,7 @@ function toFigures(way, rounds) {
     { name: `${head}: median ÷ median without it`, unit: "", values: share("p50Ms") },
     { name: `${head}: p99 ÷ p99 without it`, unit: "", values: share("p99Ms") },
     {
-      name: `publish, ${connections} connections, without a replay (in turn with: ${way}): rate`,
+      name: `publish, ${connections} connections, without a replay (alternating with: ${way}): rate`,
       unit: "events/s",
       values: rounds.map(({ alone }) => alone.eventsPerSecond),
     },

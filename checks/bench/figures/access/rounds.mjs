@@ -1,4 +1,4 @@
-/** Within a minute, the machine's speed varies by more than some targets allow. So their comparisons run in many short rounds. */
+/** Within a minute, the machine's speed varies by more than some targets allow. So the comparisons for these targets run in many short rounds. */
 export const shortDurations = { warmUpMs: 500, measureMs: 1_000 };
 /** Short rounds that replace one usual round. */
 const shortRoundsPerRound = 8;
