@@ -51,7 +51,7 @@ describe("stele pub, when a publish fails or its outcome is unknown", () => {
     expect(run).toMatchObject({
       code: 1,
       stderr:
-        "stele: 2 of 2 events may be on the chain or not: repeat each with the key of its row, and it comes once\n",
+        "stele: 2 of 2 events may be on the chain or not: repeat each with the key of its row, which publishes none twice\n",
     });
     const rows = rowsOf(run);
     expect(rows).toMatchObject([{ error: { wasRefused: false } }, { error: { wasRefused: false } }]);

@@ -22,7 +22,7 @@ export interface Session {
 
 export function addOutputFlag(command: Command): Command {
   return command.addOption(
-    new Option("-o, --output <form>", "form of the results").choices(outputFormats).default("table"),
+    new Option("-o, --output <format>", "format of the results").choices(outputFormats).default("table"),
   );
 }
 

@@ -4,7 +4,7 @@ import { Output, type RowsOptions } from "./output.ts";
 
 const columns = [{ title: "N", of: (row: number) => row }];
 
-/** What `Output.rows` writes to stdout for these rows, and then an error if `fails`. */
+/** The text that `Output.rows` writes to stdout for these rows. With `fails`, the source throws after the last row. */
 async function written(
   format: OutputFormat,
   rows: readonly number[],

@@ -41,7 +41,7 @@ export function createProgram(io: CliIo, version: string): Command {
     })
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage. STELE_URL and STELE_KEY name a broker and its key; STELE_URL precedes the current context.\n",
+      "\nExit codes: 0 done, 1 failed, 2 wrong usage. STELE_URL and STELE_KEY name a broker and its key; STELE_URL overrides the current context.\n",
     );
   for (const [name, { summary }] of Object.entries(brokerCommands)) program.command(name).description(summary);
   for (const define of definitions) define(program, io);

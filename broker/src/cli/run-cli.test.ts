@@ -10,7 +10,7 @@ interface RpcBody {
 interface RunOptions {
   readonly rowsMax?: number;
   readonly signal?: AbortSignal;
-  /** Flags that choose the form of the output. */
+  /** Flags that choose the output format. */
   readonly format?: readonly string[];
 }
 
@@ -87,7 +87,8 @@ it.each([
 ])("%s fails if it ends early because nothing reads its output", async (_, argv, done) => {
   expect(await runClosed(...argv)).toEqual({
     code: 1,
-    stderr: "stele: nothing reads the output any more: the command ended early, and may have done a part only\n",
+    stderr:
+      "stele: nothing reads the output any more: the command ended early, and may have done only part of its work\n",
   });
   expect(sent).toEqual(done);
 });

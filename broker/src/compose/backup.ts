@@ -35,13 +35,13 @@ export interface BackupOutcome {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const formHelp = `
-"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+"-o table" (the default), "-o json" and "-o ndjson" choose the format of the result.
 `;
 const usages = {
   backup: `Usage: stele backup DIR [settings of the broker]
 
-Copies the chain, the store and the keys of a broker to the new folder DIR, in states that match, with the digest of each file in backup.json. The
-broker may run, and keeps serving meanwhile. DIR contains keys in clear text: protect it like the data folder.
+Copies the chain, the store and the keys of a broker, all of one moment, to the new folder DIR. backup.json has the digest of each file. The broker
+may run, and keeps serving meanwhile. DIR contains keys in clear text: protect it like the data folder.
 
 Give the command the broker's settings, such as --data-dir. Run it on the broker's machine, as the broker's user.
 ${formHelp}

@@ -26,7 +26,7 @@ Creates, lists and revokes keys of clients. Running brokers learn of a change wi
 "stele role", and "admin", which allows everything. Several keys may have the same principal: to replace a key, create
 another one, give it to the client, then revoke the first.
 
-"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+"-o table" (the default), "-o json" and "-o ndjson" choose the format of the result.
 
 Examples:
   stele key create --principal shop --role publisher --expires 90d > key.txt

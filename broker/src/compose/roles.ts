@@ -28,10 +28,10 @@ const usage = `Usage: stele role list
 Shows the roles of the config file and of the store, and changes those of the store. Running brokers learn of a change within a second. Give the
 command the broker's settings, such as --data-dir or --config.
 
-RULES is a JSON list as in the config file, such as '[{"actions": ["publish"], "filter": "\${tenant}/#"}]'. A role of the config file wins over
-one of the store, so "set" refuses its name. The broker refuses keys with a role that was deleted.
+RULES is a JSON list as in the config file, such as '[{"actions": ["publish"], "filter": "\${tenant}/#"}]'. A role of the config file overrides
+a stored role of the same name, so "set" refuses its name. The broker refuses keys with a role that was deleted.
 
-"-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+"-o table" (the default), "-o json" and "-o ndjson" choose the format of the result.
 
 Examples:
   stele role list -o json

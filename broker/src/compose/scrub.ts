@@ -26,7 +26,7 @@ Checks the data folder of a stopped broker: each block of the embedded chain and
 and logs against its blocks, and each event of the index against its checksum. Mends the index from the chain, and a block from the index if the index
 has all of it. Calls no receiver and opens no port. A running broker does the same by itself, slowly: see the setting scrubPeriodMs.
 
-Give the command the broker's settings, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the form of the result.
+Give the command the broker's settings, such as --data-dir. "-o table" (the default), "-o json" and "-o ndjson" choose the format of the result.
 
 Examples:
   stele scrub

@@ -46,14 +46,17 @@ test.each([
 test.each([
   ["an event", toFrame(first), first],
   ["a reorg", toFrame(first) + toResync("@0", "@0.3"), "@0.3"],
-])("a tail that was paused after %s continues at its last id, even if a reorg has removed that place meanwhile", async (_, text, id) => {
-  const { requests, tail } = tailOf(text, toResync("OFFSET_FIRST") + toFrame(second));
-  tail.resume();
-  await vi.waitFor(() => expect(tail.place).toBe(id));
-  tail.pause();
-  tail.resume();
-  await vi.waitFor(() => expect(tail.place).toBe(second));
-  expect(requests.map(({ headers }) => headers.get("last-event-id"))).toEqual([null, id]);
-  expect(idsOf(tail)).toEqual([second]);
-  tail.stop();
-});
+])(
+  "a tail that was paused after %s continues at its last id, even if a reorg has removed that place meanwhile",
+  async (_, text, id) => {
+    const { requests, tail } = tailOf(text, toResync("OFFSET_FIRST") + toFrame(second));
+    tail.resume();
+    await vi.waitFor(() => expect(tail.place).toBe(id));
+    tail.pause();
+    tail.resume();
+    await vi.waitFor(() => expect(tail.place).toBe(second));
+    expect(requests.map(({ headers }) => headers.get("last-event-id"))).toEqual([null, id]);
+    expect(idsOf(tail)).toEqual([second]);
+    tail.stop();
+  },
+);

@@ -45,7 +45,7 @@ const fields: readonly Column<Report>[] = [
 export function defineBench(program: Command, io: CliIo): void {
   define<BenchFlags>(program, io, {
     usage: "bench [topic]",
-    summary: "Measures how fast the broker commits events. They stay on its chain for ever.",
+    summary: "Measures how fast the broker commits events. The events stay on its chain for ever.",
     examples: ["stele bench", "stele bench load --events 10000 --concurrency 64 --bytes 512 -o json"],
     flags: (command) =>
       command

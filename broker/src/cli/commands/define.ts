@@ -38,7 +38,7 @@ export function define<Flags>(parent: Command, io: CliIo, definition: Definition
     } catch (error) {
       if (!isClosedPipe(error) || !changes) throw error;
       throw new CommandFailed(
-        "nothing reads the output any more: the command ended early, and may have done a part only",
+        "nothing reads the output any more: the command ended early, and may have done only part of its work",
       );
     } finally {
       session.output.endProgress();

@@ -43,7 +43,7 @@ export function defineListen(program: Command, io: CliIo): void {
   define<ListenFlags>(program, io, {
     usage: "listen <topics...>",
     summary:
-      "Calls a receiver for each event, signed and in order like a broker's callbacks, but makes one attempt only.",
+      "Calls a receiver for each event, signed and in order like a broker's callbacks, but makes only one attempt.",
     examples: ["stele listen 'orders/#' --forward http://localhost:3000/hook"],
     flags: (command) =>
       command

@@ -199,7 +199,7 @@ class Rows implements AsyncIterable<OutcomeRow> {
   check(haveKeys: boolean): void {
     const of = `of ${this.#count} events`;
     const advice = haveKeys
-      ? "repeat each with the key of its row, and it comes once"
+      ? "repeat each with the key of its row, which publishes none twice"
       : "look at the topic before you publish them again";
     const parts = [
       ...(this.#refused > 0 ? [`${this.#refused} ${of} were not published`] : []),

@@ -54,10 +54,10 @@ const failingField: Column<Subscription> = {
 type OrderName = Exclude<Order["name"], "change" | "test">;
 
 const orders: Readonly<Record<OrderName, string>> = {
-  pause: "Holds subscriptions until they are resumed.",
+  pause: "Stops the delivery of subscriptions until you resume them.",
   resume: "Delivers again from the cursor of a subscription.",
-  retry: "Makes the next attempt at once; also resumes what the broker suspended.",
-  skip: "Skips the next event of a subscription, or all events up to one.",
+  retry: "Makes the next attempt at once; also resumes a suspended subscription.",
+  skip: "Skips the next event of a subscription, or all events up to the one that --to names.",
   replay: "Delivers again from an event on.",
   redeliver: "Delivers dead letters again, and removes those that are accepted.",
   discard: "Removes dead letters: their events are not delivered any more.",

@@ -64,7 +64,7 @@ export function defineTail(program: Command, io: CliIo): void {
         .option("-n, --count <number>", "end after this many events, at least one", parseCount),
     run: async (session, { words, flags: { after, since, filter, count, format, template, output } }) => {
       if (template !== undefined && (format !== "interface" || output !== "table")) {
-        throw new UsageError("--template excludes --format and -o");
+        throw new UsageError("--template cannot be combined with --format or -o");
       }
       const options = { topics: words, after: startOf({ since, after }), filter };
       if (format === "cloudevents") await showCloudEvents(session, options, count);

@@ -17,7 +17,7 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
     await answer.arrayBuffer();
     const live: Finding = { check: "address", status: "ok", detail: `${url} answers` };
     if (!answer.ok) {
-      const advice = "does the address lead to a broker, with its context segment?";
+      const advice = "check that this is the address of a broker, with its context segment if it has one";
       return [{ ...live, status: "failed", detail: `${url} answers with status ${answer.status}`, advice }];
     }
     return [live, ...examineClock(answer.headers.get("date"), { askedAt, answeredAt: Date.now() })];
@@ -41,7 +41,8 @@ function explain(error: unknown, url: string): { readonly detail: string; readon
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
   const advice = "start the broker with stele start, or name another address with --url";
-  const certificate = "if it is about the certificate, name that of its authority by NODE_EXTRA_CA_CERTS";
+  const certificate =
+    "if Node.js does not trust the broker's certificate, name the file with its authority's certificate by NODE_EXTRA_CA_CERTS";
   return {
     detail: `${url} does not answer${code}`,
     advice: url.startsWith("https:") ? `${advice}; ${certificate}` : advice,

@@ -24,7 +24,7 @@ export async function examinePorts(sources: PortSources): Promise<readonly Findi
   const served = listeners?.flatMap(toPlace);
   const places = served ?? settings?.ports;
   if (places === undefined) {
-    const advice = "give a key that may inspect, or the broker's --config";
+    const advice = "give an admin's key, or name the broker's config file by --config";
     return [{ check: "ports", status: "warning", detail: "the ports for MQTT and STOMP are not known", advice }];
   }
   const missing = settings?.ports.filter(({ name }) => served?.every((place) => place.name !== name)) ?? [];
@@ -47,14 +47,14 @@ async function examinePort({ name, host, port }: Place, { url, signal }: PortSou
   }
   const failure = await findConnectionFailure({ host: near, port }, signal);
   if (failure === undefined) return { check, status: "ok", detail: `${detail} accepts connections` };
-  const advice = "let a firewall or proxy pass this port, and see the broker's log of its start";
+  const advice = "let firewalls and proxies pass this port, and see what the broker logged when it started";
   return { check, status: "failed", detail: `${detail}: ${failure}`, advice };
 }
 
 /** A port that the settings name but the broker does not serve. A broker starts without a default port that another program uses. */
 function toMissing({ name, port }: Place): Finding {
   const detail = `port ${port} is not served`;
-  const advice = "free the port or set another one, and see the broker's log of its start";
+  const advice = "free the port or set another one, and see what the broker logged when it started";
   return { check: `port ${name}`, status: "warning", detail, advice };
 }
 
