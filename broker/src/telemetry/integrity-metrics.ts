@@ -9,7 +9,7 @@ export function createIntegrityMetrics(registry: Registry) {
       registers,
       labelNames: ["group", "outcome"] as const,
       name: "stele_index_damaged_total",
-      help: "Damaged batches in the store, by whether the broker could mend them from the chain.",
+      help: "Damaged batches in the store, by whether the broker could repair them from the chain.",
     }),
     scrubbed: new Counter({
       registers,
@@ -27,7 +27,7 @@ export function createIntegrityMetrics(registry: Registry) {
       registers,
       labelNames: ["group", "outcome"] as const,
       name: "stele_chain_damaged_total",
-      help: "Damaged blocks in the embedded chain's file, by whether the broker could mend them from the index.",
+      help: "Damaged blocks in the embedded chain's file, by whether the broker could repair them from the index.",
     }),
     chainScrubbed: new Counter({
       registers,

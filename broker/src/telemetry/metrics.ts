@@ -200,7 +200,7 @@ class PrometheusMetrics implements MetricsRegistry {
     );
     gauge(
       "stele_subscriptions_locked",
-      "Subscriptions to which nothing is delivered, since no key of this node opens their secrets.",
+      "Subscriptions that the broker does not deliver, because no key of this node decrypts their secrets.",
       ({ held }) => held?.locked,
     );
     gauge(

@@ -118,7 +118,7 @@ async function measureRounds({ rounds: count, durations }, broker, replays) {
 }
 
 function toFigures(way, rounds) {
-  const head = `publish, ${connections} connections, beside a replay (${way})`;
+  const head = `publish, ${connections} connections, during a replay (${way})`;
   const share = (key) => rounds.map(({ alone, beside }) => beside[key] / alone[key]);
   return [
     { name: `${head}: rate ÷ rate without it`, unit: "", values: share("eventsPerSecond"), atLeast: shareMin },

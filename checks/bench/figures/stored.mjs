@@ -67,7 +67,7 @@ async function measureRates(context, { full, empty }) {
     }
     return [
       toFigure({
-        name: `${events(context)} stored: rate as a share of none`,
+        name: `${events(context)} stored: rate as a share of that of an empty store`,
         unit: "",
         values: shares,
         atLeast: rateShareMin,
