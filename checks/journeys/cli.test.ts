@@ -147,11 +147,11 @@ describe("a client command", () => {
     ...["add", "use", "remove", "list"].map((name) => ["context", name]),
   ];
 
-  it.each(commands)("a client command has help with examples and output forms: %s %s", async (...words) => {
+  it.each(commands)("the help of a client command has examples and output formats: %s %s", async (...words) => {
     const { code, stdout } = await run([...words.filter((word) => word !== undefined), "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("Examples:\n  ");
-    expect(stdout).toContain("--output <form>");
+    expect(stdout).toContain("--output <format>");
   });
 
   it.each([
