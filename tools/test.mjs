@@ -30,8 +30,8 @@ for (const shell of ["fish", "zsh"]) {
 if (spawnSync("mosquitto_pub", ["--help"]).error !== undefined) {
   reportMissing("mosquitto_pub", { package: "mosquitto-clients", variable: "CHECKS_MOSQUITTO" });
 }
-if (spawnSync("chromium", ["--version"]).error !== undefined) {
-  reportMissing("Chromium", { package: "chromium", variable: "CHECKS_CHROMIUM" });
+if (["chromium-headless-shell", "chromium"].every((name) => spawnSync(name, ["--version"]).error !== undefined)) {
+  reportMissing("Chromium", { package: "chromium-headless-shell", variable: "CHECKS_CHROMIUM" });
 }
 if (spawnSync("promtool", ["--version"]).error !== undefined) {
   reportMissing("promtool", { package: "prometheus", variable: "CHECKS_PROMTOOL" });

@@ -100,6 +100,15 @@ it.each([
   expect(await runClosed(...argv)).toEqual({ code: 0, stderr: "" });
 });
 
+it.each([
+  ["refuses --group alone, which does not confirm that all are meant", ["--group", "1"], 2, []],
+  ["accepts --group beside --all", ["--group", "1", "--all"], 0, ["/admin/v1/subscriptions/pause"]],
+  ["accepts --group beside identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
+])("subs pause: %s", async (_, flags, code, done) => {
+  expect(await run(["subs", "pause", ...flags], {})).toMatchObject({ code });
+  expect(sent).toEqual(done);
+});
+
 describe("pub that Ctrl-C ends while a request is under way", () => {
   it.each([
     { name: "says that the outcome is unknown", flags: [], advice: "look at the topic before", key: {} },

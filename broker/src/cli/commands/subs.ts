@@ -157,9 +157,10 @@ function addSearchFlags(command: Command): Command {
     .option("--failing-for <time>", "the receiver has failed for at least this long: 90s, 10m, 12h, 2d", parseDuration);
 }
 
-function toSearch({ failingFor, ...flags }: SearchFlags & { readonly group?: string | undefined }): SubscriptionSearch {
-  const { group: groupId, state, kind, topic, prefix, host, owner, node, lagMin } = flags;
-  return { groupId, state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin: failingFor };
+/** The search without its group, which narrows `--all` too: the client adds it. */
+function toSearch({ failingFor, ...flags }: SearchFlags): SubscriptionSearch {
+  const { state, kind, topic, prefix, host, owner, node, lagMin } = flags;
+  return { state, kind, topic, prefix, host, owner, node, lagMin, failingMsMin: failingFor };
 }
 
 /** Subscriptions by identifier or by a search. Without either, `--all` must confirm that all are meant. */
