@@ -14,8 +14,8 @@ const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(na
 export interface Prepared<Values, Row> {
   readonly sql: string;
   bind(values: Values): CompiledQuery<Row>;
-  /** The values to bind, in the order of the query. */
-  parametersOf(values: Values): readonly unknown[];
+  /** The values to bind, in the order of the query. Writes them to `into`, if given: a caller of many queries needs one array for all. */
+  parametersOf(values: Values, into?: unknown[]): readonly unknown[];
 }
 
 /**
@@ -25,9 +25,13 @@ export interface Prepared<Values, Row> {
 export function prepare<Values extends object, Row>(build: (values: Values) => Compilable<Row>): Prepared<Values, Row> {
   const compiled = build(placeholders as Values).compile(); // The query builder passes them through unread.
   const names = compiled.parameters.map((parameter) => (parameter instanceof Placeholder ? parameter.name : undefined));
-  const parametersOf = (values: Values): readonly unknown[] => {
+  const parametersOf = (values: Values, into: unknown[] = []): readonly unknown[] => {
     const named = values as Readonly<Record<string, unknown>>; // A placeholder has the name of a property of the values.
-    return names.map((name, index) => (name === undefined ? compiled.parameters[index] : named[name]));
+    for (let index = 0; index < names.length; index += 1) {
+      const name = names[index];
+      into[index] = name === undefined ? compiled.parameters[index] : named[name];
+    }
+    return into;
   };
   return {
     sql: compiled.sql,

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { checksumOf, type Scalar } from "../checksum.ts";
+import { Checksum } from "../checksum.ts";
 import type { DeadLetterTable } from "./subscriptions/dead-letter-table.ts";
 import type { IndexTable } from "./index/index-tables.ts";
 import type {
@@ -96,11 +96,13 @@ export function checksumOfRow<Table extends CheckedTable>(
 ): number {
   const columns: readonly string[] = checkedColumns[table];
   const values: Readonly<Record<string, unknown>> = row;
-  const all: unknown[] = [];
-  for (const name of columns) all.push(values[name]);
-  if (bound !== undefined) all.push(bound);
-  for (const name of optionalColumns[table] ?? []) all.push(...optionalValue(name, values[name]));
-  return checksumOf(all as readonly Scalar[]); // No column listed holds bytes.
+  const checksum = new Checksum();
+  for (const name of columns) checksum.add(values[name]);
+  if (bound !== undefined) checksum.add(bound);
+  for (const name of optionalColumns[table] ?? []) {
+    for (const value of optionalValue(name, values[name])) checksum.add(value);
+  }
+  return checksum.end();
 }
 
 /** What a column adds to the checksum. A secret adds only that it exists: decrypting a changed secret fails, which locks only its own subscription. */

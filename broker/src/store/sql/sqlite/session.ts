@@ -92,13 +92,14 @@ export class SqliteSession implements DatabaseConnection {
    */
   async executeEach<Values, Row>(query: Prepared<Values, Row>, values: readonly Values[]): Promise<readonly Row[]> {
     const rows: Row[] = [];
+    const bound: unknown[] = [];
     for (const chunk of chunksOf(values, rowsPerPauseMax)) {
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
       this.#wrapped(() => {
         const { statement, hasRows } = this.#prepare(query.sql);
         for (const one of chunk) {
-          const parameters = query.parametersOf(one) as readonly SqliteValue[]; // SQLite refuses any other value.
+          const parameters = query.parametersOf(one, bound) as readonly SqliteValue[]; // SQLite refuses any other value.
           if (hasRows)
             rows.push(...(statement.all(...parameters) as Row[])); // As in #run.
           else statement.run(...parameters);
