@@ -171,10 +171,8 @@ export function toUnanswered(
       cause: error,
     });
   }
-  const why =
-    error instanceof Error && error.name === "TimeoutError"
-      ? "in time"
-      : `(${typeof code === "string" ? code : "no connection"})`;
+  const reason = typeof code === "string" ? code : cause instanceof Error ? cause.message : "no connection";
+  const why = error instanceof Error && error.name === "TimeoutError" ? "in time" : `(${reason})`;
   return new SteleError(`${origin} does not answer ${why}${explain(code)}`, {
     retry: true,
     wasRefused: unsentCodes.has(code),
