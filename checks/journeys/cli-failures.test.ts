@@ -1,5 +1,7 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { Stele } from "@stele/client";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { mainFile } from "../harness/broker-process.ts";
 import { findFreePort } from "../harness/free-port.ts";
 import { callStele, type CommandOptions, type CommandRun, runStele } from "../harness/stele-command.ts";
@@ -38,6 +40,19 @@ describe("stele listen", () => {
     expect(code).toBe(1);
     expect(stdout).toContain('"status":500');
     expect(stderr).toContain("stele: 1 of 2 callbacks were not accepted\n");
+  });
+});
+
+describe("an address that is the port of another protocol", () => {
+  it("is named in the error", async () => {
+    const server = createServer((socket) => socket.once("data", () => socket.end("ERROR\n\n\0"))); // As STOMP answers.
+    server.listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo; // The address of a TCP server.
+    const { code, stderr } = await run(["topics", "list", "--url", `http://127.0.0.1:${port}`]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("it does not speak HTTP; is this the port of another protocol?");
   });
 });
 

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { createServer as createTcpServer } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Stele } from "./index.ts";
 
@@ -154,15 +153,21 @@ describe("a client", () => {
     },
   );
 
-  it("says so if the address is the port of another protocol", async () => {
-    const server = createTcpServer((socket) => socket.once("data", () => socket.write("ERROR\n\n\0"))); // The client closes.
-    server.listen(0, "127.0.0.1");
-    onTestFinished(() => void server.close());
-    await once(server, "listening");
-    const address = server.address();
-    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-    const call = new Stele({ url, retries: 0 }).publish("t", "x");
-    await expect(call).rejects.toThrow(/: it does not speak HTTP; is this the port of another protocol\?$/);
+  it.each([
+    ["the code", new TypeError("fetch failed", { cause: { code: "ECONNRESET" } }), "(ECONNRESET)"],
+    ["the reason, if there is no code", new TypeError("fetch failed", { cause: new Error("odd") }), "(odd)"],
+    ["no reason in a browser, which gives none", new TypeError("Failed to fetch"), "(no connection)"],
+    [
+      "that it may be the port of another protocol, if the answer is not HTTP",
+      new TypeError("fetch failed", { cause: Object.assign(new Error("not HTTP"), { name: "HTTPParserError" }) }),
+      "(not HTTP): it does not speak HTTP; is this the port of another protocol?",
+    ],
+  ])("names %s when a connection fails", async (_, failure, text) => {
+    const { fetch } = answering(() => {
+      throw failure;
+    });
+    const call = new Stele({ url, fetch, retries: 0 }).publish("t", "x");
+    await expect(call).rejects.toThrow(`${url} does not answer ${text}`);
   });
 
   it("says that the server speaks HTTP if an https address leads to a plain HTTP server", async () => {

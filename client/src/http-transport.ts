@@ -171,20 +171,22 @@ export function toUnanswered(
       cause: error,
     });
   }
-  const reason = typeof code === "string" ? code : cause instanceof Error ? cause.message : "no connection";
+  const reason = typeof code === "string" ? code : (cause instanceof Error && cause.message) || "no connection";
   const why = error instanceof Error && error.name === "TimeoutError" ? "in time" : `(${reason})`;
-  return new SteleError(`${origin} does not answer ${why}${explain(code)}`, {
+  return new SteleError(`${origin} does not answer ${why}${explain(cause)}`, {
     retry: true,
     wasRefused: unsentCodes.has(code),
     cause: error,
   });
 }
 
-/** What the code of a failed connection says about the other side, after a colon; "" if nothing. */
-function explain(code: unknown): string {
-  if (typeof code !== "string") return "";
-  if (plainCodes.test(code)) return ": it speaks HTTP, not HTTPS";
-  return code.startsWith("HPE_") ? ": it does not speak HTTP; is this the port of another protocol?" : "";
+/** What the cause of a failed connection says about the other side, after a colon; "" if nothing. */
+function explain(cause: unknown): string {
+  if (!isRecord(cause)) return "";
+  const { name, code } = cause;
+  if (typeof code === "string" && plainCodes.test(code)) return ": it speaks HTTP, not HTTPS";
+  // undici's error for an answer that is no HTTP. Only some versions of undici give it a code.
+  return name === "HTTPParserError" ? ": it does not speak HTTP; is this the port of another protocol?" : "";
 }
 
 /** @throws SteleError for an invalid value. The error of `Headers` would show the key in its message. */
