@@ -22,6 +22,7 @@ export function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
     expiryMs: 1_000,
     newId: idOf(1),
     newEpoch: 7,
+    willId: idOf(99),
     position,
     generation: 0,
     owner: undefined,

@@ -20,6 +20,7 @@ export function testSessionStore(name: string, create: () => Promise<Store>): vo
     afterEach(async () => store.stop());
 
     describe("claims", () => testClaims(() => store.sessions));
+    describe("due wills", () => testDueWills(() => store.sessions));
     describe("state", () => testState(() => store.sessions));
     describe("due sessions", () => testDue(() => store.sessions));
     describe("rolling back", () => testRollBack(() => store));
@@ -50,7 +51,7 @@ function testClaims(sessions: () => SessionStore): void {
       claimOf({ newId: idOf(2), will: undefined, expiryMs: 5, principal: "x" }),
     );
     const session = { ...begun, epoch: 8, will: undefined, expiryMs: 5, principal: "x" };
-    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] } });
+    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] }, dueWill: undefined });
     expect(await sessions().findSession(idOf(1))).toEqual({ session, filters: [] });
   });
   it("finds a session while its filters change", async () => {
@@ -79,9 +80,10 @@ function testClaims(sessions: () => SessionStore): void {
     expect(claimed).toMatchObject({ status: "begun", former, current: { id: idOf(2) } });
     expect(await sessions().findSession(idOf(1))).toBeUndefined();
     expect(await sessions().findFilterOwner(filterOf(1).id)).toBeUndefined();
-    const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false }));
+    const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false, willId: idOf(98) }));
     expect(unstored).toMatchObject({ status: "begun", current: undefined });
-    expect(await sessions().listSessions({ after: undefined, limit: 9 })).toEqual([]);
+    const wills = await sessions().listSessions({ after: undefined, limit: 9 });
+    expect(wills.map(({ session }) => session.id)).toEqual([idOf(98), idOf(99)]);
   });
   it("begins no stored session above a quota, and still resumes existing ones", async () => {
     const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 5 }];
@@ -107,6 +109,8 @@ function testClaims(sessions: () => SessionStore): void {
     await begin(sessions());
     expect(await sessions().claimSession(claimOf({ mayBegin: false }))).toMatchObject({ status: "resumed" });
     const anew = claimOf({ mayBegin: false, isClean: true, newId: idOf(2) });
+    expect(await sessions().claimSession(anew)).toMatchObject({ status: "full" }); // No room for the former will.
+    await sessions().claimSession(claimOf({ will: undefined }));
     expect(await sessions().claimSession(anew)).toMatchObject({ status: "begun", current: { id: idOf(2) } });
   });
   it("begins a new session if the earlier one lasted only as long as its connection", async () => {
@@ -127,6 +131,53 @@ function testClaims(sessions: () => SessionStore): void {
       return claimed.status === "resumed" ? claimed.current.session.epoch : 0;
     });
     expect(epochs.toSorted((left, right) => left - right)).toEqual([8, 9, 10, 11, 12]);
+  });
+}
+
+function testDueWills(sessions: () => SessionStore): void {
+  const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
+
+  it.each<[string, { first?: Partial<SessionClaim>; second?: Partial<SessionClaim>; detachedMs?: number }]>([
+    ["has no delay", { first: { willDelayMs: 0 } }],
+    ["has passed its delay", { detachedMs: 100 }],
+    ["has a session that the claim ends", { second: { isClean: true } }],
+    ["has a session that ended with its connection", { first: { expiryMs: 0 } }],
+  ])(
+    "keeps a former will that %s in a row, which the claim's owner has taken",
+    async (_, { first, second, detachedMs }) => {
+      const former = await begin(sessions(), { principal: "acme/x", ...first });
+      if (detachedMs !== undefined) await sessions().detachSession(former, { ...claimOf(), ...first });
+      await sessions().advanceSessionTime(group, detachedMs ?? 40);
+      const claim = claimOf({ newId: idOf(2), principal: "acme/y", will: undefined, owner: node, ...second });
+      const claimed = await sessions().claimSession(claim);
+      if (!("dueWill" in claimed) || claimed.dueWill === undefined) throw new Error("the will is not due");
+      const { dueWill } = claimed;
+      const time = detachedMs ?? 40;
+      const end = { detachedAt: time, willDueAt: time, expiryMs: 0, owner: node };
+      expect(dueWill).toMatchObject({ id: idOf(99), principal: "acme/x", will, ...end });
+      expect(await sessions().findSession(idOf(99))).toEqual({ session: dueWill, filters: [] });
+      expect(await sessions().listDueSessions(group, 9)).toEqual([]);
+      await sessions().detachLost(group);
+      expect(await sessions().listDueSessions(group, 9)).toEqual([{ id: idOf(99), epoch: dueWill.epoch + 1 }]);
+    },
+  );
+  it.each<[string, Partial<SessionClaim>, number | undefined]>([
+    ["whose delay has not passed", {}, undefined],
+    ["of a connection whose delay would have passed", {}, 500],
+    ["that there is not", { will: undefined, willDelayMs: 0 }, undefined],
+  ])("keeps no former will %s", async (_, first, connectedMs) => {
+    await begin(sessions(), first);
+    await sessions().advanceSessionTime(group, connectedMs ?? 0);
+    expect(await sessions().claimSession(claimOf())).toMatchObject({ status: "resumed", dueWill: undefined });
+    expect(await sessions().listSessions({ after: undefined, limit: 9 })).toHaveLength(1);
+  });
+  it("keeps due wills up to twice a quota, and refuses further claims", async () => {
+    const quotas: readonly StoredQuota[] = [{ of: "tenant", name: "acme", what: "sessions", max: 2 }];
+    const claim = (number: number) =>
+      sessions().claimSession(claimOf({ principal: "acme/x", quotas, willDelayMs: 0, willId: idOf(number) }));
+    const statuses: string[] = [];
+    for (const number of [10, 11, 12, 13, 14]) statuses.push((await claim(number)).status);
+    expect(statuses).toEqual(["begun", "resumed", "resumed", "resumed", "full"]);
   });
 }
 

@@ -96,31 +96,38 @@ export interface SessionClaim extends SessionName, StoredConnectionEnd {
   readonly position: Position;
   /** Generation of the index in which the position was read; see Store.insertSubscription. */
   readonly generation: number;
+  /** Identifier for the row of the former connection's will; see {@link SessionGranted}. */
+  readonly willId: SessionId;
   readonly owner: NodeId | undefined;
   readonly now: number;
   /** Whether to end a session of that name and begin a new one. */
   readonly isClean: boolean;
   /** Whether a session that begins now is stored. */
   readonly isStored: boolean;
-  /** Whether a stored session may begin if there is none of that name. */
+  /** Whether the store has room: for a session if there is none of that name, and for the former connection's will. */
   readonly mayBegin: boolean;
-  /** Quotas for the stored sessions of the principal; none if left out. */
+  /** Quotas for the stored sessions of the principal; none if left out. Due wills may bring the number of rows to twice a quota. */
   readonly quotas?: readonly StoredQuota[];
 }
 
-/** `former`: the session before the claim. Unless it is resumed, it no longer exists. `current`: undefined if the session is not stored. */
+/**
+ * `former`: the session before the claim. Unless it is resumed, it no longer exists. `current`: undefined if the session is not stored. `dueWill`: the row
+ * that keeps the former connection's will, if it is to be published; see `toDueWill`.
+ */
 export type SessionClaimed =
   | {
       readonly status: "resumed";
       readonly former: StoredSession;
       readonly current: SessionWithFilters;
+      readonly dueWill: StoredSession | undefined;
     }
   | {
       readonly status: "begun";
       readonly former: StoredSession | undefined;
       readonly current: StoredSession | undefined;
+      readonly dueWill: StoredSession | undefined;
     }
-  /** There is no session of that name, and none may begin. */
+  /** The store has no room for the session, or for the will of the former connection. */
   | { readonly status: "full" }
   /** A quota does not allow a further session. */
   | OverQuota
@@ -144,7 +151,10 @@ export interface FilterChange {
  * If the rollback has a lease, each session that the lease's node does not own gets a new epoch.
  */
 export interface SessionStore {
-  /** Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Notifies the earlier owner. */
+  /**
+   * Gives a session to a connection under a new epoch, whoever had it before, or begins a session. Keeps the will of the former connection in a row of its
+   * own if it is due. Notifies the earlier owner.
+   */
   claimSession(claim: SessionClaim): Promise<SessionClaimed>;
   findSession(id: SessionId): Promise<SessionWithFilters | undefined>;
   /** Returns the sessions that do not exist with the given epoch. Unless `isDurable`, a power cut may lose the write; a kill of the process does not. */

@@ -220,10 +220,10 @@ export class Sessions implements Readers {
     const { principal } = caller;
     const { claimed, claim } = await this.#claims.claim(attaching, order);
     this.#sweeper.returned(name);
-    // Settle the will even if this attach fails later: only the claim still has it, unless this node has yet to write the former connection's end.
-    if (!this.#left.has(name)) await this.#settleFormer(group.id, claimed);
+    this.#settleFormer(group.id, claimed);
+    if (claimed.dueWill !== undefined) this.#left.drop(name); // Otherwise a failed attach leaves the former will to the pending end.
     checkMembership(this.#parts, claim);
-    if (this.#left.drop(name)) await this.#settleFormer(group.id, claimed);
+    this.#left.drop(name);
     const session = this.#create({ group, principal, claim }, claimed);
     if (stream !== undefined) await this.#streams.begin(session, stream, claim.generation);
     const { will, expiryMs, protocol, key } = order;
@@ -260,13 +260,14 @@ export class Sessions implements Readers {
     };
   }
 
-  /** Publishes the former connection's will if it is due, or if the attach ended the former session. */
-  async #settleFormer(groupId: GroupId, claimed: SessionGranted): Promise<void> {
-    const { former } = claimed;
+  /** Settles the former connection of a claimed session, even if the attach then fails. Its will must come before what the new connection publishes. */
+  #settleFormer(groupId: GroupId, { status, former, dueWill }: SessionGranted): void {
     if (former === undefined) return;
     if (former.detachedAt !== undefined) this.#room.added(groupId, -1);
-    if (claimed.status === "begun") this.#forget(groupId, former.id);
-    if (claimed.status === "begun" || (await this.#sweeper.isWillDue(former))) this.#sweeper.beginWill(former);
+    if (status === "begun") this.#forget(groupId, former.id);
+    if (dueWill === undefined) return;
+    this.#room.added(groupId, 1);
+    this.#sweeper.beginWill(dueWill, former);
   }
 
   #create(

@@ -18,6 +18,7 @@ import type {
   StoredFilter,
   StoredSession,
 } from "../../ports/session-store.ts";
+import { toDueWill, toNewSession, toWillQuotas } from "../../ports/claimed-session.ts";
 import { endsAt } from "../../ports/session-store.ts";
 import type { ShareStore, ShareTake } from "../../ports/share-store.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
@@ -66,10 +67,14 @@ export class MemorySessions implements SessionStore, ShareStore {
     const id = this.#idsByName.get(nameOf(claim));
     const kept = id === undefined ? undefined : this.#kept.get(id);
     const former = kept?.session;
-    if (kept !== undefined && former !== undefined && !claim.isClean && !this.#isOver(former)) {
+    const isResumed = former !== undefined && !claim.isClean && !this.#isOver(former);
+    const dueWill = former && toDueWill(claim, former, { time: this.#timeOf(claim.groupId), isResumed });
+    if (dueWill !== undefined && !this.#hasRoomForWill(claim)) return { status: "full" };
+    if (kept !== undefined && isResumed) {
+      if (dueWill !== undefined) this.#add(dueWill);
       kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };
       this.#options.onChanged?.(former.id);
-      return { status: "resumed", former, current: { ...kept } };
+      return { status: "resumed", former, current: { ...kept }, dueWill };
     }
     if (claim.isStored && former === undefined && !claim.mayBegin) return { status: "full" };
     if (claim.isStored && this.#isStale(claim)) return { status: "rolled-back" };
@@ -79,11 +84,10 @@ export class MemorySessions implements SessionStore, ShareStore {
       this.#delete(former.id);
       this.#options.onChanged?.(former.id);
     }
-    if (!claim.isStored) return { status: "begun", former, current: undefined };
-    const current = toNew(claim);
-    this.#kept.set(current.id, { session: current, filters: [] });
-    this.#idsByName.set(nameOf(current), current.id);
-    return { status: "begun", former, current };
+    if (dueWill !== undefined) this.#add(dueWill);
+    const current = claim.isStored ? toNewSession(claim) : undefined;
+    if (current !== undefined) this.#add(current);
+    return { status: "begun", former, current, dueWill };
   }
 
   async findSession(id: SessionId): Promise<SessionWithFilters | undefined> {
@@ -246,6 +250,15 @@ export class MemorySessions implements SessionStore, ShareStore {
     }
   }
 
+  #add(session: StoredSession): void {
+    this.#kept.set(session.id, { session, filters: [] });
+    this.#idsByName.set(nameOf(session), session.id);
+  }
+
+  #hasRoomForWill({ mayBegin, quotas = [] }: SessionClaim): boolean {
+    return mayBegin && this.#findExceeded(toWillQuotas(quotas)) === undefined;
+  }
+
   #findExceeded(quotas: readonly StoredQuota[]): StoredQuota | undefined {
     const owners = quotas.length === 0 ? [] : [...this.#kept.values()].map(({ session }) => session.principal);
     return quotas.find((quota) => owners.filter((owner) => countsFor(quota, owner)).length >= quota.max);
@@ -314,12 +327,6 @@ function nameOf({ groupId, protocol, key }: SessionName): string {
 /** The fields of a session that a new connection sets. */
 function claimed({ principal, will, willDelayMs, expiryMs, owner }: SessionClaim) {
   return { principal, will, willDelayMs, expiryMs, owner, detachedAt: undefined, willDueAt: undefined };
-}
-
-function toNew(claim: SessionClaim): StoredSession {
-  const { groupId, protocol, key, newId: id, newEpoch: epoch, position, now: createdAt } = claim;
-  const state = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
-  return { groupId, protocol, key, id, epoch, ...state, ...claimed(claim), createdAt };
 }
 
 function dueAt(session: StoredSession): number {

@@ -76,7 +76,7 @@ export class SessionClaims {
       const claimed = await this.#parts.store.sessions.claimSession(claim);
       if (claimed.status === "full") {
         throw new BrokerError("busy", {
-          details: "too many disconnected sessions; the broker removes the oldest ones, retry",
+          details: "too many disconnected sessions or unpublished wills; the broker removes the oldest ones, retry",
         });
       }
       if (claimed.status === "over-quota") throw overStoredQuota(claimed.quota);
@@ -112,6 +112,7 @@ export class SessionClaims {
       willDelayMs: will?.delayMs ?? 0,
       expiryMs,
       newId: randomness.uuid() as SessionId, // Any UUID is a session's identifier.
+      willId: randomness.uuid() as SessionId,
       newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,
       ...(await streams.startOf(group, stream)),
       owner: nodeId(),

@@ -218,7 +218,10 @@ it("a will of a session only in memory is not published again if its publish tim
   await engine.stop();
 });
 
-it("wills of replaced connections wait for another try only as far as they fit into 4 MiB", async () => {
+it.each([
+  ["only in memory wait for another try only as far as they fit into 4 MiB", 0, 63],
+  ["in the store all wait for another try", 600_000, 80],
+])("wills of replaced connections whose session is %s", async (_, expiryMs, publishedCount) => {
   let refuses = true;
   const append: Ledger["append"] = async (...call) => {
     if (refuses) throw new BrokerError("chainUnreachable");
@@ -228,13 +231,15 @@ it("wills of replaced connections wait for another try only as far as they fit i
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: engine.chain, isFinal: true });
   await ledger.start();
   await engine.broker.open({ topic: "will", groupId: undefined });
-  const long = { ...will, call: { ...will.call, content: new Uint8Array(60_000) } };
-  for (let count = 0; count <= 60; count += 1) {
-    await Promise.all([engine.broker.attach({ ...order, will: long }, new RecordingPeer()), engine.clock.settle()]);
+  const long = { ...will, call: { ...will.call, content: new Uint8Array(65_536) } };
+  for (let count = 0; count < 84; count += 1) {
+    const key = String(count % 4);
+    const attached = engine.broker.attach({ ...order, key, expiryMs, will: long }, new RecordingPeer());
+    await Promise.all([attached, engine.clock.settle()]);
   }
   refuses = false;
   await engine.clock.advance(20_000);
-  expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(52);
+  expect((await engine.broker.state({ topic: "will", groupId: undefined })).sequence).toBe(publishedCount);
   await engine.stop();
 });
 

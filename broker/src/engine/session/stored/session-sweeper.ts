@@ -90,25 +90,14 @@ export class SessionSweeper {
     signal.addEventListener("abort", cancel, { once: true });
   }
 
-  /** Whether the delay of a will has passed. A client may come back before a sweep finds that. @throws what the store throws. */
-  async isWillDue({ groupId, will, willDelayMs, willDueAt }: StoredSession): Promise<boolean> {
-    if (will === undefined) return false;
-    if (willDelayMs === 0) return true;
-    return willDueAt !== undefined && willDueAt <= (await this.#parts.store.sessions.findSessionTime(groupId));
-  }
-
-  /** Publishes a will in the background. The store has it no longer, so no sweep retries. */
-  beginWill(former: StoredSession): void {
-    void this.#publishSoon(former);
-  }
-
-  /** Never rejects. */
-  async #publishSoon(former: StoredSession): Promise<void> {
-    const will = { bytes: former.will?.length ?? 0, delayMs: former.willDelayMs };
-    const isPublished = await this.#tries.run(will, () => this.publishWill(former));
-    if (!isPublished) return this.#log.warn("will not published", { sessionId: former.id });
-    // If the session had no connection, a sweep of another node may be about to publish the will too.
-    if (former.detachedAt === undefined) this.#forgetWill(former);
+  /** Publishes a will that a claim took from the former connection, in the background. If that fails, a sweep retries. */
+  beginWill(dueWill: StoredSession, { detachedAt }: Pick<StoredSession, "detachedAt">): void {
+    const { groupId } = dueWill;
+    // If the session had no connection, a sweep of another node may be about to publish the will too: then its name stays.
+    const publish = () => this.#endTaken(groupId, dueWill, { forgetsWill: detachedAt === undefined });
+    this.#noteFailure(groupId, dueWill, publish).catch((error: unknown) => {
+      this.#parts.logger.debug("row of a will not removed yet", { error });
+    });
   }
 
   /** Publishes the will of a session that was only in memory, in the background. Never rejects. */
@@ -211,8 +200,8 @@ export class SessionSweeper {
 
   async #settleWill(groupId: GroupId, key: SessionKey): Promise<boolean> {
     return this.#noteFailure(groupId, key, async () => {
-      const taken = await this.#takeAndPublishWill(key);
-      if (taken === undefined) return false;
+      const taken = await this.#take(key);
+      if (taken === undefined || !(await this.#publishTaken(taken))) return false;
       const isSettled = await this.#parts.store.sessions.settleWill(taken);
       if (isSettled) this.#forgetWill(taken);
       else this.#noteTaken(groupId, key);
@@ -220,26 +209,37 @@ export class SessionSweeper {
     });
   }
 
-  /** Takes a session and publishes its will. Undefined if another node has the session, or if the will's fate is unknown: then a later sweep finds out. */
-  async #takeAndPublishWill(key: SessionKey): Promise<StoredSession | undefined> {
+  #take(key: SessionKey): Promise<StoredSession | undefined> {
     const { store, nodeId } = this.#parts;
-    const taken = await store.sessions.takeDueSession(key, nodeId());
-    if (taken === undefined || (await this.publishWill(taken))) return taken;
-    await store.sessions.takeDueSession(taken, undefined);
-    return undefined;
+    return store.sessions.takeDueSession(key, nodeId());
+  }
+
+  /** Publishes the will of a session that this node has taken. If the will's fate is unknown, gives the session back, and a later sweep finds out. */
+  async #publishTaken(taken: StoredSession): Promise<boolean> {
+    const isSettled = await this.publishWill(taken);
+    if (!isSettled) await this.#parts.store.sessions.takeDueSession(taken, undefined);
+    return isSettled;
   }
 
   /** Returns whether the session has ended. */
   async #end(groupId: GroupId, key: SessionKey): Promise<boolean> {
     return this.#noteFailure(groupId, key, async () => {
-      const taken = await this.#takeAndPublishWill(key);
-      if (taken === undefined) return false;
-      const isRemoved = await this.#remove(groupId, taken);
-      // A rollback, or a caller who removed a filter, may have given the row another epoch meanwhile.
-      if (isRemoved) this.#forgetWill(taken);
-      else this.#noteTaken(groupId, key);
-      return isRemoved;
+      const taken = await this.#take(key);
+      return taken !== undefined && this.#endTaken(groupId, taken, { forgetsWill: true });
     });
+  }
+
+  async #endTaken(
+    groupId: GroupId,
+    taken: StoredSession,
+    { forgetsWill }: { readonly forgetsWill: boolean },
+  ): Promise<boolean> {
+    if (!(await this.#publishTaken(taken))) return false;
+    const isRemoved = await this.#remove(groupId, taken);
+    // A rollback, or a caller who removed a filter, may have given the row another epoch meanwhile.
+    if (!isRemoved) this.#noteTaken(groupId, taken);
+    else if (forgetsWill) this.#forgetWill(taken);
+    return isRemoved;
   }
 
   async #noteFailure<T>(groupId: GroupId, key: SessionKey, task: () => Promise<T>): Promise<T> {
@@ -297,7 +297,7 @@ async function allSettled<T>(tasks: readonly Promise<T>[]): Promise<readonly T[]
  * cannot tell two wills of a session apart: it may stand still between them. Names have a scope of their own: when a client begins a new session, the broker
  * drops the keys of the former one, and another node may still be publishing its will.
  */
-function nameOfWill({ id, epoch, detachedAt }: StoredSession, will: StoredWill): WillName {
-  const former = detachedAt === undefined ? `will-of-epoch-${epoch}` : `will-of-${detachedAt}`;
-  return { session: { id: `${id} will` }, key: will.id === undefined ? former : `will-${will.id}` };
+function nameOfWill({ id, detachedAt = 0 }: StoredSession, will: StoredWill): WillName {
+  // The will may move to another row: see `SessionGranted`. Only wills of earlier versions have no identifier.
+  return { session: { id: `${will.id ?? id} will` }, key: will.id === undefined ? `will-of-${detachedAt}` : "will" };
 }

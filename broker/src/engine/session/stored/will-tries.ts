@@ -7,11 +7,11 @@ export interface WillTriesParts {
   readonly signal: CancelSignal;
 }
 
-/** A will that no sweep finds. */
+/** The will of a session that was only in memory. */
 export interface TriedWill {
   readonly bytes: number;
-  /** Name of the will's session, if the session was only in memory. */
-  readonly name?: string;
+  /** Name of the will's session. */
+  readonly name: string;
   /** The will's delay, in milliseconds, counted from now. */
   readonly delayMs: number;
 }
@@ -27,17 +27,17 @@ interface Waiting {
 /** Time between two tries, in milliseconds. */
 const retryEveryMs = 1_000;
 
-/** Maximum number of tries to publish the will of a connection that another one has replaced, or whose session was only in memory. */
+/** Maximum number of tries to publish a will. */
 const willTriesMax = 60;
 
 /** Maximum number of bytes of wills that wait for another try. A client that reconnects again and again must not fill the memory with wills. */
 const retriedWillBytesMax = 4 * 1024 * 1024;
 
-/** Publishes wills that the store no longer has, or never had. Retries while the broker refuses them for a reason that passes. */
+/** Publishes wills that are only in memory. Retries while the broker refuses them for a reason that passes. */
 export class WillTries {
   readonly #parts: WillTriesParts;
   #bytes = 0;
-  /** Wills of sessions that were only in memory, by the name of the session. */
+  /** By the name of the session. */
   readonly #waiting = new Map<string, Set<Waiting>>();
 
   constructor(parts: WillTriesParts) {
@@ -84,15 +84,13 @@ export class WillTries {
     return waiting.isDropped;
   }
 
-  #add(name: string | undefined, waiting: Waiting): void {
-    if (name === undefined) return;
+  #add(name: string, waiting: Waiting): void {
     const others = this.#waiting.get(name);
     if (others === undefined) this.#waiting.set(name, new Set([waiting]));
     else others.add(waiting);
   }
 
-  #delete(name: string | undefined, waiting: Waiting): void {
-    if (name === undefined) return;
+  #delete(name: string, waiting: Waiting): void {
     const others = this.#waiting.get(name);
     others?.delete(waiting);
     if (others?.size === 0) this.#waiting.delete(name);

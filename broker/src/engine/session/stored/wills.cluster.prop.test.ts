@@ -222,12 +222,6 @@ class World {
     const { beganAt, acceptedAt, end, order, node: own } = connection;
     const later = connections.slice(index + 1);
     const [next] = later;
-    // The node of the next connection publishes the will, and nobody does if that node is killed first.
-    const once = later.some((other) =>
-      this.#isInTrouble(other.node, other.beganAt, (other.answeredAt ?? this.#now) + 5_000),
-    )
-      ? [0, 1]
-      : [1];
     // An attempt to connect that the client gave up may take the session over at any time.
     const isContested = connections.some(
       (other) => other.acceptedAt === undefined && (other.answeredAt ?? this.#now) > beganAt,
@@ -238,14 +232,14 @@ class World {
     if (end.how === "disconnected") return isDoubtful || isOvertaken ? [0, 1] : [0];
     if (end.how === "taken over") {
       if (next?.acceptedAt !== end.at || isDoubtful) return [0, 1];
-      if (order.delayMs === 0 || next.order.isClean) return once;
+      if (order.delayMs === 0 || next.order.isClean) return [1];
       return order.expiryMs === 0 ? [0, 1] : [0];
     }
     if (isContested || (isDoubtful && !own.gate.isKilled)) return [0, 1];
     const delayMs = Math.min(order.delayMs, order.expiryMs);
-    if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return once;
+    if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return [1];
     if (next.acceptedAt === undefined || isDoubtful) return [0, 1];
-    if (next.order.isClean) return once;
+    if (next.order.isClean) return [1];
     // A node that does not keep the session time counts from the stored time, which is late if the keeper was halted.
     const isLate = this.#troubles.some(({ node }) => this.#isInTrouble(node, end.at, end.at + delayMs));
     return next.acceptedAt < end.at + delayMs && !isLate ? [0] : [0, 1];

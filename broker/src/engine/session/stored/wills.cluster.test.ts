@@ -41,6 +41,28 @@ it("publishes a will once if its node is killed after it recorded the will's nam
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
 });
 
+it.each([
+  ["another node", 1],
+  ["its node", 0],
+])("publishes the will of a connection if %s took its session and was killed at once (%i)", async (_, step) => {
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { expiryMs: 600_000, onConnected: () => {} };
+  const keeper = await cluster.findFollower();
+  const taker = (keeper + step) % 2;
+  await cluster.run(cluster.node(keeper).broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+  const { sessions } = cluster.shared.store;
+  const claim = sessions.claimSession.bind(sessions);
+  sessions.claimSession = async (claimed) => {
+    sessions.claimSession = claim;
+    const answer = await claim(claimed);
+    cluster.kill(taker);
+    return answer;
+  };
+  void cluster.node(taker).broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+  await cluster.clock.advance(60_000);
+  expect(contentsOnChain(cluster)).toEqual(["gone"]);
+});
+
 /** A connection that detaches at once when the broker ends it, as those of gateways do. */
 class LeavingPeer extends RecordingPeer {
   attachment: Attachment | undefined;
@@ -52,12 +74,14 @@ class LeavingPeer extends RecordingPeer {
 }
 
 it.each([
-  ["another node", 1, 0],
-  ["its node", 0, 0],
-  ["its node", 0, 20_000],
+  { taker: "another node", step: 1, delayMs: 0, cutOffMs: 5_500 },
+  { taker: "another node", step: 1, delayMs: 0, cutOffMs: 9_000 },
+  { taker: "its node", step: 0, delayMs: 0, cutOffMs: 5_500 },
+  { taker: "its node", step: 0, delayMs: 0, cutOffMs: 9_000 },
+  { taker: "its node", step: 0, delayMs: 20_000, cutOffMs: 5_500 },
 ])(
-  "publishes the will of a connection if %s takes over its session, but loses its membership meanwhile (%i, delay of %i ms)",
-  async (_, step, delayMs) => {
+  "publishes the will of a connection whose session $taker took when it was cut off for $cutOffMs ms (delay of $delayMs ms)",
+  async ({ step, delayMs, cutOffMs }) => {
     const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
     const rest = { expiryMs: 600_000, onConnected: () => {} };
     const keeper = await cluster.findFollower();
@@ -71,7 +95,7 @@ it.each([
       sessions.claimSession = claim;
       const answer = await claim(claimed);
       gate.cut("refused");
-      await new Promise<void>((resolve) => void cluster.clock.after(5_500, resolve));
+      await new Promise<void>((resolve) => void cluster.clock.after(cutOffMs, resolve));
       gate.heal();
       return answer;
     };

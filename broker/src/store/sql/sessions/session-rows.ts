@@ -89,7 +89,7 @@ export function toEndColumns({ principal, will, willDelayMs, expiryMs }: StoredC
   return { principal, expiry_ms: expiryMs, will: will ?? null, will_delay_ms: willDelayMs };
 }
 
-/** A new session, which has a connection and no filters. */
+/** A new session without filters. */
 export function toSessionRow(session: StoredSession): SessionTable {
   const immutable = {
     session_id: session.id,
@@ -99,14 +99,16 @@ export function toSessionRow(session: StoredSession): SessionTable {
     created_at: session.createdAt,
   };
   const end = toEndColumns(session);
+  const { epoch, cursor, taken, detachedAt: detached_at = null } = session;
   return {
     ...immutable,
     ...end,
     ...toStateColumns(session),
+    state_check: stateCheck({ cursor, taken, epoch, detached_at }),
     owner: session.owner ?? null,
-    epoch: session.epoch,
-    detached_at: null,
-    due_at: null,
+    epoch,
+    detached_at,
+    due_at: dueAt({ ...end, detached_at }),
     filters_check: 0,
     checksum: checksumOfSession({ ...immutable, ...end }),
   };

@@ -16,11 +16,13 @@ import type {
   ShareId,
   StoredSession,
 } from "../../../ports/session-store.ts";
+import { toNewSession } from "../../../ports/claimed-session.ts";
 import type { ShareStore, ShareTake } from "../../../ports/share-store.ts";
 import type { TopicFilter } from "../../../domain/topic-filter.ts";
 import { pagesOf } from "../pages.ts";
 import { checkRow } from "../row-checksums.ts";
 import type { Schema, SessionTable, SqlDatabase } from "../schema.ts";
+import { keepDueWill } from "./due-will.ts";
 import { readSession, readUnlocked } from "./read-session.ts";
 import {
   advanceSessionTime,
@@ -300,6 +302,8 @@ export class SqlSessions implements SessionStore, ShareStore {
     }: { readonly row: SessionTable; readonly found: SessionWithFilters; readonly claim: SessionClaim },
   ): Promise<SessionClaimed> {
     const former = found.session;
+    const dueWill = await keepDueWill(this.#database, transaction, { claim, former, isResumed: true });
+    if (dueWill === "full") return { status: "full" };
     const change = {
       ...withEnd(row, toEndColumns(claim)),
       owner: claim.owner ?? null,
@@ -311,7 +315,7 @@ export class SqlSessions implements SessionStore, ShareStore {
     await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
     await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     const session = fromSessionRow({ ...row, ...change }) ?? former;
-    return { status: "resumed", former, current: { session, filters: found.filters } };
+    return { status: "resumed", former, current: { session, filters: found.filters }, dueWill };
   }
 
   async #begin(
@@ -328,30 +332,15 @@ export class SqlSessions implements SessionStore, ShareStore {
     if (exceeded !== undefined) return exceeded;
     const isPlaced = isStored && position > positionZero;
     if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "rolled-back" };
+    const dueWill = former && (await keepDueWill(this.#database, transaction, { claim, former, isResumed: false }));
+    if (dueWill === "full") return { status: "full" };
     if (former !== undefined) {
       await this.#remove(transaction, former);
       await this.#database.notify(transaction, [{ kind: "session", id: former.id }]);
     }
-    if (!isStored) return { status: "begun", former, current: undefined };
-    const state = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
-    const current: StoredSession = {
-      groupId,
-      protocol: claim.protocol,
-      key: claim.key,
-      id: claim.newId,
-      epoch: claim.newEpoch,
-      ...state,
-      principal: claim.principal,
-      will: claim.will,
-      willDelayMs: claim.willDelayMs,
-      expiryMs: claim.expiryMs,
-      owner: claim.owner,
-      detachedAt: undefined,
-      willDueAt: undefined,
-      createdAt: claim.now,
-    };
-    await transaction.insertInto("sessions").values(toSessionRow(current)).execute();
-    return { status: "begun", former, current };
+    const current = isStored ? toNewSession(claim) : undefined;
+    if (current !== undefined) await transaction.insertInto("sessions").values(toSessionRow(current)).execute();
+    return { status: "begun", former, current, dueWill };
   }
 
   async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {

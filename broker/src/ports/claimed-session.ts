@@ -1,0 +1,34 @@
+import { positionZero } from "../domain/position.ts";
+import type { StoredQuota } from "../domain/quota.ts";
+import type { SessionClaim, StoredSession } from "./session-store.ts";
+
+/** The session that a claim begins. */
+export function toNewSession(claim: SessionClaim): StoredSession {
+  const { groupId, protocol, key, newId: id, newEpoch: epoch, position, now: createdAt, owner } = claim;
+  const { principal, will, willDelayMs, expiryMs } = claim;
+  const state = { cursor: position, taken: position, outside: positionZero, inFlight: new Uint8Array() };
+  const end = { principal, will, willDelayMs, expiryMs, detachedAt: undefined, willDueAt: undefined };
+  return { groupId, protocol, key, id, epoch, ...state, ...end, owner, createdAt };
+}
+
+/**
+ * The row that keeps the will of the former connection when a claim takes its session, so that no failure loses the will: an expired session that the claim's
+ * owner has taken. Undefined if there is no will to publish: the delay of a session that continues has not passed ([MQTT-3.1.3-9]). `time` is the session time.
+ */
+export function toDueWill(
+  claim: SessionClaim,
+  former: StoredSession,
+  { time, isResumed }: { readonly time: number; readonly isResumed: boolean },
+): StoredSession | undefined {
+  const { will, willDelayMs, willDueAt = Number.POSITIVE_INFINITY, principal } = former;
+  const isDue = !isResumed || willDelayMs === 0 || willDueAt <= time;
+  if (will === undefined || !isDue) return undefined;
+  const name = { newId: claim.willId, newEpoch: 0, key: `will ${claim.willId}`, position: positionZero };
+  const end = { principal, will, willDelayMs: 0, expiryMs: 0 };
+  return { ...toNewSession({ ...claim, ...name, ...end }), detachedAt: time, willDueAt: time };
+}
+
+/** Quotas for the rows of due wills: each session may have one, while its quota allows no other session. */
+export function toWillQuotas(quotas: readonly StoredQuota[] = []): readonly StoredQuota[] {
+  return quotas.map((quota) => ({ ...quota, max: 2 * quota.max }));
+}
