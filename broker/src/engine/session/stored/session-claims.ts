@@ -100,7 +100,7 @@ export class SessionClaims {
   }
 
   async #toClaim({ group, caller, stream }: ClaimingParts, order: ClaimOrder): Promise<SessionClaim> {
-    const { randomness, nodeId, clock, isShared, room, streams } = this.#parts;
+    const { randomness, nodeId, clock, isShared, room, streams, times } = this.#parts;
     const { protocol, key, will, expiryMs, isClean } = order;
     const principal = stream?.ownedBy ?? ownerOf(caller.principal);
     return {
@@ -109,8 +109,8 @@ export class SessionClaims {
       key,
       principal,
       will: will && encodeWill(will),
-      willDelayMs: will?.delayMs ?? 0,
-      expiryMs,
+      willDelayMs: times.durationFromEnd(will?.delayMs ?? 0),
+      expiryMs: times.durationFromEnd(expiryMs),
       newId: randomness.uuid() as SessionId, // Any UUID is a session's identifier.
       willId: randomness.uuid() as SessionId,
       newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,

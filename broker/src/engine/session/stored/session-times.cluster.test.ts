@@ -64,6 +64,31 @@ it("a node that does not keep the session time ends no session and no delay of a
   }
 });
 
+it.each([0, 250, 500, 750])(
+  "the delay of a will does not end early if a node stops (%i ms later)",
+  async (offsetMs) => {
+    cluster = await TestCluster.start(3);
+    await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
+    const keeper = await cluster.findFollower();
+    const other = (keeper + 1) % 3;
+    await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
+    const call = { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
+    const will = { delayMs: 5_000, call, opensTopic: false, expiresAfterMs: undefined };
+    const order = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, key: "c", will } as const;
+    const attached = cluster
+      .node(other)
+      .broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, new RecordingPeer());
+    await cluster.run(attached);
+    await cluster.clock.advance(1_000 + offsetMs);
+    const stoppedAt = cluster.clock.now();
+    await cluster.stop(other);
+    await cluster.clock.advance(stoppedAt + 4_999 - cluster.clock.now());
+    expect(contentsOnChain(cluster)).toEqual([]);
+    await cluster.clock.advance(5_000);
+    expect(contentsOnChain(cluster)).toEqual(["gone"]);
+  },
+);
+
 /** Makes a ledger whose transactions all time out. */
 function toSilentLedger(ledger: Ledger): Ledger {
   ledger.append = (_batches, signal) =>

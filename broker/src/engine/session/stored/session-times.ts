@@ -50,6 +50,11 @@ export class SessionTimes {
     return ms === 0 || this.isKeeper(groupId) ? ms : ms + lateMsMax;
   }
 
+  /** The duration to store for one that begins when a connection ends. If another node notes that end, it may not keep the time. */
+  durationFromEnd(ms: number): number {
+    return ms === 0 || !this.#parts.isShared ? ms : ms + lateMsMax;
+  }
+
   /** The group's time, as of its last advance. */
   find(groupId: GroupId): Promise<number> {
     return this.#parts.store.sessions.findSessionTime(groupId);
