@@ -89,6 +89,27 @@ it.each([0, 250, 500, 750])(
   },
 );
 
+it("the delay of a will does not end early if the node that keeps the session time stands still meanwhile", async () => {
+  cluster = await TestCluster.start(3);
+  await cluster.run(cluster.node(0).broker.open({ topic: "wills", groupId: undefined }));
+  const keeper = await cluster.findFollower();
+  const other = (keeper + 1) % 3;
+  await visit(keeper, { key: "first", expiryMs: 200_000 }); // From now on, the session time passes.
+  await cluster.clock.advance(5_000);
+  const call = { topic: "wills", groupId: undefined, content: new TextEncoder().encode("gone"), extensions: [] };
+  const { gate } = cluster.node(keeper);
+  gate.halt();
+  await cluster.clock.advance(3_500);
+  const will = { delayMs: 5_000, call, opensTopic: false, expiresAfterMs: undefined };
+  await visit(other, { key: "c", expiryMs: 60_000, will });
+  const leftAt = cluster.clock.now();
+  gate.resume();
+  await cluster.clock.advance(leftAt + 4_900 - cluster.clock.now());
+  expect(contentsOnChain(cluster)).toEqual([]);
+  await cluster.clock.advance(10_000);
+  expect(contentsOnChain(cluster)).toEqual(["gone"]);
+});
+
 /** Makes a ledger whose transactions all time out. */
 function toSilentLedger(ledger: Ledger): Ledger {
   ledger.append = (_batches, signal) =>

@@ -18,7 +18,10 @@ export interface SessionTimesParts {
   readonly hasKeys: (groupId: GroupId) => boolean;
 }
 
-/** How late the stored time may be at a node that does not keep it, in milliseconds: the keeper writes the time about once a second. */
+/**
+ * How late the stored time may be at a node that does not keep it, in milliseconds: the keeper writes the time about once a second, and does not count more
+ * than this at once.
+ */
 const lateMsMax = 2_000;
 
 /** Maximum number of due sessions per read. */
@@ -60,9 +63,9 @@ export class SessionTimes {
     return this.#parts.store.sessions.findSessionTime(groupId);
   }
 
-  /** Brings the group's time up to now, if this node keeps it. */
+  /** Brings the group's time up to now, if this node keeps it. After a pause of this node, less: other nodes may have counted from the late time. */
   async advance(groupId: GroupId): Promise<void> {
-    const { store, clock, isKeeper } = this.#parts;
+    const { store, clock, isKeeper, isShared } = this.#parts;
     const now = clock.monotonic();
     if (!isKeeper(groupId)) {
       this.#writtenAt.delete(groupId);
@@ -71,7 +74,8 @@ export class SessionTimes {
     const writtenAt = this.#writtenAt.get(groupId) ?? now;
     const elapsedMs = Math.floor(now - writtenAt);
     this.#writtenAt.set(groupId, writtenAt + elapsedMs); // The rest of a millisecond counts with the next advance.
-    if (elapsedMs > 0) await store.sessions.advanceSessionTime(groupId, elapsedMs);
+    const countedMs = isShared ? Math.min(elapsedMs, lateMsMax) : elapsedMs;
+    if (countedMs > 0) await store.sessions.advanceSessionTime(groupId, countedMs);
   }
 
   /** Sessions whose end or will is due; none if another node sweeps them. */

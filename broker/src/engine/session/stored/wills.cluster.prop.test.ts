@@ -240,9 +240,7 @@ class World {
     if (delayMs === 0 || next === undefined || later.every((other) => other.order.isClean)) return [1];
     if (next.acceptedAt === undefined || isDoubtful) return [0, 1];
     if (next.order.isClean) return [1];
-    // A node that does not keep the session time counts from the stored time, which is late if the keeper was halted.
-    const isLate = this.#troubles.some(({ node }) => this.#isInTrouble(node, end.at, end.at + delayMs));
-    return next.acceptedAt < end.at + delayMs && !isLate ? [0] : [0, 1];
+    return next.acceptedAt < end.at + delayMs ? [0] : [0, 1];
   }
 
   #isInTrouble(one: TestNode, from: number, to: number): boolean {
