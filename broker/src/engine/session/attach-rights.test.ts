@@ -146,40 +146,58 @@ it("limits the wills of one principal or tenant to half of the memory for wills,
   await expect(attach("4", "b")).rejects.toMatchObject({ code: 200_300 });
 });
 
-it("asks a client to release an event of QoS 2 that it may have, but may no longer receive", async () => {
-  claims.resolve();
+interface Attached {
+  readonly peer: RecordingPeer;
+  readonly attachment: Attachment;
+}
+
+async function attach(id: string, hasRoom = true): Promise<Attached> {
+  const peer = new RecordingPeer();
+  peer.hasRoom = hasRoom;
+  const attaching = engine.running.calls.attach(caller(id), { ...session, ...rest }, peer);
+  const [attachment] = await Promise.all([attaching, engine.clock.settle()]);
+  return { peer, attachment };
+}
+
+/** Publishes an event with QoS 2 to a client that subscribes before or, for a retained event, after it. The client then disconnects without an answer. */
+async function leaveEvent({ isRetained }: { readonly isRetained: boolean }): Promise<void> {
   const { calls } = engine.running;
   await calls.open(caller(), { topic: "a/secret", groupId: undefined });
-  const attach = async (id: string): Promise<{ peer: RecordingPeer; attachment: Attachment }> => {
-    const peer = new RecordingPeer();
-    const attaching = calls.attach(caller(id), { ...session, ...rest }, peer);
-    const [attachment] = await Promise.all([attaching, engine.clock.settle()]);
-    return { peer, attachment };
-  };
-  const first = await attach(firstId);
+  const extensions = [["svc-qos", "2"] as const, ...(isRetained ? [["svc-retain", "true"] as const] : [])];
+  const call = { topic: "a/secret", groupId: undefined, content: new Uint8Array([1]), extensions };
+  const { peer, attachment } = await attach(firstId);
   const how = { qos: 2, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
-  const [subscribed] = await Promise.all([
-    first.attachment.subscribe([{ ...how, filter: parseTopicFilter("a/#") }]),
-    engine.clock.advance(1_000),
-  ]);
-  expect(subscribed).toEqual([true]);
-  const call = {
-    topic: "a/secret",
-    groupId: undefined,
-    content: new Uint8Array([1]),
-    extensions: [["svc-qos", "2"]],
-  } as const;
-  calls.submit(caller(), call, () => {});
-  await engine.clock.advance(1_000);
-  const ticket = first.peer.ticketOf(1);
-  expect(ticket).toBe(1);
-  first.attachment.detach({ expiryMs: 60_000, isRegular: true });
+  const subscribe = () => attachment.subscribe([{ ...how, filter: parseTopicFilter("a/#"), retained: "always" }]);
+  const steps = [subscribe, async () => calls.submit(caller(), call, () => {})];
+  for (const step of isRetained ? steps.toReversed() : steps) {
+    await Promise.all([step(), engine.clock.advance(1_000)]);
+  }
+  expect(peer.ticketOf(1)).toBe(1);
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
   await engine.clock.advance(100);
+}
+
+it("asks a client to release an event of QoS 2 that it may have, but may no longer receive", async () => {
+  claims.resolve();
+  await leaveEvent({ isRetained: false });
   await revoke();
   await addKey("2".repeat(16), "not secret");
   await engine.clock.advance(1_000);
   const second = await attach("2".repeat(16));
   await engine.clock.advance(1_000);
   expect(second.attachment.isPresent).toBe(true);
-  expect([second.peer.sequences, second.peer.released]).toEqual([[], [ticket]]);
+  expect([second.peer.sequences, second.peer.released]).toEqual([[], [1]]);
+});
+
+it("asks a client to release a retained event of QoS 2 that it loses the right to before its repeat", async () => {
+  claims.resolve();
+  await leaveEvent({ isRetained: true });
+  const { peer, attachment } = await attach(firstId, false);
+  await engine.clock.advance(1_000);
+  await addKey("2".repeat(16), "not secret");
+  await engine.clock.advance(1_000);
+  peer.hasRoom = true;
+  attachment.session.wake();
+  await engine.clock.advance(1_000);
+  expect([peer.sequences, peer.released]).toEqual([[], [1]]);
 });

@@ -1,4 +1,4 @@
-import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
+import type { DeliveryWindow, InFlight } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { CancelSignal } from "../../lib/cancellation.ts";
@@ -13,8 +13,11 @@ export interface RepeaterParts {
   readonly waiting: Waiting;
   readonly sender: DeliverySender;
   readonly filtersOf: (entry: InFlight) => readonly SessionFilter[];
-  /** Called if a reorg removed the event, or if the client may no longer receive it. */
-  readonly onVanished: (ticket: Ticket) => void;
+  /**
+   * Called if a reorg removed the event, or if the client may no longer receive it. With QoS 2, the client may keep the ticket until the release, and would
+   * take a new event with that ticket for a repeat.
+   */
+  readonly onVanished: (entry: InFlight) => void;
 }
 
 /** Reads events of one session's window from the store, and delivers them again. */
@@ -38,7 +41,7 @@ export class Repeater {
     if (signal.aborted) return false;
     if (window.find(entry.ticket) === undefined) return true;
     const isDenied = entry.share === undefined && !mayReceive(entry.topic);
-    if (event === undefined || isDenied) onVanished(entry.ticket);
+    if (event === undefined || isDenied) onVanished(entry);
     else sender.again(event, connection, { entry, filters: filtersOf(entry) });
     return true;
   }

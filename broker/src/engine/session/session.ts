@@ -91,7 +91,7 @@ export class Session implements ConnectedSession, Interest, WritableSession {
     this.#sender = new DeliverySender({ filters, window, eventIds, clock, isStored, onChanged });
     const [{ id }, { isSuspended }] = [origin, origin.underWay];
     this.#rejections = new Rejections({ id, window, waiting, isSuspended, clock, limits, logger });
-    const onVanished = (ticket: Ticket): void => void this.acknowledge(ticket);
+    const onVanished = ({ ticket, qos }: InFlight) => (qos === 2 ? this.receive(ticket) : this.acknowledge(ticket));
     const filtersOf = (entry: InFlight): readonly SessionFilter[] => this.#filtersOf(entry);
     const repeater = new Repeater({ reads: parts, window, waiting, sender: this.#sender, filtersOf, onVanished });
     this.#loops = { window, waiting, slices, repeater, retained: this.#retained, rejections: this.#rejections };
@@ -287,12 +287,11 @@ export class Session implements ConnectedSession, Interest, WritableSession {
 
   /** Records that the peer has an event of QoS 2. Returns whether the ticket was in flight. The release follows once the record is stored. */
   receive(ticket: Ticket): boolean {
-    const isKnown = this.#window.receive(ticket);
-    const connection = this.#connection;
-    if (connection === undefined || !isKnown) return isKnown;
-    if (!this.isStored) connection.peer.release(ticket);
-    else connection.outgoing.release(ticket);
-    return isKnown;
+    if (!this.#window.receive(ticket)) return false;
+    this.#connection?.held.add(ticket);
+    if (!this.isStored) this.#connection?.peer.release(ticket);
+    else this.#connection?.outgoing.release(ticket);
+    return true;
   }
 
   /** Delivers an event that is never committed, under these filters, if the peer has room. */

@@ -125,6 +125,22 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
   });
 });
 
+it("asks a client of 5.0 to release a QoS 2 message that it may have, and that its new connection is too small for", async () => {
+  const kept = { clientId: "kept", clean: false, properties: { sessionExpiryInterval: 60 } };
+  const first = await RawClient.connect(world.port, 5, kept);
+  first.send(subscription("a", 2));
+  await first.next("suback");
+  const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
+  writer.send(publication("a", { qos: 2, payload: "x".repeat(1_000) }));
+  const { messageId } = await first.next("publish");
+  first.destroy();
+  const second = await RawClient.open(world.port, 5);
+  const properties = { ...kept.properties, maximumPacketSize: 200 };
+  second.send({ cmd: "connect", keepalive: 0, ...kept, properties });
+  expect(await second.next("connack")).toMatchObject({ sessionPresent: true });
+  expect(await second.nextAny()).toMatchObject({ cmd: "pubrel", messageId });
+});
+
 describe("a refused publish", () => {
   it("gives a client of 5.0 the catalogue's code in the reason string", async () => {
     const client = await RawClient.connect(world.port, 5);

@@ -50,8 +50,7 @@ export class Outbound implements Peer {
     const { outbox } = this.#parts;
     const bytes = this.#encode(delivery);
     if (bytes !== undefined) outbox.write(bytes);
-    // Expired, or too large for this client: counts as delivered ([MQTT-3.1.2-25]).
-    else if (delivery.ticket !== undefined) this.#session?.acknowledge(delivery.ticket);
+    else if (delivery.ticket !== undefined) this.#leaveOut(delivery, delivery.ticket);
   }
 
   pass(delivery: Delivery): void {
@@ -82,6 +81,13 @@ export class Outbound implements Peer {
     if (this.#session?.receive(packetId) === true) return; // the release follows
     const { outbox, version } = this.#parts;
     outbox.write(encodeAcknowledgement("pubrel", { packetId, reasonCode: reason.packetIdNotFound }, version));
+  }
+
+  /** An event that has expired, or is too large for this client, counts as delivered ([MQTT-3.1.2-25]). */
+  #leaveOut({ isRepeated, qos }: Delivery, ticket: Ticket): void {
+    // The client may have the identifier, and would take a new event with it for a repeat: it must release it first.
+    if (isRepeated && qos === 2) this.#session?.receive(ticket);
+    else this.#session?.acknowledge(ticket);
   }
 
   /** The packet of a delivery; undefined if the client must not get the event. */
