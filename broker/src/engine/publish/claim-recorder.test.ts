@@ -40,10 +40,11 @@ function toRecorder(recordPublishKeys: PublishKeys["recordPublishKeys"], clock: 
   return new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
 }
 
-function toDraft(claim?: Claim): Draft {
+function toDraft(...claims: readonly Claim[]): Draft {
   const draft = new Draft();
   const payload = { content: new Uint8Array(1), extensions: [] };
-  draft.add({ topic, payload, bytes: 1, since: 0, onSettled: () => {}, claim });
+  const each = claims.length === 0 ? [undefined] : claims;
+  for (const claim of each) draft.add({ topic, payload, bytes: 1, since: 0, onSettled: () => {}, claim });
   return draft;
 }
 
@@ -197,33 +198,41 @@ it("records a key even if the store answers that a failed record holds the key, 
   expect(stored).toEqual(new Map([["k", "2"]]));
 });
 
-it("lets no late record of a session's key replace the key's next publish", async () => {
-  const clock = new VirtualClock();
-  const store = createMemoryStore();
-  const answered = createDeferred<void>();
-  let writes = 0;
-  const recordPublishKeys = async (rows: readonly KeyClaim[]): Promise<readonly TakenKey[]> => {
-    writes += 1;
-    if (writes === 1) await answered.promise;
-    return store.recordPublishKeys(rows);
-  };
-  const keys = { recordPublishKeys, releasePublishKeys: (rows: readonly HeldKey[]) => store.releasePublishKeys(rows) };
-  const own = { keys, progress: { blockNumber: 0 }, clock };
-  const recorder = new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
-  const sent: string[] = [];
-  const send = async (token: string, digest: string): Promise<void> => {
-    const unrecorded = { ...row, token, digest, mayReplace: true };
-    if ((await recorder.record(toDraft(toClaim([], { unrecorded })))).length > 0) sent.push(token);
-  };
-  const late = send("1", "first");
-  await clock.advance(10_001);
-  await late;
-  await send("2", "second");
-  answered.resolve();
-  await clock.settle();
-  if (sent.length === 0) await send("3", "second");
-  expect(await store.findPublishKey(row)).toMatchObject({ token: sent[0] });
-});
+it.each([0, 2_000])(
+  "lets no late record of a session's key, after %i others, replace the key's next publish",
+  async (count) => {
+    const clock = new VirtualClock();
+    const store = createMemoryStore();
+    const answered = createDeferred<void>();
+    let writes = 0;
+    const recordPublishKeys = async (rows: readonly KeyClaim[]): Promise<readonly TakenKey[]> => {
+      writes += 1;
+      if (writes === 1) await answered.promise;
+      return store.recordPublishKeys(rows);
+    };
+    const keys = {
+      recordPublishKeys,
+      releasePublishKeys: (rows: readonly HeldKey[]) => store.releasePublishKeys(rows),
+    };
+    const own = { keys, progress: { blockNumber: 0 }, clock };
+    const recorder = new ClaimRecorder({ ...own, waitMsMax: 1_000, readTime: async () => 0 });
+    const sent: string[] = [];
+    const toOwn = (change: Partial<PublishKeyRow>) =>
+      toClaim([], { unrecorded: { ...row, ...change, mayReplace: true } });
+    const send = async (token: string, digest: string, others: readonly Claim[] = []): Promise<void> => {
+      if ((await recorder.record(toDraft(...others, toOwn({ token, digest })))).length > 0) sent.push(token);
+    };
+    const others = Array.from({ length: count }, (_, index) => toOwn({ key: `k${index}`, token: `t${index}` }));
+    const late = send("1", "first", others);
+    await clock.advance(10_001);
+    await late;
+    await send("2", "second");
+    answered.resolve();
+    await clock.settle();
+    if (sent.length === 0) await send("3", "second");
+    expect(await store.findPublishKey(row)).toMatchObject({ token: sent[0] });
+  },
+);
 
 it.each([
   ["another node has taken over since", { sender: "0x02", isLive: true }],

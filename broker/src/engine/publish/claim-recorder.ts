@@ -1,12 +1,12 @@
 import { BrokerError } from "@stele/wire";
 import { endOfBlock } from "../../domain/position.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type PublishKeyRow, type PublishKeys, toFencedKey } from "../../ports/publish-keys.ts";
+import { type PublishKeys, toFencedKey } from "../../ports/publish-keys.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { Claim } from "./claim.ts";
 import type { Draft, DraftBatch } from "./draft.ts";
-import { UnsureKeys, type UnusedKey } from "./unsure-keys.ts";
+import { idOf, UnsureKeys, type UnusedKey } from "./unsure-keys.ts";
 
 /** How long a transaction waits for the store to record the keys of its publishes and of earlier transactions, in milliseconds. */
 const recordTimeoutMs = 10_000;
@@ -179,8 +179,4 @@ function isFenced(row: TakenRow | undefined): boolean {
 
 function failFenced(claim: Claim): void {
   if (claim.unrecorded !== undefined) claim.onTaken(toFencedKey(claim.unrecorded));
-}
-
-function idOf({ scope, key }: Pick<PublishKeyRow, "scope" | "key">): string {
-  return JSON.stringify([scope, key]);
 }

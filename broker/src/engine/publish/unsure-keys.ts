@@ -33,6 +33,11 @@ export interface UnusedKey extends Pick<Claim, "mayStart"> {
 export class UnsureKeys {
   readonly #options: UnsureKeysOptions;
   readonly #byToken = new Map<string, Unsure>();
+  /**
+   * Keys that writes under way may still record, with the number of these writes. Has no limit of its own: to forget one could publish an event twice. At most
+   * one transaction begins such a write every ten seconds.
+   */
+  readonly #writing = new Map<string, number>();
   #cancel: (() => void) | undefined;
   #isFreeing = false;
   #isStopped = false;
@@ -48,15 +53,15 @@ export class UnsureKeys {
   }
 
   /** Whether a write that has not ended may still record the key. */
-  mayBeRecorded({ scope, key }: PublishKey): boolean {
-    for (const { key: known, isWritten } of this.#byToken.values())
-      if (!isWritten && known.key === key && known.scope === scope) return true;
-    return false;
+  mayBeRecorded(key: PublishKey): boolean {
+    return this.#writing.has(idOf(key));
   }
 
   /** Frees keys once `writing`, which may still record them, has ended. Tries again until the store answers. */
   add(unused: readonly UnusedKey[], writing: Promise<unknown>): void {
     const added: Unsure[] = [];
+    const ids = unused.map(({ row }) => idOf(row));
+    for (const id of ids) this.#writing.set(id, (this.#writing.get(id) ?? 0) + 1);
     for (const { row, mayStart } of unused) {
       if (this.#byToken.size >= unsureKeysMax) break;
       const { groupId, scope, key, token, sender } = row;
@@ -65,6 +70,7 @@ export class UnsureKeys {
       added.push(unsure);
     }
     const onWritten = (): void => {
+      for (const id of ids) this.#endWriting(id);
       for (const unsure of added) unsure.isWritten = true;
       if (this.#cancel === undefined && !this.#isFreeing && !this.#isStopped) void this.#free();
     };
@@ -75,6 +81,12 @@ export class UnsureKeys {
   stop(): void {
     this.#isStopped = true;
     this.#cancel?.();
+  }
+
+  #endWriting(id: string): void {
+    const left = (this.#writing.get(id) ?? 0) - 1;
+    if (left > 0) this.#writing.set(id, left);
+    else this.#writing.delete(id);
   }
 
   /** Never rejects. */
@@ -95,6 +107,11 @@ export class UnsureKeys {
       void this.#free();
     });
   }
+}
+
+/** Identifies a key in its group. */
+export function idOf({ scope, key }: Pick<PublishKey, "scope" | "key">): string {
+  return JSON.stringify([scope, key]);
 }
 
 /** False once the membership of the claim has ended: another node may have taken the key over. */
