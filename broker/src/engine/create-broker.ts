@@ -144,7 +144,7 @@ class Engine implements RunningBroker {
       onHeld: () => void this.#held.start(),
     };
     this.#lag = new DeliveryLag(parts);
-    const onMembershipEnded = (): void => this.#sessions.endStale();
+    const onMembershipEnded = (): void => void this.#sessions.endStale();
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster, onMembershipEnded });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#workers);
     const events = new EventQuery(parts);

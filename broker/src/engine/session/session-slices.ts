@@ -4,18 +4,19 @@ import type { Session } from "./session.ts";
 /** Stops sessions, and resolves when each has stopped: see {@link Session.stop}. In slices: each takes about 20 µs, and there may be tens of thousands. */
 export async function stopEach(sessions: readonly Pick<Session, "stop">[], slices: Pauses): Promise<void> {
   const stops: Promise<void>[] = [];
-  for (const session of sessions) {
-    stops.push(session.stop());
-    const pause = slices.pause();
-    if (pause !== undefined) await pause;
-  }
+  await inSlices(sessions, slices, (session) => void stops.push(session.stop()));
   await Promise.all(stops);
 }
 
 /** Lets restarted sessions read on, in slices. A session that stops meanwhile does nothing. Never rejects. */
 export async function readOnEach(sessions: readonly Pick<Session, "readOn">[], slices: Pauses): Promise<void> {
-  for (const session of sessions) {
-    session.readOn();
+  await inSlices(sessions, slices, (session) => session.readOn());
+}
+
+/** Runs a step for each item. The first slice runs at once. @throws what a step throws. */
+export async function inSlices<T>(items: readonly T[], slices: Pauses, step: (item: T) => void): Promise<void> {
+  for (const item of items) {
+    step(item);
     const pause = slices.pause();
     if (pause !== undefined) await pause;
   }

@@ -15,7 +15,7 @@ import { untilAborted } from "../time.ts";
 import { Attaches } from "./attaches.ts";
 import type { Attaching, Connected, Leave } from "./connected.ts";
 import { checkAdmission, checkMembership, isKept, toConnectedSession, warningOf } from "./connected.ts";
-import { readOnEach, stopEach } from "./session-slices.ts";
+import { inSlices, readOnEach, stopEach } from "./session-slices.ts";
 import { ConnectedOwners } from "./connected-owners.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import { LeftConnections } from "./stored/left-connections.ts";
@@ -166,16 +166,16 @@ export class Sessions implements Readers {
 
   /** Reads a session again. Call it when another node may have changed the session. */
   onHint(id: SessionId): void {
-    const known = this.#byId.get(id);
-    if (known !== undefined) void this.#laterReads.readUntilDone(known.session);
+    const { session } = this.#byId.get(id) ?? {};
+    if (session !== undefined) void this.#laterReads.readUntilDone(session);
   }
 
-  /** Ends all connections of this node. Other nodes may have the sessions by now. */
-  endStale(): void {
-    for (const known of this.#connected.values()) {
-      known.peer.ended("stale"); // This call may detach the session.
+  /** Ends all connections of this node, in slices: each takes about 0.1 ms. Other nodes may have the sessions by now. Never rejects. */
+  async endStale(): Promise<void> {
+    await inSlices([...this.#connected.values()], this.#parts.slices, (known) => {
+      if (this.#connected.get(known.name) === known) known.peer.ended("stale"); // This call may detach the session.
       this.#release(known);
-    }
+    });
   }
 
   /** Ends every connection. Resolves when the ends are written or `signal` aborts. */
