@@ -15,7 +15,7 @@ import { nameOf } from "../filter-removal.ts";
 const pageMax = 100;
 
 export interface LostAttachesParts {
-  readonly store: { readonly sessions: Pick<SessionStore, "listSessions" | "detachSession"> };
+  readonly store: { readonly sessions: Pick<SessionStore, "listSessions" | "detachSession" | "takeDueSession"> };
   /** Sessions that are connected to this node, by name. */
   readonly connected: ReadonlyMap<string, Connected>;
   /** Runs one task at a time for each session name. */
@@ -74,7 +74,10 @@ export class LostAttaches {
     for (let after: SessionId | undefined; !signal.aborted; ) {
       const page = await store.sessions.listSessions({ after, limit: pageMax });
       for (const { session } of page) {
-        if (session.detachedAt === undefined && session.owner === owner) await this.#end(session);
+        if (session.owner !== owner) continue;
+        if (session.detachedAt === undefined) await this.#end(session);
+        // May be a will that a lost claim took. If this node is publishing it, the sweep that then finds it publishes nothing twice.
+        else if (owner !== undefined) await store.sessions.takeDueSession(session, undefined);
       }
       after = page.at(-1)?.session.id;
       if (page.length < pageMax) return;

@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Attachment, WillOrder } from "../../broker.ts";
 import { contentsOnChain } from "../../testing/node-troubles.ts";
@@ -59,6 +60,28 @@ it.each([
     return answer;
   };
   void cluster.node(taker).broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+  await cluster.clock.advance(60_000);
+  expect(contentsOnChain(cluster)).toEqual(["gone"]);
+});
+
+it.each([
+  ["another node", 1],
+  ["its node", 0],
+])("publishes the will of a connection if %s took its session and lost the store's answer (%i)", async (_, step) => {
+  const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, windowMax: 10 } as const;
+  const rest = { expiryMs: 600_000, onConnected: () => {} };
+  const keeper = await cluster.findFollower();
+  await cluster.run(cluster.node(keeper).broker.attach({ ...order, ...rest, will }, new RecordingPeer()));
+  const { sessions } = cluster.shared.store;
+  const claim = sessions.claimSession.bind(sessions);
+  sessions.claimSession = async (claimed) => {
+    sessions.claimSession = claim;
+    await claim(claimed);
+    throw new BrokerError("storeUnreachable");
+  };
+  const { broker } = cluster.node((keeper + step) % 2);
+  const attached = broker.attach({ ...order, ...rest, will: undefined }, new RecordingPeer());
+  await expect(cluster.run(attached)).rejects.toMatchObject({ code: 200207 });
   await cluster.clock.advance(60_000);
   expect(contentsOnChain(cluster)).toEqual(["gone"]);
 });
