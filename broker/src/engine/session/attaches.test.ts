@@ -15,7 +15,7 @@ const will: WillOrder = {
   expiresAfterMs: undefined,
 };
 
-const memory = createMemoryStore();
+let memory: ReturnType<typeof createMemoryStore>;
 let calls: string[];
 /** Keys of the sessions whose claims have begun. */
 let begun: string[];
@@ -25,6 +25,7 @@ afterEach(() => engine.stop());
 
 /** An engine whose claims of sessions wait for {@link claims}. */
 async function start(): Promise<void> {
+  memory = createMemoryStore();
   calls = [];
   begun = [];
   claims = createDeferred();
@@ -110,4 +111,23 @@ it("claims five sessions at once, and none for a connection that has ended", asy
   claims.resolve();
   await Promise.all([...first, last]);
   expect(begun.slice(attachesRunningMax)).toEqual(["last"]);
+});
+
+it("keeps none of a client's connections that end while they wait for its session, once the client connects again", async () => {
+  await start();
+  const first = new RecordingPeer();
+  const attached = attach(first);
+  await engine.clock.settle();
+  const leaving = new AbortController();
+  const dropped = [1, 2].map(() =>
+    expect(attach(new RecordingPeer(), "c", leaving.signal)).rejects.toMatchObject({ code: 200300 }),
+  );
+  leaving.abort();
+  const newest = attach(new RecordingPeer());
+  await Promise.all(dropped);
+  claims.resolve();
+  await Promise.all([attached, newest, engine.clock.settle()]);
+  expect(begun).toEqual(["c", "c"]);
+  expect(first.endedBecause).toBe("taken-over");
+  await engine.clock.advance(2_000); // The will of the first connection is published.
 });

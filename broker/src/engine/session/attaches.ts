@@ -1,25 +1,75 @@
 import { BrokerError } from "@stele/wire";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Caller } from "../access/caller.ts";
+import type { Attachment } from "../broker.ts";
+import { ClaimSkipped } from "./stored/session-claims.ts";
+
+interface Waiting extends Deferred<Attachment> {
+  readonly caller: Pick<Caller, "signal">;
+  readonly attach: () => Promise<Attachment>;
+}
 
 /** The attaches in progress. A broker that stops refuses new attaches, and closes the store only after the last one has ended. */
 export class Attaches {
+  readonly #turns: KeyedMutex<string>;
+  /** The attaches that wait for a turn of their session's name. */
+  readonly #waiting = new Map<string, readonly Waiting[]>();
   readonly #running = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  /** @throws BrokerError 200300 after {@link close}. */
-  async run<T>(attach: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new BrokerError("busy", { details: "the broker is stopping" });
-    const running = attach();
-    this.#running.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#running.delete(running);
+  constructor(turns: KeyedMutex<string>) {
+    this.#turns = turns;
+  }
+
+  /**
+   * Runs an attach in a turn of its session's name. That may take long if the store does not answer, and a client may connect again and again: each attach
+   * drops the waiting ones whose connections have ended. @throws ClaimSkipped for those; 200300 after {@link close}; what the attach throws.
+   */
+  run(name: string, caller: Waiting["caller"], attach: Waiting["attach"]): Promise<Attachment> {
+    const waiting = { caller, attach, ...createDeferred<Attachment>() };
+    const earlier = this.#waiting.get(name);
+    const live: Waiting[] = [];
+    for (const one of earlier ?? []) {
+      if (one.caller.signal.aborted) one.reject(new ClaimSkipped());
+      else live.push(one);
     }
+    this.#waiting.set(name, [...live, waiting]);
+    if (earlier === undefined) this.#schedule(name);
+    return waiting.promise;
   }
 
   /** Refuses new attaches, and resolves when the last one has ended. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#running);
+  }
+
+  #schedule(name: string): void {
+    void this.#turns.run(name, () => this.#runNext(name));
+  }
+
+  /** Never rejects. */
+  async #runNext(name: string): Promise<void> {
+    const [next, ...others] = this.#waiting.get(name) ?? [];
+    this.#waiting.delete(name);
+    if (others.length > 0) {
+      this.#waiting.set(name, others);
+      this.#schedule(name);
+    }
+    if (next !== undefined) await this.#run(next);
+  }
+
+  async #run({ attach, resolve, reject }: Waiting): Promise<void> {
+    if (this.#isClosed) return reject(new BrokerError("busy", { details: "the broker is stopping" }));
+    const running = attach();
+    this.#running.add(running);
+    try {
+      resolve(await running);
+    } catch (error) {
+      reject(error);
+    } finally {
+      this.#running.delete(running);
+    }
   }
 }

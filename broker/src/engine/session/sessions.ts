@@ -47,7 +47,7 @@ export class Sessions implements Readers {
   readonly #turns = new KeyedMutex<string>();
   /** No AbortController: each session that waits for the store listens, and a signal compares each listener with all others. */
   readonly #stopping = new Cancellation();
-  readonly #attaches = new Attaches();
+  readonly #attaches = new Attaches(this.#turns);
   readonly #left: LeftConnections;
   readonly #filters: SessionFilters;
   readonly #removal: FilterRemoval;
@@ -142,7 +142,7 @@ export class Sessions implements Readers {
       this.#withRoom({ name, will, caller }, () =>
         this.#attachInTurn({ name, group, caller }, { ...order, will }, peer),
       );
-    return this.#turns.run(name, () => this.#attaches.run(attach));
+    return this.#attaches.run(name, caller, attach);
   }
 
   async stop(groupId: GroupId): Promise<void> {

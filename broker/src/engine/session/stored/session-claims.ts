@@ -112,7 +112,7 @@ export class SessionClaims {
       willDelayMs: times.durationFromEnd(will?.delayMs ?? 0),
       expiryMs: times.durationFromEnd(expiryMs),
       newId: randomness.uuid() as SessionId, // Any UUID is a session's identifier.
-      willId: randomness.uuid() as SessionId,
+      willId: randomness.uuid() as SessionId, // Any UUID, as above.
       newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,
       ...(await streams.startOf(group, stream)),
       owner: nodeId(),
