@@ -5,6 +5,7 @@ import type { ApiKey, ApiKeys, NumberedApiKey, RoleChanges } from "../../../port
 import { checksumOf } from "../../checksum.ts";
 import type { ApiKeySchema, ApiKeyTable } from "./sql-key-schema.ts";
 import { createRoleTables, deleteRole, putRole, readRoles } from "./sql-stored-roles.ts";
+import { TablesReplaced } from "./tables-replaced.ts";
 
 /** A database that has the tables of keys and roles, or in which they can be created. */
 export interface ApiKeyDatabase {
@@ -37,6 +38,8 @@ export async function readStoredRoles(open: () => Promise<ApiKeyDatabase>): Prom
 export class SqlApiKeys implements ApiKeys {
   readonly #open: () => Promise<ApiKeyDatabase>;
   #database: ApiKeyDatabase | undefined;
+  /** Once set, every read fails: later changes bring the older tables to the revision that was read, but those before it would be missed. */
+  #replaced: TablesReplaced | undefined;
 
   constructor(open: () => Promise<ApiKeyDatabase>) {
     this.#open = open;
@@ -109,12 +112,14 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async listApiKeys(afterRevision: number): Promise<readonly NumberedApiKey[]> {
-    const { durable, whenFree, checkShared } = this.#opened();
-    await checkShared?.();
-    const query = durable.selectFrom("api_keys").selectAll().where("revision", ">", afterRevision).orderBy("revision");
-    const rows = await whenFree(async () => {
+    const rows = await this.#read(async (durable) => {
       await checkRevision(durable, afterRevision);
-      return query.execute();
+      return durable
+        .selectFrom("api_keys")
+        .selectAll()
+        .where("revision", ">", afterRevision)
+        .orderBy("revision")
+        .execute();
     });
     return rows.filter((row) => withChecksum(row).checksum === row.checksum).map(fromRow);
   }
@@ -131,9 +136,19 @@ export class SqlApiKeys implements ApiKeys {
   }
 
   async readRoles(afterRevision: number): Promise<RoleChanges | undefined> {
+    return this.#read((durable) => readRoles(durable, afterRevision));
+  }
+
+  async #read<Result>(task: (database: Kysely<ApiKeySchema>) => Promise<Result>): Promise<Result> {
     const { durable, whenFree, checkShared } = this.#opened();
+    if (this.#replaced !== undefined) throw this.#replaced;
     await checkShared?.();
-    return whenFree(() => readRoles(durable, afterRevision));
+    try {
+      return await whenFree(() => task(durable));
+    } catch (error) {
+      if (error instanceof TablesReplaced) this.#replaced = error;
+      throw error;
+    }
   }
 
   /** Writes the revision first: this waits for a change by another process, so that `task` sees that change. */
@@ -173,7 +188,7 @@ async function newestRevision(database: Kysely<ApiKeySchema>): Promise<number> {
 async function checkRevision(database: Kysely<ApiKeySchema>, atLeast: number): Promise<void> {
   const { revision } = await database.selectFrom("api_key_revisions").select("revision").executeTakeFirstOrThrow();
   if (revision >= atLeast || (await newestRevision(database)) >= atLeast) return;
-  throw new Error("the keys were replaced by older ones, so that changes would be missed: restart the broker");
+  throw new TablesReplaced("keys");
 }
 
 async function createTables(database: Kysely<ApiKeySchema>): Promise<void> {

@@ -4,6 +4,7 @@ import type { AccessRule } from "../../../domain/access-rule.ts";
 import type { RoleChanges } from "../../../ports/api-keys.ts";
 import { checksumOf } from "../../checksum.ts";
 import type { ApiKeySchema, RoleTable } from "./sql-key-schema.ts";
+import { TablesReplaced } from "./tables-replaced.ts";
 
 export async function createRoleTables(database: Kysely<ApiKeySchema>): Promise<void> {
   const { schema } = database;
@@ -64,9 +65,7 @@ export async function deleteRole(transaction: Transaction<ApiKeySchema>, name: s
 export async function readRoles(database: Kysely<ApiKeySchema>, after: number): Promise<RoleChanges | undefined> {
   const { revision } = await database.selectFrom("access_role_revisions").select("revision").executeTakeFirstOrThrow();
   if (revision === after) return undefined;
-  if (revision < after) {
-    throw new Error("the roles were replaced by older ones, so that changes would be missed: restart the broker");
-  }
+  if (revision < after) throw new TablesReplaced("roles");
   const named = await database.selectFrom("access_roles").select("name").execute();
   const all = database.selectFrom("access_roles").selectAll();
   const rows = await (after === 0 ? all : all.where("revision", ">", after)).execute();

@@ -61,6 +61,24 @@ it("refuses to list keys after an older copy was written over their file", async
   await keys.stop();
 });
 
+it("still refuses to list keys and roles once the older copy has as many changes as were read", async () => {
+  const [file, backup] = [temporaryFile(), temporaryFile()];
+  const [keys, command] = [createSqliteApiKeys(file), createSqliteApiKeys(file)];
+  await keys.start();
+  await keys.insertApiKey(apiKeyOf(1), 10);
+  copyFileSync(file, backup);
+  await keys.insertApiKey(apiKeyOf(2), 10);
+  const upTo = (await keys.listApiKeys(0)).at(-1)?.revision ?? 0;
+  copyFileSync(backup, file);
+  await expect(keys.listApiKeys(upTo)).rejects.toThrow("replaced by older ones");
+  await command.start();
+  await command.revokeApiKey(apiKeyOf(1).id, 5_000); // gets the revision of the lost second key
+  await command.stop();
+  await expect(keys.listApiKeys(upTo)).rejects.toThrow("restart the broker");
+  await expect(keys.readRoles(0)).rejects.toThrow("restart the broker");
+  await keys.stop();
+});
+
 it("lists later changes although damage set the newest revision back", async () => {
   const file = temporaryFile();
   const keys = createSqliteApiKeys(file);
