@@ -96,13 +96,13 @@ it("authenticates a key right after start, and gives all its callers the same pr
 
 it.each([
   ["nothing", undefined, "none was given"],
-  ["a blank text", "", "the broker does not know this credential"],
+  ["a blank text", "", 'HTTP clients give it as "Authorization: Bearer KEY"'],
   ["an unknown id", formatKeyCredential({ id: "f".repeat(16), secret: secretOf(ids[0]) }), "the broker does not know"],
   ["a wrong secret", formatKeyCredential({ id: ids[0], secret: "b".repeat(43) }), "the broker does not know"],
   ["another key's secret", formatKeyCredential({ id: ids[0], secret: secretOf(ids[1]) }), "the broker does not know"],
-  ["a longer secret", `${credentialOf(ids[0])}x`, "the broker does not know"],
-  ["the stored digest", `stele_${ids[0]}_${sha256(secretOf(ids[0]))}`, "the broker does not know"],
-  ["a trailing line break", `${credentialOf(ids[0])}\n`, "the broker does not know"],
+  ["a longer secret", `${credentialOf(ids[0])}x`, "neither a whole key"],
+  ["the stored digest", `stele_${ids[0]}_${sha256(secretOf(ids[0]))}`, "neither a whole key"],
+  ["a trailing line break", `${credentialOf(ids[0])}\n`, "neither a whole key"],
 ])("refuses %s", (_, credential, fault) => {
   expect(faultOf(credential)).toContain(fault);
 });

@@ -57,6 +57,11 @@ interface Union {
 const unnamed = { kind: "rejected", reason: "no name of the certificate is configured" } as const;
 const ambiguous = { kind: "rejected", reason: "several names of the certificate are configured" } as const;
 const wrong = { kind: "rejected", reason: "the broker does not know this credential" } as const;
+const noKey = {
+  kind: "rejected",
+  reason:
+    'it is neither a whole key nor a token that the broker accepts; HTTP clients give it as "Authorization: Bearer KEY"',
+} as const;
 
 /** Every key and role in memory, less than a second behind the tables that the nodes and the command line write, unless reads are slow or fail. */
 export class KeyRing {
@@ -116,7 +121,7 @@ export class KeyRing {
   authenticate(credential: string | undefined, certificate?: ClientCertificate): Principal {
     if (credential === undefined) return certificate === undefined ? anonymous : this.#authenticateHolder(certificate);
     const parsed = parseKeyCredential(credential);
-    if (parsed === undefined) return wrong;
+    if (parsed === undefined) return noKey;
     const digest = this.#parts.sha256(parsed.secret);
     const entry = this.#entries.get(parsed.id);
     return entry !== undefined && equalsInConstantTime(digest, entry.key.digest) ? entry.principal : wrong;
