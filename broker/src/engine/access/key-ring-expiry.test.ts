@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import { ForwardClock } from "../../lib/forward-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
@@ -7,15 +8,22 @@ import { KeyRing } from "./key-ring.ts";
 
 const secondMs = 1_000;
 
-it("reports the owner of a revoked key once, and not again at the time when the key would have expired", async () => {
+/** A ring with the keys of the principals `a` and `b`, which expire in an hour, and the owners that it reports. */
+async function startRing() {
   const clock = new VirtualClock();
   const apiKeys = new MemoryApiKeys();
   const expiresAt = clock.now() + 3_600 * secondMs;
   const own = { tenant: undefined, roles: [], createdAt: 0, expiresAt, revokedAt: undefined };
   for (const id of ["a", "b"]) await apiKeys.insertApiKey({ id: id.repeat(16), digest: id, principal: id, ...own }, 10);
   const reported: string[] = [];
+  let answering = Promise.resolve();
   const ring = new KeyRing({
-    apiKeys,
+    apiKeys: {
+      start: () => apiKeys.start(),
+      stop: () => apiKeys.stop(),
+      listApiKeys: (after) => answering.then(() => apiKeys.listApiKeys(after)),
+      readRoles: (after) => apiKeys.readRoles(after),
+    },
     roles: new Map(),
     sha256: (text) => text,
     clock,
@@ -25,6 +33,11 @@ it("reports the owner of a revoked key once, and not again at the time when the 
   });
   await ring.start();
   reported.length = 0;
+  return { clock, apiKeys, ring, reported, answerAfter: (end: Promise<void>) => void (answering = end) };
+}
+
+it("reports the owner of a revoked key once, and not again at the time when the key would have expired", async () => {
+  const { clock, apiKeys, ring, reported } = await startRing();
   await apiKeys.revokeApiKey("a".repeat(16), clock.now());
   await clock.advance(secondMs);
   expect(reported).toEqual(["a"]);
@@ -32,4 +45,16 @@ it("reports the owner of a revoked key once, and not again at the time when the 
   expect(reported.filter((owner) => owner === "a")).toHaveLength(1);
   expect(reported).toContain("b");
   await ring.stop();
+});
+
+it("reports the owners of keys that expire within a second, even while a read of the keys hangs", async () => {
+  const { clock, ring, reported, answerAfter } = await startRing();
+  const { promise, resolve } = createDeferred<void>();
+  await clock.advance(3_590 * secondMs);
+  answerAfter(promise);
+  await clock.advance(11 * secondMs);
+  const found = [...reported];
+  resolve();
+  await ring.stop();
+  expect(found).toEqual(["a", "b"]);
 });

@@ -271,7 +271,7 @@ describe("a stored role", () => {
     await clock.advance(keysReadEveryMs + 1);
     expect([rightsOf(held), ring.findFault(held)]).toEqual([[], lacking]);
     expect(ring.findWarning()).toContain(": stored");
-    expect(checks.at(-1)).toEqual([owner]);
+    expect(checks.slice(-2)).toContainEqual([owner]);
     await put("stored", allow("read"));
     expect([rightsOf(held), ring.findFault(held), ring.findWarning()]).toEqual([["read"], undefined, undefined]);
   });

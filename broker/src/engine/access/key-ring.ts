@@ -35,7 +35,7 @@ export interface KeyRingParts extends RoleTableOptions {
   readonly logger: Logger;
   /** The time by which keys expire. */
   readonly time: Pick<ForwardClock, "now">;
-  /** Called after each try to read, with the owners of keys that changed or expired. */
+  /** Called several times a second, with the owners of keys that changed or expired. */
   readonly onChecked: (changed: ReadonlySet<Owner>) => void;
 }
 
@@ -222,6 +222,10 @@ export class KeyRing {
   }
 
   async #run(): Promise<void> {
+    await Promise.all([this.#readOften(), this.#checkOften()]);
+  }
+
+  async #readOften(): Promise<void> {
     const { clock } = this.#parts;
     const { signal } = this.#stopping;
     for (;;) {
@@ -232,8 +236,17 @@ export class KeyRing {
         this.#trouble.done();
       } catch (error) {
         this.#trouble.failed(error);
-        this.#check();
       }
+    }
+  }
+
+  /** Does not wait for reads: a read may hang for seconds, and credentials expire meanwhile. */
+  async #checkOften(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await pause(this.#parts.clock, keysReadEveryMs, signal);
+      if (signal.aborted) return;
+      this.#check();
     }
   }
 
