@@ -76,12 +76,12 @@ export class Stele {
     return (await this.#call("list", { pageIndex, pageSize }, options)) as TopicPageBody; // The broker guarantees this shape.
   }
 
-  /** All topics, page by page. */
+  /** All topics that the caller may read, page by page. */
   async *topics(options: CallOptions = {}): AsyncGenerator<TopicInfo, void, undefined> {
     for (let pageIndex = 0; ; pageIndex += 1) {
       const { topicInfoList, total } = await this.list({ ...options, pageIndex, pageSize: pageSizeMax });
-      yield* topicInfoList;
-      if (topicInfoList.length === 0 || (pageIndex + 1) * pageSizeMax >= total) return;
+      yield* topicInfoList; // It may be empty before the last page: `total` counts topics that the caller may not read.
+      if ((pageIndex + 1) * pageSizeMax >= total) return;
     }
   }
 
