@@ -48,6 +48,10 @@ it.each([
   expect(() => parseIssuerKeys(text)).toThrow(reason);
 });
 
+it("quotes nothing of a document that is not JSON: it may be a secret that the settings name by mistake", () => {
+  expect(() => parseIssuerKeys("a-client-secret")).toThrow(/^it is neither JSON nor a public key in PEM$/);
+});
+
 it("uses only the public part of a private key in a set", async () => {
   const [key] = parseIssuerKeys(toSet(privateKey.export({ format: "jwk" })));
   const signed = await new CompactSign(Buffer.from("x")).setProtectedHeader({ alg: "ES256" }).sign(privateKey);

@@ -41,11 +41,20 @@ function jwkOfPem(text: string): JWK {
 }
 
 function parseSet(text: string): readonly JWK[] {
-  const value: unknown = JSON.parse(text);
+  const value = parseJson(text);
   const keys = typeof value === "object" && value !== null && "keys" in value ? value.keys : undefined;
   if (!Array.isArray(keys)) throw new Error('it is not a JWK set, which is an object with a list "keys"');
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
   return keys.filter((key): key is JWK => typeof key === "object" && key !== null);
+}
+
+/** The error of `JSON.parse` would quote the text: the log and the health page must not show another file, such as a secret, that the settings name. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("it is neither JSON nor a public key in PEM");
+  }
 }
 
 /** Whether a key may verify tokens. A symmetric key (kty oct) may not: everybody who can read the set could sign with it. */
