@@ -47,8 +47,14 @@ it("refuses a redirect without following it", async () => {
     if (path === "/keys") response.writeHead(302, { location: "/elsewhere" }).end();
     else response.end("{}");
   });
-  await expect(readKeyDocument(`${url}/keys`, never)).rejects.toThrow();
+  await expect(readKeyDocument(`${url}/keys`, never)).rejects.toThrow(/^unexpected redirect$/);
   expect(asked).toEqual(["/keys"]);
+});
+
+it("says why a document cannot be fetched", async () => {
+  const url = await serve(() => {});
+  server?.close();
+  await expect(readKeyDocument(url, never)).rejects.toThrow(/^ECONNREFUSED$/);
 });
 
 it.each([301, 404, 500])("refuses a document with HTTP status %i", async (status) => {

@@ -25,13 +25,26 @@ async function readDocument(path: string): Promise<string> {
 }
 
 /** Fetches a document, and follows no redirect: the operator trusts only the URL that the settings name. */
-function fetchDocument(url: string, stopping: AbortSignal): Promise<string> {
-  return withDeadline({ timeoutMs: fetchTimeoutMs, signal: stopping }, async (signal) => {
-    const response = await fetch(url, { signal, redirect: "error", headers: { accept: "application/json" } });
-    const body = await readBody(response, signal);
-    if (!response.ok) throw new Error(`the server answers with HTTP status ${response.status}`);
-    return body.toString("utf8");
-  });
+async function fetchDocument(url: string, stopping: AbortSignal): Promise<string> {
+  try {
+    return await withDeadline({ timeoutMs: fetchTimeoutMs, signal: stopping }, async (signal) => {
+      const response = await fetch(url, { signal, redirect: "error", headers: { accept: "application/json" } });
+      const body = await readBody(response, signal);
+      if (!response.ok) throw new Error(`the server answers with HTTP status ${response.status}`);
+      return body.toString("utf8");
+    });
+  } catch (error) {
+    // The health page shows only the message, and that of `fetch` is "fetch failed", whatever failed.
+    throw error instanceof TypeError ? new Error(innermostReason(error), { cause: error }) : error;
+  }
+}
+
+/** The innermost reason of an error: `fetch` and `openid-client` wrap it. */
+export function innermostReason(error: unknown): string {
+  const { cause, code, message }: { cause?: unknown; code?: unknown; message?: unknown } =
+    typeof error === "object" && error !== null ? error : {};
+  if (cause !== undefined) return innermostReason(cause);
+  return typeof code === "string" ? code : String(message);
 }
 
 /** Reads a response's body, which may be too long or never end. @throws Error with a message for the operator, or the reason of the signal. */

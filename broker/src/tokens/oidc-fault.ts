@@ -1,3 +1,5 @@
+import { innermostReason } from "./key-source.ts";
+
 /** `refused`: this log-in failed, for a reason that its user may read. `unavailable`: every log-in fails, for a reason for the operator. */
 export interface ProviderFault {
   readonly status: "refused" | "unavailable";
@@ -44,7 +46,7 @@ export function toFault(error: unknown): ProviderFault {
     return refused(`the ID token is of another log-in: ${isName(claim) ? claim : "a claim"} is another one`);
   }
   if (isName(code)) return unavailable(`its answer breaks OpenID Connect (${code})`);
-  return unavailable(`it cannot be asked: ${reasonOf(error)}`);
+  return unavailable(`it cannot be asked: ${innermostReason(error)}`);
 }
 
 /** Whether the provider may have moved, or changed the client's secret. */
@@ -53,13 +55,6 @@ export function isStale(error: unknown): boolean {
   if (name === "ResponseBodyError") return answered === "invalid_client";
   if (name === "WWWAuthenticateChallengeError" || code === "OAUTH_TIMEOUT") return true;
   return !isName(code); // `fetch` failed.
-}
-
-/** The innermost reason: `fetch` and `openid-client` wrap it. */
-function reasonOf(error: unknown): string {
-  const { cause, code, message } = fieldsOf(error);
-  if (cause !== undefined) return reasonOf(cause);
-  return typeof code === "string" ? code : String(message);
 }
 
 function refused(reason: string): ProviderFault {
