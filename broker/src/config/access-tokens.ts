@@ -15,7 +15,10 @@ const roleNames = z.array(z.string()).max(100);
 const issuer = z.strictObject({
   issuer: z.string().min(1).max(1_024),
   audience: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).transform((value) => [value].flat()),
-  keys: z.string().min(1).refine(isKeyPlace, "keys are at an https URL, at an http URL of this machine, or in a file"),
+  keys: z
+    .string()
+    .min(1)
+    .refine(isKeyPlace, "keys are at an https URL without a password, at an http URL of this machine, or in a file"),
   algorithms: z.array(z.enum(algorithms)).min(1).default(["RS256", "ES256"]),
   principalClaim: claim.default("sub"),
   tenant: name.optional(),

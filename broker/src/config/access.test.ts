@@ -73,6 +73,7 @@ test.each([
   ["an algorithm with a shared secret", [{ ...tokens, algorithms: ["HS256"] }], "algorithms"],
   ["the algorithm none", [{ ...tokens, algorithms: ["none"] }], "algorithms"],
   ["keys at an http URL of another machine", [{ ...tokens, keys: "http://i.example/keys" }], "https"],
+  ["keys at a URL with a password", [{ ...tokens, keys: "https://a:b@i.example/keys" }], "without a password"],
   ["an unknown role", [{ ...tokens, roles: { a: ["unknown"] } }], "unknown is no role"],
   ["several issuers without tenants", [tokens, { ...tokens, issuer: "j" }], "each needs a tenant"],
   [

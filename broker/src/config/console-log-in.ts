@@ -69,11 +69,15 @@ export function findLogInProblems({ issuer, logIn }: Issuer, others: readonly Is
   ];
 }
 
-/** Whether nobody can read or change the traffic to a URL: it has https, or is http on this machine. */
+/**
+ * Whether nobody can read or change the traffic to a URL: it has https, or is http on this machine. A URL with a password is refused: `fetch` takes none, and
+ * its error, like the log, would show the password.
+ */
 export function isSafeUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isLocal = url?.protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  return url?.protocol === "https:" || isLocal;
+  if (url === undefined || url.username !== "" || url.password !== "") return false;
+  const isLocal = url.protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
+  return url.protocol === "https:" || isLocal;
 }
 
 /** Whether a text is a safe origin as browsers write it. At any other origin, browsers refuse the cookies of a log-in. */
