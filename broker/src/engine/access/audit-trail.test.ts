@@ -244,6 +244,17 @@ it("shortens a long topic that a client sent", () => {
   expect(JSON.stringify(log.lines).length).toBeLessThan(2_000);
 });
 
+it("writes all rules of a changed role, since a shortened text could hide what the role allows", async () => {
+  const filters = Array.from({ length: 20 }, (_, index) => `orders/of/customer/${index}/#`);
+  const long = filters.map((filter): AccessRule => ({ effect: "allow", actions: ["read"], filter }));
+  await engine.running.operator.setRole(by("admin"), "clerk", long);
+  const written = log.lines.filter(({ action }) => action === "role set");
+  expect(written.map(({ outcome, rules: text }) => [outcome, text])).toEqual([
+    ["begun", JSON.stringify(long)],
+    ["done", JSON.stringify(long)],
+  ]);
+});
+
 it("health warns when the audit log cannot be written", () => {
   expect(engine.running.groupHealth()).not.toMatchObject([{ warning: expect.anything() }]);
   log.trouble = "the audit log cannot be written: ENOSPC";

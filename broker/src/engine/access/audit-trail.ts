@@ -50,7 +50,7 @@ const filterLinesPerSecondMax = 100;
 const sourcesMax = 10_000;
 /** Longest time, in milliseconds, before a line says how many lines were left out. */
 export const leftOutAfterMs = 10_000;
-/** Longest text of a field; a client may write megabytes. */
+/** Longest text of a field; a client may write megabytes. Does not count for `rules`: only operators write them, and a role has a limited number. */
 const fieldCharactersMax = 256;
 
 /** The errors with which `Access` refuses a caller. */
@@ -168,8 +168,10 @@ export class AuditTrail {
   }
 
   #write(line: Omit<AuditLine, "time">): void {
+    const { rules } = line;
     const entries = Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
-    this.#log.write({ ...(Object.fromEntries(entries) as Omit<AuditLine, "time">), time: this.#clock.now() }); // `cut` changes no field's name.
+    const short = Object.fromEntries(entries) as Omit<AuditLine, "time">; // `cut` changes no field's name.
+    this.#log.write({ ...short, ...(rules !== undefined && { rules }), time: this.#clock.now() });
   }
 }
 
