@@ -131,21 +131,19 @@ export class AuditedBroker implements Broker {
   }
 
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    const { groupId, stream } = order;
-    const [topic] = stream?.filters ?? [];
-    const subject = stream === undefined ? { groupId } : { groupId, topic, subscriptionId: order.key };
+    const { groupId, stream, key: subscriptionId } = order;
+    const subject = stream === undefined ? { groupId } : { groupId, topic: stream.filters.join(" "), subscriptionId };
     const audited = { caller, action: stream === undefined ? "connect" : "subscribe", subject };
     const attachment = await this.#ask(audited, () => this.#calls.attach(caller, order, peer));
-    if (stream !== undefined) this.#trail.recordFilterChange(caller, "subscribe", subject);
+    this.#readsFrom({ caller, action: "subscribe", subject: { groupId, subscriptionId } }, stream?.filters ?? []);
     return auditAttachment(attachment, { caller, order, trail: this.#trail });
   }
 
-  /** Audited as a read, because lines about reads are limited: a client may open one tail after another. */
   async tail(caller: Caller, order: TailOrder, peer: Peer): Promise<Pick<Attachment, "end">> {
     const { groupId, filters } = order;
     const audited = { caller, action: "tail", subject: { groupId, topic: filters.join(" ") } };
     const opened = await this.#ask(audited, () => this.#calls.tail(caller, order, peer));
-    this.#trail.recordRead(caller, audited.action, audited.subject);
+    this.#readsFrom({ ...audited, subject: { groupId } }, filters);
     return opened;
   }
 
@@ -208,6 +206,11 @@ export class AuditedBroker implements Broker {
     const subject = { groupId: named?.groupId, topic: named?.topic };
     this.#askNow({ caller, action, subject }, () => this.#calls.authorize(caller, action, named));
     if (named === undefined) this.#trail.recordRead(caller, action);
+  }
+
+  /** Writes a line for each filter of a new stream: one line for all would be cut, and would hide the last ones. */
+  #readsFrom({ caller, action, subject }: Audited, filters: readonly string[]): void {
+    for (const topic of filters) this.#trail.recordFilterChange(caller, action, { ...subject, topic });
   }
 
   #opened({ caller, action, subject }: Audited, status: "SUCCESS" | "TIMEOUT"): void {

@@ -19,7 +19,7 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const rules: readonly AccessRule[] = [
   { effect: "allow", actions: ["open", "close", "publish", "subscribe", "unsubscribe", "read"], filter: "a/#" },
 ];
-const everything: readonly AccessRule[] = [{ effect: "allow", actions: ["admin", "read"] }];
+const everything: readonly AccessRule[] = [{ effect: "allow", actions: ["admin", "read", "subscribe"] }];
 const roles = new Map([
   ["client", rules],
   ["admin", everything],
@@ -149,6 +149,24 @@ it("writes which filters a connection adds and removes, and that a publish opens
     { action: "unsubscribe", outcome: "done", topic: "a/#" },
     { action: "open", outcome: "done", topic: "a/b", ...who },
   ]);
+});
+
+it.each(["STOMP", "tail"] as const)("writes a line for each filter of a new stream (%s)", async (protocol) => {
+  const caller = by("admin", protocol);
+  const filters = [`a/${"x".repeat(250)}`, "b/#"];
+  const [groupId, onConnected] = [undefined, () => {}];
+  const start = { groupId, filters, after: undefined, lastEventId: undefined, onConnected };
+  const stream = { filters, acknowledges: false, offset: undefined };
+  const kept = { key: crypto.randomUUID(), isClean: true, windowMax: 1, will: undefined, expiryMs: 0 };
+  const opened =
+    protocol === "tail"
+      ? calls.tail(caller, start, new RecordingPeer())
+      : calls.attach(caller, { ...kept, protocol, groupId, stream, onConnected }, new RecordingPeer());
+  await engine.clock.settle();
+  const { end } = await opened;
+  const action = protocol === "tail" ? "tail" : "subscribe";
+  expect(log.lines).toMatchObject(filters.map((topic) => ({ action, outcome: "done", topic, principal: "admin" })));
+  await end();
 });
 
 it("writes that the outcome of an open is unknown if it times out, even if a publish caused it", async () => {

@@ -120,7 +120,7 @@ export class AuditTrail {
     this.#write({ ...toSubject(caller), action, outcome: "failed", ...subject, code, reason });
   }
 
-  /** Writes that a connection changed its filters. That costs the client nothing, so these lines are limited. */
+  /** Writes that a connection gets the events of a filter, or no longer. That costs the client nothing, so these lines are limited. */
   recordFilterChange(caller: Caller, action: string, subject: AuditSubject): void {
     const line = { ...toSubject(caller), action, outcome: "done", ...subject } as const;
     this.#writeSome(caller, line, this.#filterAllowances);
