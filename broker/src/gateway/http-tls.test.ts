@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { anonymous } from "../engine/access/caller.ts";
 import type { CertificateFiles } from "./shared/connection/tls/certificate.ts";
 import { certificateOf, readNames } from "./callers/client-certificate.ts";
+import { endAfterExpiryMs } from "./shared/connection/tls/end-at-expiry.ts";
 import { headersTimeoutMs, pipelinedRunningMax, pipelinedWaitingMax, progressTimeoutMs } from "./limits.ts";
 import { createDeferred } from "../lib/deferred.ts";
 import { certificateReloadMs } from "./shared/connection/limits.ts";
@@ -197,6 +198,19 @@ it("passes the client's certificate to `authenticate`", async () => {
   expect(await ask(socket)).toContain("true");
   const validTo = Date.parse(socket.getPeerCertificate().valid_to);
   expect(origins).toMatchObject([{ certificate: { names: ["DNS:localhost", "URI:stele:test"], validTo } }]);
+});
+
+it("ends a connection when its client's certificate has expired, even if the client gave a key", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const certificate = { ...files, clientCaFile: files.certificateFile };
+  await using served = await serve({ exist: async () => true }, { certificate });
+  const [cert, key] = [readFileSync(files.certificateFile), readFileSync(files.keyFile)];
+  const socket = await open(served, { cert, key });
+  const closed = once(socket, "close");
+  vi.advanceTimersByTime(Date.parse(socket.getPeerCertificate().valid_to) - Date.now());
+  expect(await ask(socket, "authorization: Bearer key\r\n")).toContain("true");
+  vi.advanceTimersByTime(endAfterExpiryMs);
+  await closed;
 });
 
 it("ignores a client certificate that no trusted authority signed", async () => {
