@@ -21,6 +21,8 @@ const waitingMax = 200;
 /** How long the broker trusts the known keys while it cannot read them again. */
 export const keysTrustedMsMax = 3_600_000;
 
+const unreadable = "the keys of the token's issuer cannot be read at the moment";
+
 export interface IssuerOptions {
   readonly issuer: string;
   readonly audience: readonly string[];
@@ -88,7 +90,12 @@ export class Issuer {
   /** Why no token of this issuer can be judged; undefined if tokens can be judged. */
   findFault(): string | undefined {
     const isTrusted = this.#readAt !== undefined && this.#parts.clock.monotonic() - this.#readAt <= keysTrustedMsMax;
-    return isTrusted ? undefined : "the keys of the token's issuer cannot be read at the moment";
+    return isTrusted ? undefined : unreadable;
+  }
+
+  /** Why no token with an unknown key can be judged: the issuer may have published that key since the last successful read. Undefined if it can. */
+  findFaultOfUnknown(): string | undefined {
+    return this.#trouble.reason === undefined ? undefined : unreadable;
   }
 
   /** A warning for the operator; undefined if there is none. */

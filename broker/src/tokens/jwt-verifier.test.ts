@@ -178,6 +178,20 @@ describe("keys", () => {
     expect(await judge(token)).toMatchObject({ status: "verified" });
   });
 
+  it("that cannot be read leave a token with a new identifier undecided, since it may be right, and others as they were", async () => {
+    const next = await TestIssuer.create(issuer.name, "two");
+    const token = await next.sign(valid());
+    documents[place] = undefined;
+    await clock.advance(5_000);
+    const unreadable = { status: "undecided", reason: "the keys of the token's issuer cannot be read at the moment" };
+    for (let tries = 0; tries < 2; tries += 1) expect(await judge(token)).toEqual(unreadable);
+    expect(await judge(issuer.sign(valid()))).toMatchObject({ status: "verified" });
+    expect(await judge(next.sign(valid(), { kid: issuer.kid }))).toMatchObject({ status: "refused" });
+    documents[place] = toKeySet(issuer, next);
+    await clock.advance(5_000);
+    expect(await judge(token)).toMatchObject({ status: "verified" });
+  });
+
   it("are no longer trusted a minute after the issuer removed them, and the verifier calls onChanged", async () => {
     const verdict = await judge(issuer.sign(valid()));
     documents[place] = toKeySet(await TestIssuer.create(issuer.name, "two"));

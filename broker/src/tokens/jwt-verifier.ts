@@ -38,7 +38,7 @@ export class JwtVerifier implements TokenVerifier {
     const issuer = read && this.#issuers.get(read.issuer);
     if (read === undefined || issuer === undefined) return refuse("the token is of no issuer that the broker trusts");
     const candidates = await issuer.candidates(read.kid);
-    const fault = issuer.findFault();
+    const fault = issuer.findFault() ?? (candidates?.length === 0 ? issuer.findFaultOfUnknown() : undefined);
     if (fault !== undefined) return { status: "undecided", reason: fault };
     if (candidates === undefined)
       return { status: "undecided", reason: "too many tokens wait for new keys of the issuer" };
