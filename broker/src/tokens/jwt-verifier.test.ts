@@ -236,6 +236,20 @@ describe("keys", () => {
     }
   });
 
+  it("of several issuers have a warning for each that cannot be read", async () => {
+    const issuers = ["one", "two"].map((name) => ({
+      issuer: name,
+      audience: ["a"],
+      algorithms: ["ES256"],
+      keys: name,
+    }));
+    const gone = { clock, logger: silentLogger, read: () => Promise.reject(new Error("gone")) };
+    const other = new JwtVerifier(issuers, gone);
+    await other.start(() => {});
+    expect(other.findWarning()).toMatch(/issuer one cannot be read at one: gone; .* issuer two cannot be read at two/);
+    await other.stop();
+  });
+
   it("are missing, with a warning, if the first document is empty", async () => {
     documents[place] = "";
     const options = { issuer: issuer.name, audience: ["stele"], algorithms: ["ES256"], keys: place };

@@ -30,7 +30,8 @@ export class JwtVerifier implements TokenVerifier {
 
   findWarning(): string | undefined {
     const warnings = [...this.#issuers.values()].map((issuer) => issuer.findWarning());
-    return warnings.find((warning) => warning !== undefined);
+    const known = warnings.filter((warning) => warning !== undefined);
+    return known.length === 0 ? undefined : known.join("; ");
   }
 
   async verify(token: string, now: number): Promise<TokenVerdict> {
