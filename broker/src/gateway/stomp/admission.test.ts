@@ -1,5 +1,6 @@
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { formatKeyCredential } from "../../engine/access/credential.ts";
+import { keysStaleMsMax } from "../../engine/access/key-ring.ts";
 import type { ApiKey } from "../../ports/api-keys.ts";
 import { MemoryApiKeys } from "../../store/memory/memory-api-keys.ts";
 import { RawClient } from "./testing/raw-client.ts";
@@ -53,6 +54,18 @@ it("ends a connection without subscriptions after its key is revoked", async () 
   await apiKeys.revokeApiKey(id, Date.now());
   expect((await client.next("ERROR")).headers["code"]).toBe("100701");
   await client.closed;
+});
+
+it("keeps a connection while the keys cannot be read, as nobody knows whether its key is still valid", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = await RawClient.connect(await start(), "1.2", { login: "x", passcode });
+  apiKeys.listApiKeys = () => Promise.reject(new Error("gone"));
+  vi.advanceTimersByTime(2 * keysStaleMsMax);
+  client.send("BEGIN", { transaction: "1", receipt: "1" });
+  expect((await client.next("RECEIPT")).headers["receipt-id"]).toBe("1");
+  client.send("SEND", { destination: "a", receipt: "2" }, "x");
+  expect((await client.next("ERROR")).headers["code"]).toBe("200207");
 });
 
 it("leaves no timer behind when a connection with a key and heart-beats breaks", async () => {

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { BrokerError, type ErrorName, toBrokerError } from "@stele/wire";
+import { BrokerError, type ErrorName, isBrokerError, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
@@ -159,14 +159,17 @@ export class Connection {
     this.#answer({ command: "CONNECTED", headers });
   }
 
-  /** Ends the connection when its credential expires or is revoked. Subscriptions would end by themselves, but a connection without any would go on. */
+  /**
+   * Ends the connection when its credential expires or is revoked. Subscriptions would end by themselves, but a connection without any would go on. While the
+   * keys cannot be read it goes on, as those of MQTT and tails do: an outage of the keys must not cut off every consumer.
+   */
   #watchCredential(caller: Caller): void {
     if (caller.principal.kind !== "known") return;
     this.#credentialWatch = setInterval(() => {
       try {
         this.#parts.broker.admit(caller);
       } catch (error) {
-        this.#fail(error);
+        if (isBrokerError(error, "credentialRefused")) this.#fail(error);
       }
     }, credentialCheckMs);
   }
