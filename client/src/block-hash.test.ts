@@ -29,13 +29,19 @@ it("readBlockHash returns the hash that eth_getBlockByNumber gives, in lower cas
   expect(JSON.parse(asked)).toMatchObject({ method: "eth_getBlockByNumber", params: ["0x1f", false] });
 });
 
+it("readBlockHash reads the hash of a block with thousands of transactions", async () => {
+  const transactions = Array.from({ length: 5_000 }, () => hash);
+  const url = await serve((_request, response) => response.end(JSON.stringify({ result: { transactions, hash } })));
+  expect(await readBlockHash(url, 1)).toBe(hash.toLowerCase());
+});
+
 it.each([
   "no JSON",
   "null",
   "[]",
   '{"result": null}',
   '{"result": {"hash": "0x12"}}',
-  `{"result": {"hash": "${hash}", "x": "${"y".repeat(70_000)}"}}`,
+  `{"result": {"hash": "${hash}", "x": "${"y".repeat(5_000_000)}"}}`,
 ])("readBlockHash throws when the node answers %.40s", async (answer) => {
   const url = await serve((_request, response) => response.end(answer));
   await expect(readBlockHash(url, 1)).rejects.toThrow("gives no hash of block 1");

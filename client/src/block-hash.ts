@@ -1,8 +1,8 @@
 import { AbortScope } from "./lib/abort-scope.ts";
 import { readBody } from "./lib/read-body.ts";
 
-/** Longest valid answer to eth_getBlockByNumber, in bytes. A longer one counts as an answer without a hash. */
-const answerBytesMax = 65_536;
+/** Longest valid answer to eth_getBlockByNumber, in bytes: a block with 60,000 transactions, whose hashes it lists. A longer one has no hash. */
+const answerBytesMax = 4 * 1024 * 1024;
 const timeoutMs = 10_000;
 
 export interface BlockHashOptions {
