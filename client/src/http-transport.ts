@@ -18,7 +18,7 @@ export interface HttpAnswer {
 }
 
 const timeoutDefaultMs = 60_000;
-/** Node's codes for a connection that could not be made: the broker got nothing. Browsers give no code. */
+/** Node's codes for a connection that could not be made, if the error does not say so itself: the broker got nothing. Browsers give no code. */
 const unsentCodes: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -175,9 +175,15 @@ export function toUnanswered(
   const why = error instanceof Error && error.name === "TimeoutError" ? "in time" : `(${reason})`;
   return new SteleError(`${origin} does not answer ${why}${explain(cause)}`, {
     retry: true,
-    wasRefused: unsentCodes.has(code),
+    wasRefused: isUnsent(cause),
     cause: error,
   });
+}
+
+/** Whether no connection was made. Node tries each address of a name, and gives an AggregateError if it could connect to none. */
+function isUnsent(cause: unknown): boolean {
+  if (!isRecord(cause)) return false;
+  return cause["syscall"] === "connect" || cause instanceof AggregateError || unsentCodes.has(cause["code"]);
 }
 
 /** What the cause of a failed connection says about the other side, after a colon; "" if nothing. */

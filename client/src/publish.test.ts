@@ -33,6 +33,9 @@ function failing(code: number) {
 
 const lost = new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
 const closed = new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
+const unreachable = new TypeError("fetch failed", { cause: { code: "EHOSTUNREACH", syscall: "connect" } });
+const unreachables = new TypeError("fetch failed", { cause: new AggregateError([]) });
+const broken = new TypeError("fetch failed", { cause: { code: "EHOSTUNREACH", syscall: "read" } });
 const untrusted = new TypeError("fetch failed", { cause: { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" } });
 const plain = new TypeError("fetch failed", { cause: { code: "ERR_SSL_WRONG_VERSION_NUMBER" } });
 
@@ -48,6 +51,9 @@ describe.each<[string, (stele: Stele) => Promise<unknown>]>([
 ])("a failed %s", (_name, publish) => {
   it.each([
     ["that could not connect", true, [closed]],
+    ["to a host without a route", true, [unreachable]],
+    ["to a name none of whose addresses answers", true, [unreachables]],
+    ["whose connection broke", false, [broken]],
     ["that refused the certificate", true, [untrusted]],
     ["that asked for TLS where there is none", true, [plain]],
     ["that lost its answer, then could not connect", false, [lost, closed]],
