@@ -36,6 +36,13 @@ describe("a client", () => {
     expect(requests).toHaveLength(1);
   });
 
+  it("does not retry after a redirect to an address that is no URL", async () => {
+    const { requests, fetch } = answering(() => new Response(null, { status: 302, headers: { location: "http://[" } }));
+    const call = new Stele({ url, fetch, retries: 1 }).exist("t");
+    await expect(call).rejects.toThrow("redirects to another address");
+    expect(requests).toHaveLength(1);
+  });
+
   it.each([
     ["a call", (stele: Stele) => stele.exist("t")],
     ["a publish with a key", (stele: Stele) => stele.publish("t", "x", { once: true })],

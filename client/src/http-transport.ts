@@ -212,7 +212,7 @@ function checkNoRedirect(response: Response, url: string): Response {
   const isRedirect = response.type === "opaqueredirect" || [301, 302, 303, 307, 308].includes(response.status);
   if (!isRedirect) return response;
   const location = response.headers.get("location");
-  const target = location === null ? "another address" : new URL(location, url).origin;
+  const target = location !== null && URL.canParse(location, url) ? new URL(location, url).origin : "another address";
   void response.body?.cancel();
   throw new SteleError(`${url} redirects to ${target}: give the client the address of the broker itself`, {
     retry: false,
