@@ -25,3 +25,8 @@ it("reports a broker that accepts the connection, but does not answer within 10 
   ]);
   socket.destroy();
 });
+
+it("reports a port that the Fetch standard blocks", async () => {
+  const findings = await examineAddress("http://127.0.0.1:6000", new AbortController().signal);
+  expect(findings).toMatchObject([{ status: "failed", detail: "http://127.0.0.1:6000 does not answer (bad port)" }]);
+});

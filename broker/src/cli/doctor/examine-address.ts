@@ -39,12 +39,13 @@ export async function examineAddress(url: string, signal: AbortSignal): Promise<
 /** Why `fetch` got no answer, and what to do. */
 function explain(error: unknown, url: string): { readonly detail: string; readonly advice: string } {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
+  // An error without a code says why `fetch` did not even try, such as "bad port" for a port that the Fetch standard blocks.
+  const reason = cause instanceof Error ? ` (${"code" in cause ? String(cause.code) : cause.message})` : "";
   const advice = "start the broker with stele start, or name another address with --url";
   const certificate =
     "if Node.js does not trust the broker's certificate, name the file with its authority's certificate by NODE_EXTRA_CA_CERTS";
   return {
-    detail: `${url} does not answer${code}`,
+    detail: `${url} does not answer${reason}`,
     advice: url.startsWith("https:") ? `${advice}; ${certificate}` : advice,
   };
 }
