@@ -63,3 +63,17 @@ it.each([".", ".."])("refuses the name %j in a path, since a URL would lead to a
     await expect(call).rejects.toMatchObject({ name: "SteleError", retry: false, wasRefused: true });
   expect(requests).toEqual([]);
 });
+
+const missing = (): Response => Response.json({ code: 100704, message: "role does not exist" }, { status: 404 });
+const lost = (): never => {
+  throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+};
+
+it("deleteRole resolves if a repeat finds no role after a try whose answer was lost, and throws if the first try finds none", async () => {
+  const deleteThrough = (...turns: (() => Response)[]): Promise<void> => {
+    const fetch: typeof globalThis.fetch = async () => turns.shift()?.() ?? missing();
+    return new Stele({ url: "http://broker.example", fetch, retries: 1 }).admin.deleteRole("r");
+  };
+  await expect(deleteThrough(lost, missing)).resolves.toBeUndefined();
+  await expect(deleteThrough(missing)).rejects.toMatchObject({ code: 100704 });
+});

@@ -106,6 +106,7 @@ interface AdminRequest {
 }
 
 const pageLimit = 500;
+const roleNotExist = 100704;
 
 interface Paging {
   /** Items per page; 500 if left out. */
@@ -266,7 +267,13 @@ export class AdminClient {
 
   /** Removes a role from the store. The broker then refuses every key that has this role. */
   async deleteRole(name: string, options: CallOptions = {}): Promise<void> {
-    await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
+    try {
+      await this.#ask({ method: "DELETE", path: `/roles/${encodeURIComponent(name)}` }, options);
+    } catch (error) {
+      // Not refused, because an earlier try may have removed the role and lost its answer. Either way the role is gone.
+      const isGone = error instanceof SteleError && error.code === roleNotExist && !error.wasRefused;
+      if (!isGone) throw error;
+    }
   }
 
   #groupOf({ groupId }: CallOptions): string | undefined {
