@@ -7,6 +7,10 @@ import { findNodeProblem } from "./lib/system/node-version.ts";
 const refused = 2;
 const programFlags: ReadonlySet<string> = new Set(["--help", "-h"]);
 
+// `stele help NAME` means `stele NAME --help`: these commands parse their own arguments, so only they know their help.
+const [helpCommand, helpTopic = ""] = process.argv.slice(2);
+if (helpCommand === "help" && Object.hasOwn(brokerCommands, helpTopic)) process.argv.splice(2, 2, helpTopic, "--help");
+
 // Without a command, or with a flag first (other than --help), `stele` starts a broker.
 const [command] = process.argv.slice(2);
 const isClient =

@@ -224,10 +224,11 @@ describe("stele tail, pub and listen", () => {
 });
 
 it.each(["start", "verify", "key", "role", "scrub", "backup", "restore", "activate"])(
-  "%s has help with examples, and shell completion offers the actions and flags that the help shows",
+  "%s has help with examples, also after help, and shell completion offers the actions and flags that the help shows",
   async (name) => {
     const { code, stdout } = await runStele([name, "--help"], { env: environment() });
     expect(code).toBe(0);
+    expect(await runStele(["help", name], { env: environment() })).toEqual({ code, stdout, stderr: "" });
     expect(stdout).toContain("Examples:\n  stele ");
     if (name !== "start") expect(stdout).toMatch(/-o\b/);
     const [usage = ""] = stdout.split("\n\n");
