@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { UsageError } from "./io.ts";
-import { lineGroups } from "./stdin.ts";
+import { lineGroups, readAll } from "./stdin.ts";
 
 async function read(...chunks: readonly (string | Uint8Array)[]): Promise<readonly (readonly string[])[]> {
   const groups: (readonly string[])[] = [];
@@ -30,4 +30,16 @@ describe("lineGroups", () => {
     await expect(read(Buffer.alloc(8 * 1024 * 1024), "x")).rejects.toThrow(UsageError);
     expect(await read(Buffer.alloc(8 * 1024 * 1024), "\n")).toHaveLength(1);
   });
+});
+
+it("readAll reads 8 MiB, and refuses more without reading on", async () => {
+  const part = Buffer.alloc(4 * 1024 * 1024);
+  expect(await readAll({ stdin: Readable.from([part, part]) })).toHaveLength(2 * part.length);
+  const endless = async function* (): AsyncGenerator<Uint8Array> {
+    for (let parts = 0; ; parts += 1) {
+      if (parts === 4) throw new Error("it reads on");
+      yield part;
+    }
+  };
+  await expect(readAll({ stdin: endless() })).rejects.toThrow(UsageError);
 });

@@ -1,7 +1,7 @@
 import { type CliIo, UsageError } from "./io.ts";
 
-/** Longest line of stdin, in bytes. */
-const lineBytesMax = 8 * 1024 * 1024;
+/** Longest line of stdin, and longest stdin that is read as a whole, in bytes: the longest content that a broker can be configured for. */
+const contentBytesMax = 8 * 1024 * 1024;
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
 /** Yields the lines of stdin as bytes: all lines that end in the same chunk together. @throws UsageError for a line that is too long. */
@@ -16,16 +16,21 @@ export async function* lineGroups({ stdin }: Pick<CliIo, "stdin">): AsyncGenerat
     if (end > 0) [rest, restBytes] = [[], 0];
     rest.push(bytes.subarray(end));
     restBytes += bytes.length - end;
-    if (restBytes > lineBytesMax) throw new UsageError(`a line of stdin has over ${lineBytesMax} bytes`);
+    if (restBytes > contentBytesMax) throw new UsageError(`a line of stdin has over ${contentBytesMax} bytes`);
     if (lines.length > 0) yield lines;
   }
   if (restBytes > 0) yield [withoutReturn(Buffer.concat(rest))];
 }
 
-/** All bytes of stdin. */
+/** All bytes of stdin. @throws UsageError if they are too many. */
 export async function readAll({ stdin }: Pick<CliIo, "stdin">): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  let bytes = 0;
+  for await (const chunk of stdin) {
+    bytes += chunk.length;
+    if (bytes > contentBytesMax) throw new UsageError(`stdin has over ${contentBytesMax} bytes`);
+    chunks.push(Buffer.from(chunk));
+  }
   return Buffer.concat(chunks);
 }
 
