@@ -190,6 +190,11 @@ describe("a client", () => {
     });
   });
 
+  it.each(["url", "adminUrl"])("refuses a %s with a password, and leaves the password out of the message", (name) => {
+    const create = (): unknown => new Stele({ url, [name]: "http://user:secret@broker.example" });
+    expect(create).toThrow(/^a URL with a user name or a password/);
+  });
+
   it("sends traceparent with each try", async () => {
     const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     const { requests, fetch } = answering(() => new Response("", { status: 503 }));

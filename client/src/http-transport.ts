@@ -38,7 +38,7 @@ export class HttpTransport {
   readonly #options: SteleOptions;
   readonly #fetch: typeof fetch;
 
-  /** @throws TypeError if an address is no URL of http or https. */
+  /** @throws TypeError if an address is no URL of http or https, or has a user name or a password. */
   constructor(options: SteleOptions) {
     this.base = toBase(options.url);
     this.adminBase = toBase(options.adminUrl ?? options.url);
@@ -227,7 +227,9 @@ function findRetryAfterMs(headers: Headers): number | undefined {
 }
 
 function toBase(url: string): string {
-  const { protocol, origin, pathname } = new URL(url);
+  const { protocol, origin, pathname, username, password } = new URL(url);
+  if (username !== "" || password !== "")
+    throw new TypeError("a URL with a user name or a password: give a key instead");
   if (protocol !== "http:" && protocol !== "https:") throw new TypeError(`not an http(s) URL: ${url}`);
   return `${origin}${pathname}`.replace(/\/+$/, "");
 }

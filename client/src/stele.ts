@@ -39,7 +39,7 @@ export class Stele {
   readonly #retries: number;
   #admin: AdminClient | undefined;
 
-  /** @throws TypeError if `url` is no URL of http or https. */
+  /** @throws TypeError if an address is no URL of http or https, or has a user name or a password. */
   constructor(options: SteleOptions) {
     this.#options = options;
     this.#transport = new HttpTransport(options);

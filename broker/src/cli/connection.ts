@@ -2,7 +2,7 @@ import { Stele } from "@stele/client";
 import { type Command, Option } from "commander";
 import { Contexts } from "./contexts.ts";
 import { type BrokerFlags, findBroker, urlDefault } from "./find-broker.ts";
-import { type CliIo, UsageError } from "./io.ts";
+import type { CliIo } from "./io.ts";
 import { type OutputFormat, outputFormats } from "../lib/output-format.ts";
 import { Output } from "./output.ts";
 
@@ -53,9 +53,5 @@ export function openSession(flags: ConnectionFlags, io: CliIo): Session {
   const options = findBroker(flags, contexts, io.env);
   const problem = contexts.findProblem();
   if (problem !== undefined) output.note(`warning: ${problem}`);
-  try {
-    return { stele: new Stele(options), output, io, url: options.url, signal: io.signal };
-  } catch {
-    throw new UsageError(`not an http(s) URL: ${options.url}`);
-  }
+  return { stele: new Stele(options), output, io, url: options.url, signal: io.signal };
 }

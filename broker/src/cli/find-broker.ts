@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import type { Context, Contexts } from "./contexts.ts";
+import { checkHttpUrl } from "./http-url.ts";
 import { type CliIo, UsageError } from "./io.ts";
 
 /** The flags that choose the broker. */
@@ -22,9 +23,12 @@ interface BrokerAddress {
 
 export const urlDefault = "http://127.0.0.1:8080";
 
-/** Finds the broker by flags, contexts and environment. @throws UsageError for a context that does not exist, or an unreadable key file. */
+/** Finds the broker by flags, contexts and environment. @throws UsageError for a context that does not exist, an unreadable key file, or an invalid URL. */
 export function findBroker(flags: BrokerFlags, contexts: Contexts, env: CliIo["env"]): BrokerAddress {
-  return toOptions(flags, findContext(flags, contexts, env), env);
+  const address = toOptions(flags, findContext(flags, contexts, env), env);
+  checkHttpUrl(address.url, "the address of the broker");
+  checkHttpUrl(address.adminUrl ?? address.url, "the address for operators");
+  return address;
 }
 
 /** The context to use: that of `--context`, else the current one, unless `--url` or STELE_URL names a broker. */

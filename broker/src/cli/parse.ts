@@ -25,8 +25,3 @@ export function collectPair(
   if (key === undefined || value === undefined) throw new InvalidArgumentError("It must be like key=value.");
   return { ...before, [key]: value };
 }
-
-/** Whether a text is an http or https URL. `localhost:3000` is a URL too, but of the scheme `localhost`. */
-export function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-}

@@ -126,8 +126,8 @@ function brokerOf(
   }
   const { url, adminUrl = url, groupId, key } = usable(() => findBroker(flags, new Contexts({ env, home }), env));
   return {
-    broker: parseUrl(url, "--broker").replace(/\/+$/, ""),
-    operators: parseUrl(adminUrl, "--admin-url").replace(/\/+$/, ""),
+    broker: url.replace(/\/+$/, ""),
+    operators: adminUrl.replace(/\/+$/, ""),
     group: groupId?.trim() || undefined,
     key,
   };

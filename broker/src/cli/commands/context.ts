@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { addOutputFlag } from "../connection.ts";
 import { type ContextFile, Contexts } from "../contexts.ts";
+import { checkHttpUrl } from "../http-url.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import type { OutputFormat } from "../../lib/output-format.ts";
 import { type Column, Output } from "../output.ts";
-import { isHttpUrl } from "../parse.ts";
 import { readAll } from "../stdin.ts";
 import { addExamples } from "./define.ts";
 
@@ -105,9 +105,8 @@ async function addContext(
 ): Promise<void> {
   if (!namePattern.test(name)) throw new UsageError(`not a name of a context: ${name}`);
   const { url, adminUrl, group: groupId } = flags;
-  for (const address of [url, adminUrl ?? url]) {
-    if (!isHttpUrl(address)) throw new UsageError(`not an http(s) URL: ${address}`);
-  }
+  checkHttpUrl(url, "--url");
+  checkHttpUrl(adminUrl ?? url, "--admin-url");
   const key = flags.key ? await readKey(io) : undefined;
   const added = { url, ...(adminUrl && { adminUrl }), ...(groupId && { groupId }), ...(key && { key }) };
   await contexts.change(({ contexts: others }) => ({ current: name, contexts: { ...others, [name]: added } }));

@@ -4,10 +4,11 @@ import type { ReceivedEvent } from "@stele/client";
 import type { Command } from "commander";
 import { signMessage } from "../../lib/webhook-signature.ts";
 import { describeNetworkFailure } from "../../lib/network-failure.ts";
+import { checkHttpUrl } from "../http-url.ts";
 import { type CliIo, CommandFailed, UsageError } from "../io.ts";
 import { first, openTail, sinceOption, startOf } from "../open-tail.ts";
 import type { Column } from "../output.ts";
-import { isHttpUrl, parseCount } from "../parse.ts";
+import { parseCount } from "../parse.ts";
 import { define } from "./define.ts";
 
 interface ListenFlags {
@@ -55,7 +56,7 @@ export function defineListen(program: Command, io: CliIo): void {
     run: async (session, { words, flags }) => {
       const { output } = session;
       const { forward, secretFile, after, since, count } = flags;
-      checkReceiver(forward);
+      checkHttpUrl(forward, "--forward");
       const secret =
         secretFile === undefined ? `whsec_${randomBytes(secretBytes).toString("base64")}` : readSecret(secretFile);
       if (secretFile === undefined) output.note(`the secret is ${secret}`);
@@ -76,13 +77,6 @@ export function defineListen(program: Command, io: CliIo): void {
       if (failed > 0) throw new CommandFailed(`${failed} of ${called} callbacks were not accepted`);
     },
   });
-}
-
-/** @throws UsageError for a url that a broker refuses too. The message does not quote a password. */
-function checkReceiver(forward: string): void {
-  if (!isHttpUrl(forward)) throw new UsageError(`not an http(s) URL: ${forward}`);
-  const { username, password } = new URL(forward);
-  if (username !== "" || password !== "") throw new UsageError("--forward contains a user name or a password");
 }
 
 interface Receiver {
