@@ -66,3 +66,16 @@ it("opened that is called while the loop waits for its first frame does not chan
   expect(await reading).toEqual(eventIds);
   expect(connections()).toBe(1);
 });
+
+it("each call of opened after one that failed has as many tries as the first", async () => {
+  let connections = 0;
+  const fetch: typeof globalThis.fetch = async () => {
+    connections += 1;
+    return new Response("", { status: 503 });
+  };
+  const tail = new Stele({ url: "http://broker.example", fetch, retries: 2 }).subscribe("t", { reconnectMsMax: 1 });
+  for (const tries of [3, 6]) {
+    await expect(tail.opened()).rejects.toMatchObject({ retry: true });
+    expect(connections).toBe(tries);
+  }
+});

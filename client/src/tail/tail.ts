@@ -121,6 +121,7 @@ export class Tail<Item = ReceivedEvent> implements AsyncIterable<Item> {
   #disconnect(): void {
     this.#hangUp();
     this.#peeked = undefined;
+    this.#failures = 0; // The next loop, or the next call of `opened`, has all its tries.
     this.#scope?.close();
     this.#scope = undefined;
   }
