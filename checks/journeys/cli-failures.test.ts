@@ -41,6 +41,24 @@ describe("stele listen", () => {
     expect(stdout).toContain('"status":500');
     expect(stderr).toContain("stele: 1 of 2 callbacks were not accepted\n");
   });
+
+  it("stele listen ends on SIGTERM while it waits for the receiver's answer, and says so", async () => {
+    let end: (() => void) | undefined;
+    const receiver = await receivers(() => end?.()); // It never answers.
+    await stele().open("hung");
+    await stele().publish("hung", "1");
+    using folder = createTempFolder();
+    const { code, stdout, stderr } = await runStele(
+      ["listen", "hung", "--forward", receiver.url, "--after", "OFFSET_FIRST", "-o", "ndjson"],
+      {
+        env: { STELE_URL: running().broker.url, HOME: folder.path },
+        onStderr: (_text, kill) => (end = () => kill("SIGTERM")),
+      },
+    );
+    expect(code).toBe(1);
+    expect(stdout).toContain('"error":"the command was ended before the answer"');
+    expect(stderr).toContain("stele: 1 of 1 callbacks were not accepted\n");
+  });
 });
 
 describe("an address that is the port of another protocol", () => {

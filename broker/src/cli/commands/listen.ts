@@ -54,7 +54,7 @@ export function defineListen(program: Command, io: CliIo): void {
         .addOption(sinceOption())
         .option("-n, --count <number>", "end after this many events, at least one", parseCount),
     run: async (session, { words, flags }) => {
-      const { output } = session;
+      const { output, signal } = session;
       const { forward, secretFile, after, since, count } = flags;
       checkHttpUrl(forward, "--forward");
       const secret =
@@ -68,7 +68,7 @@ export function defineListen(program: Command, io: CliIo): void {
       let failed = 0;
       const forwarded = async function* (): AsyncGenerator<Forwarded> {
         for await (const event of first(events, count)) {
-          const callback = await call({ forward, secret, subscriptionId }, event);
+          const callback = await call({ forward, secret, subscriptionId, signal }, event);
           if (!isAccepted(callback)) failed += 1;
           yield callback;
         }
@@ -83,10 +83,12 @@ interface Receiver {
   readonly forward: string;
   readonly secret: string;
   readonly subscriptionId: string;
+  /** Ends a call, since a receiver may hang. */
+  readonly signal: AbortSignal;
 }
 
 /** Sends the request that docs/callbacks.md describes. Never throws. */
-async function call({ forward, secret, subscriptionId }: Receiver, event: ReceivedEvent): Promise<Forwarded> {
+async function call({ forward, secret, subscriptionId, signal }: Receiver, event: ReceivedEvent): Promise<Forwarded> {
   const body = Buffer.from(JSON.stringify({ subscriptionId, event }));
   const timestampSeconds = Math.floor(Date.now() / 1000);
   const headers = {
@@ -98,13 +100,20 @@ async function call({ forward, secret, subscriptionId }: Receiver, event: Receiv
   const { eventId, topic } = event;
   const begunAt = performance.now();
   const ms = (): number => Math.round(performance.now() - begunAt);
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const timer = setTimeout(() => ending.abort(new DOMException("", "TimeoutError")), answerTimeoutMs);
+  signal.addEventListener("abort", end);
+  if (signal.aborted) end();
   try {
-    const signal = AbortSignal.timeout(answerTimeoutMs);
-    const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal });
+    const answer = await fetch(forward, { method: "POST", headers, body, redirect: "manual", signal: ending.signal });
     await answer.arrayBuffer();
     return { eventId, topic, status: answer.status, ms: ms() };
   } catch (error) {
     return { eventId, topic, error: describeFailure(error), ms: ms() };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
   }
 }
 
@@ -116,6 +125,7 @@ function isAccepted({ status = 0 }: Forwarded): boolean {
 /** Why no answer came. `fetch` puts a network failure into the cause of its own error. */
 function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return "no answer";
+  if (error.name === "AbortError") return "the command was ended before the answer";
   if (error.name === "TimeoutError") return `no answer in ${answerTimeoutMs / 1_000} s`;
   return describeNetworkFailure(error.cause instanceof Error ? error.cause : error);
 }
