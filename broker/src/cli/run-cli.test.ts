@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { runCli } from "./run-cli.ts";
 
 interface RpcBody {
@@ -176,4 +176,33 @@ it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver 
   const { code, stderr } = await run(["listen", "t", "--forward", url], {});
   expect({ code, stderr }).toEqual({ code: 2, stderr: "stele: --forward contains a user name or a password\n" });
   expect(sent).toEqual([]);
+});
+
+it("doctor reports each check although the address holds back the answers of three of them", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const answers: Readonly<Record<string, object>> = { "/health/live": {}, "/admin/v1/nodes": { items: [] } };
+  const held: string[] = [];
+  vi.stubGlobal("fetch", async (input: string) => {
+    const path = new URL(input).pathname;
+    const answer = answers[path];
+    if (answer !== undefined) return Response.json(answer);
+    held.push(path);
+    return await new Promise(() => {});
+  });
+  const running = run(["doctor"], {});
+  for (const path of ["/health/ready", "/jsonrpc", "/tail"]) {
+    await vi.waitFor(() => expect(held).toContain(path));
+    vi.advanceTimersByTime(10_000);
+  }
+  const { code, stdout } = await running;
+  expect(code).toBe(1);
+  expect(stdout.map((text) => JSON.parse(text))).toMatchObject([
+    { check: "address", status: "ok" },
+    { check: "ready", status: "failed", detail: "no success within 10 s" },
+    { check: "ports", status: "warning" },
+    { check: "topics", status: "failed", detail: "no success within 10 s" },
+    { check: "tail", status: "failed", detail: "no success within 10 s" },
+    { check: "admin", status: "ok" },
+  ]);
 });

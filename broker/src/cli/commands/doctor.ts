@@ -9,6 +9,7 @@ import { examineDisk, examineSettings } from "../doctor/examine-settings.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { type CliIo, CommandFailed } from "../io.ts";
 import type { Column } from "../output.ts";
+import { withTimeLimit } from "../time-limit.ts";
 import { define } from "./define.ts";
 
 interface DoctorFlags {
@@ -53,12 +54,25 @@ async function* examine(
   const address = await examineAddress(url, signal);
   yield* address;
   if (address.some(({ status }) => status === "failed")) return;
-  const { findings: groups, listeners } = await examineGroups(stele, signal);
+  const { findings: groups, listeners } = await inTime(signal, (ending) => examineGroups(stele, ending));
   yield* groups;
   yield* await examinePorts({ listeners, settings, url, signal });
-  yield await tried({ check: "topics", detail: "the broker lists topics" }, () => stele.list({ signal }));
-  yield await tried({ check: "tail", detail: "events can be watched" }, () => openAndClose(stele, signal));
-  yield await tried(adminProbe, () => stele.admin.nodes({ signal }).next());
+  const attempt = (probe: Probe, task: (ending: AbortSignal) => Promise<unknown>): Promise<Finding> =>
+    tried(probe, () => inTime(signal, task));
+  yield await attempt({ check: "topics", detail: "the broker lists topics" }, (ending) =>
+    stele.list({ signal: ending }),
+  );
+  yield await attempt({ check: "tail", detail: "events can be watched" }, (ending) => openAndClose(stele, ending));
+  yield await attempt(adminProbe, (ending) => stele.admin.nodes({ signal: ending }).next());
+}
+
+/** Time limit of each check, in milliseconds: a broker or a proxy that hangs must not hide the findings of the other checks. */
+const checkMsMax = 10_000;
+
+/** Runs the calls of one check. @throws SteleError if they do not end in time. */
+function inTime<Result>(signal: AbortSignal, task: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const toReason = (): SteleError => new SteleError(`no success within ${checkMsMax / 1_000} s`, { retry: true });
+  return withTimeLimit({ signal, ms: checkMsMax, toReason }, task);
 }
 
 /** The data folder of the settings, if a broker has created it. */
@@ -67,7 +81,7 @@ function findFolder(settings: CheckedSettings | undefined): string | undefined {
 }
 
 async function openAndClose(stele: Stele, signal: AbortSignal): Promise<void> {
-  const tail = stele.subscribe("stele/doctor", { signal });
+  const tail = stele.subscribe("stele/doctor", { signal, reconnectMsMax: 500 }); // All tries fit into the time limit.
   await tail.opened();
   tail.close();
 }
