@@ -208,7 +208,7 @@ describe("stele tail, pub and listen", () => {
 
   it.each([
     [["tail", "t", "--template", "{{nothing}}"], "{{nothing}}"],
-    [["tail", "t", "--template", "x", "-o", "json"], "excludes"],
+    [["tail", "t", "--template", "x", "-o", "json"], "cannot be combined"],
     [["tail", "t", "--format", "xml"], "cloudevents"],
     [["pub", "t", "--count", "2"], "need a content"],
     [["pub", "t", "{{no}}", "--template"], "{{no}}"],
