@@ -104,7 +104,7 @@ it.each([
   ["refuses --group alone, which does not confirm that all are meant", ["--group", "1"], 2, []],
   ["accepts --group beside --all", ["--group", "1", "--all"], 0, ["/admin/v1/subscriptions/pause"]],
   ["accepts --group beside identifiers", ["a", "--group", "1"], 0, ["/admin/v1/subscriptions/a/pause"]],
-])("subs pause: %s", async (_, flags, code, done) => {
+])("subs pause: %s", async (...[, flags, code, done]) => {
   expect(await run(["subs", "pause", ...flags], {})).toMatchObject({ code });
   expect(sent).toEqual(done);
 });
