@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
 import { runStele } from "../harness/stele-command.ts";
 import { createTempFolder, type TempFolder } from "../harness/temp-folder.ts";
+import { useReceivers } from "../harness/use.ts";
 import { canRunChromium } from "../harness/chromium.ts";
 import { ConsoleBrowser, unlock } from "./console/console-browser.ts";
 import { PageServer } from "./stomp/page-server.ts";
@@ -16,15 +17,19 @@ const roles = {
     { actions: ["subscribe"], filter: "orders/#" },
   ],
   operator: [{ actions: ["admin"] }],
+  member: [{ actions: ["open", "subscribe"] }],
 };
 
 describe.runIf(canRunChromium)("the console of a broker with access on, an operators' port and a base path", () => {
   let folder: TempFolder;
   let broker: BrokerProcess;
   let browser: ConsoleBrowser;
+  const newReceiver = useReceivers();
   let clerk: string;
   let auditor: string;
   let operator: string;
+  /** Key of a client of the tenant `acme`. */
+  let member: string;
   /** Address of the page on another site that the browser visits. */
   let foreign: string;
 
@@ -33,14 +38,21 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     const config = join(folder.path, "stele.json");
     writeFileSync(
       config,
-      JSON.stringify({ access: { roles }, basePath: "/one/two", adminPort: 0, extensionPrefix: "acme-" }),
+      JSON.stringify({
+        access: { roles },
+        basePath: "/one/two",
+        adminPort: 0,
+        extensionPrefix: "acme-",
+        callbackConsent: "off",
+      }),
     );
     const dataDir = join(folder.path, "data");
-    const create = async (role: string): Promise<string> => {
-      const flags = ["--config", config, "--data-dir", dataDir, "--principal", role, "--role", role];
+    const create = async (role: string, ...more: readonly string[]): Promise<string> => {
+      const flags = ["--config", config, "--data-dir", dataDir, "--principal", role, "--role", role, ...more];
       return (await runStele(["key", "create", ...flags])).stdout.trim();
     };
     [clerk, auditor, operator] = [await create("clerk"), await create("auditor"), await create("operator")];
+    member = await create("member", "--tenant", "acme");
     broker = await startBroker({ dataDir, args: ["--config", config] });
     browser = await ConsoleBrowser.start();
   });
@@ -134,6 +146,28 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await there.goto(`${operatorsUrl()}/console/`);
     await there.getByText("Ready: the broker takes and delivers events.").waitFor();
     expect(await there.getByRole("region", { name: "Publish" }).count()).toBe(0);
+  });
+
+  it("an operator opens and pauses the subscription of a tenant, whose identifier contains a slash", async () => {
+    const receiver = await newReceiver();
+    const call = async (name: string): Promise<unknown> => {
+      const query = new URLSearchParams({ topic: "orders", url: receiver.url });
+      const headers = { authorization: `Bearer ${member}` };
+      return (await fetch(`${broker.url}/rest/${name}?${query}`, { headers })).json();
+    };
+    expect(await call("open")).toBe(true);
+    const id = String(await call("subscribe"));
+    const page = await browser.open(`${operatorsUrl()}/console/subscriptions?prefix=acme/`);
+    await giveKey(page, operator);
+    await page.getByRole("link", { name: "acme/orders" }).click();
+    await page.getByRole("heading", { name: "acme/orders" }).waitFor();
+    await page.reload();
+    await page.getByRole("region", { name: "State" }).getByText(`acme/${id}`, { exact: true }).waitFor();
+    await unlock(page);
+    await page.getByRole("button", { name: "Pause acme/orders" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("region", { name: "State" }).getByText("paused", { exact: true }).waitFor();
+    await page.context().close();
   });
 
   it("a page of another site can link to the console, but neither frame nor read it", async () => {

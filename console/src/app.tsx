@@ -63,7 +63,8 @@ function Views(): ReactNode {
           <Route path="/subscriptions">
             <SubscriptionsPage />
           </Route>
-          <Route path="/subscriptions/:id">{({ id }) => <SubscriptionPage id={id} />}</Route>
+          {/* The identifier of a tenant's subscription contains a slash. */}
+          <Route path="/subscriptions/*">{({ "*": id }) => <SubscriptionPage id={id} />}</Route>
           <Route>
             <Page title="No such page">
               <p>

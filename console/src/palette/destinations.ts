@@ -6,7 +6,8 @@ export interface Destination {
   readonly address: string;
 }
 
-const subscriptionId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A UUID. For operators, the name of the tenant comes before it, as in `acme/6f59…`. */
+const subscriptionId = /^(?:[^/\s]+\/)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Destinations for a text: first the event or subscription with this identifier, then views with this name, then the topic. */
 export function findDestinations(text: string): readonly Destination[] {
