@@ -10,8 +10,13 @@ const storageName = `stele-key:${consolePath}`;
 /** How often the client repeats a failed call before a person sees the failure. */
 const retries = 1;
 
+/** Longest wait for an answer about health, in milliseconds: a broker that hangs must not look ready. */
+const healthMsMax = 10_000;
+
 export interface SessionState {
   readonly stele: Stele;
+  /** Asks about health: never repeats a call, and soon gives up. */
+  readonly watcher: Stele;
   readonly hasKey: boolean;
   /** Whether the broker refused a call because the key was missing or wrong. */
   readonly isKeyWanted: boolean;
@@ -74,8 +79,10 @@ function findStorage(): Storage | undefined {
 }
 
 function toState(key: string | undefined): SessionState {
+  const options = { url: brokerUrl, key };
   return {
-    stele: new Stele({ url: brokerUrl, key, retries }),
+    stele: new Stele({ ...options, retries }),
+    watcher: new Stele({ ...options, retries: 0, timeoutMs: healthMsMax }),
     hasKey: key !== undefined,
     isKeyWanted: false,
     isUnlocked: false,

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useStele } from "../broker/session-context.tsx";
+import { useSessionState } from "../broker/session-context.tsx";
 import { formatCount, formatCounted, formatDuration, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -15,16 +15,16 @@ const secondMs = 1000;
 
 /** Nodes, and the chains that they follow. */
 export function ClusterPage(): ReactNode {
-  const stele = useStele();
+  const { watcher } = useSessionState();
   const { data, error } = useQuery({
     queryKey: ["cluster"],
-    queryFn: ({ signal }) => readCluster(stele, signal),
+    queryFn: ({ signal }) => readCluster(watcher, signal),
     refetchInterval: pollMs,
   });
   return (
     <Page title="Cluster">
       <Failure error={error} />
-      {data === undefined ? null : (
+      {data === undefined || error !== null ? null : (
         <>
           {data.groups.map((group) => (
             <GroupCard key={group.groupId} group={group} />

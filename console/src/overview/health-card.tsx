@@ -1,7 +1,7 @@
 import type { GroupReadiness } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useStele } from "../broker/session-context.tsx";
+import { useSessionState } from "../broker/session-context.tsx";
 import { formatCount, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -11,10 +11,10 @@ const pollMs = 2000;
 
 /** The broker's health in words, with the head and the indexed block of each group's chain. */
 export function HealthCard(): ReactNode {
-  const stele = useStele();
+  const { watcher } = useSessionState();
   const { data, error } = useQuery({
     queryKey: ["readiness"],
-    queryFn: ({ signal }) => stele.readiness({ signal }),
+    queryFn: ({ signal }) => watcher.readiness({ signal }),
     refetchInterval: pollMs,
   });
   const health = data && describeHealth(data);
