@@ -1,4 +1,6 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../harness/until.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { canRunChromium } from "../harness/chromium.ts";
 import { ConsoleBrowser } from "./console/console-browser.ts";
@@ -35,4 +37,46 @@ describe.runIf(canRunChromium)("the console while its broker hangs or is away, i
     expect(await page.getByText(ready, { exact: true }).count()).toBe(0);
     await page.context().close();
   });
+
+  it("the overview that somebody opens while the broker is away shows new events once it is back", async () => {
+    const page = await browser.open(view("cluster"));
+    const outage = await cutOff(page);
+    await page.getByRole("link", { name: "Overview" }).click();
+    const newest = page.getByRole("region", { name: "Newest events" });
+    await newest.getByText(/^Reconnecting: .+ does not answer/).waitFor();
+    await outage.end();
+    await newest.getByText("None since this page was opened.").waitFor();
+    await world.client.publish("bills", "after the outage");
+    await newest.getByText("after the outage").waitFor();
+    await page.context().close();
+  });
+
+  it("a tail that somebody resumes while the broker is away continues without a gap once it is back", async () => {
+    const page = await browser.open(view("tail?topic=bills"));
+    await page.getByText(/^Live/).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText(/^Paused/).waitFor();
+    await world.client.publish("bills", "during the pause");
+    const outage = await cutOff(page);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText(/^Reconnecting: .+ does not answer/).waitFor();
+    await outage.end();
+    await page.getByText("during the pause").waitFor();
+    await page.context().close();
+  });
 });
+
+/** Lets no call of a page reach the broker. `end` waits until several connections of a tail have failed. */
+async function cutOff(page: Page): Promise<{ readonly end: () => Promise<void> }> {
+  let failed = 0;
+  await page.route(/\/(?:tail\?|jsonrpc|health)/, (route) => {
+    if (route.request().url().includes("/tail?")) failed += 1;
+    return route.abort();
+  });
+  return {
+    end: async () => {
+      await until("three connections failed", () => failed >= 3);
+      await page.unroute(/\/(?:tail\?|jsonrpc|health)/);
+    },
+  };
+}

@@ -15,6 +15,8 @@ const healthMsMax = 10_000;
 
 export interface SessionState {
   readonly stele: Stele;
+  /** Tails events: connects until it succeeds, so that a view heals once the broker is back. */
+  readonly tailer: Stele;
   /** Asks about health: never repeats a call, and soon gives up. */
   readonly watcher: Stele;
   readonly hasKey: boolean;
@@ -82,6 +84,7 @@ function toState(key: string | undefined): SessionState {
   const options = { url: brokerUrl, key };
   return {
     stele: new Stele({ ...options, retries }),
+    tailer: new Stele({ ...options, retries: Number.POSITIVE_INFINITY }),
     watcher: new Stele({ ...options, retries: 0, timeoutMs: healthMsMax }),
     hasKey: key !== undefined,
     isKeyWanted: false,

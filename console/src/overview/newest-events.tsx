@@ -21,7 +21,13 @@ export function NewestEvents(): ReactNode {
         <h2>Newest events</h2>
         <Link href="/tail">Open the tail</Link>
       </div>
-      {status.name === "failed" ? <Failure error={status.error} /> : <p className="quiet-text">{describe(shown)}</p>}
+      {status.name === "failed" ? (
+        <Failure error={status.error} />
+      ) : (
+        <p className="quiet-text">
+          {status.name === "reconnecting" ? `Reconnecting: ${status.reason}` : describe(shown)}
+        </p>
+      )}
       <ol className="newest">
         {shown.map(({ event, number, receivedAt }) => (
           <li key={number}>

@@ -12,7 +12,7 @@ import { isEmptyBroker } from "./is-empty-broker.ts";
 export function OverviewPage(): ReactNode {
   const stele = useStele();
   const rights = useRights();
-  const { data: wasEmpty } = useQuery({
+  const { data: wasEmpty, error } = useQuery({
     queryKey: ["empty"],
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
     staleTime: Number.POSITIVE_INFINITY,
@@ -23,7 +23,8 @@ export function OverviewPage(): ReactNode {
       <div className="columns">
         <div>
           <HealthCard />
-          {wasEmpty === false ? <NewestEvents /> : null}
+          {/* A broker that gave no answer may have events. */}
+          {wasEmpty === false || error !== null ? <NewestEvents /> : null}
         </div>
         {mayShow(rights, "publish") ? <PublishForm /> : null}
       </div>

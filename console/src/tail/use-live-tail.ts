@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { useSession, useStele } from "../broker/session-context.tsx";
+import { useSession, useSessionState } from "../broker/session-context.tsx";
 import { LiveTail, type TailQuery } from "./live-tail.ts";
 
 const onFrame = (action: () => void): void => void requestAnimationFrame(action);
@@ -7,10 +7,10 @@ const onFrame = (action: () => void): void => void requestAnimationFrame(action)
 /** A tail that runs while its component is shown. A change of the query, or a new client (another key or another log-in), starts a new tail. */
 export function useLiveTail({ topic, after, filter, groupId }: TailQuery): LiveTail {
   const session = useSession();
-  const stele = useStele();
+  const { tailer } = useSessionState();
   const tail = useMemo(
-    () => new LiveTail(stele, { topic, after, filter, groupId }, { onFrame }),
-    [stele, topic, after, filter, groupId],
+    () => new LiveTail(tailer, { topic, after, filter, groupId }, { onFrame }),
+    [tailer, topic, after, filter, groupId],
   );
   useSyncExternalStore(tail.subscribe, tail.version);
   useEffect(() => {
