@@ -75,6 +75,20 @@ describe.runIf(canRunChromium)("people who log in to the console through an iden
     await page.getByRole("button", { name: "Unlock changes" }).waitFor();
   });
 
+  it("a tab that asks for a log-in shows its view once somebody has logged in in another tab", async () => {
+    const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);
+    await dialogOf(page).waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${world.consoleUrl}/`);
+    await logIn(other, "clerk");
+    await other.getByText("acme/clerk", { exact: true }).waitFor();
+    expect(await dialogOf(page).count()).toBe(1);
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await dialogOf(page).waitFor({ state: "detached" });
+    await page.getByText("acme/clerk", { exact: true }).waitFor();
+    await page.getByText(/^Live/).waitFor();
+  });
+
   it("when a token expires during a tail, the console asks for a new log-in, and then returns to the tail", async () => {
     world.provider.tokenSeconds = 12;
     const page = await browser.open(`${world.consoleUrl}/tail?topic=orders`);

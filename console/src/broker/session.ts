@@ -50,7 +50,7 @@ export class Session {
     this.#change(toState(key));
   }
 
-  /** Creates a new client with the same key, and locks changes, because somebody else has logged in with this browser. */
+  /** Creates new clients with the same key, locks changes and asks for no key, because somebody has logged in with this browser. */
   renew(): void {
     this.#change(toState(this.#key));
   }

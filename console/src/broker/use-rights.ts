@@ -1,16 +1,23 @@
 import type { Rights } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
-import { useSessionState, useStele } from "./session-context.tsx";
+import { useSession, useSessionState, useStele } from "./session-context.tsx";
 
 /** Rights may change while a page is open. */
 const pollMs = 60_000;
 
 /** What the caller may do; undefined until the broker has answered. */
 export function useRights(): Rights | undefined {
+  const session = useSession();
   const stele = useStele();
   const { data } = useQuery({
     queryKey: ["rights"],
-    queryFn: ({ signal }) => stele.rights({ signal }),
+    queryFn: async ({ signal }) => {
+      const { isKeyWanted } = session.state;
+      const rights = await stele.rights({ signal });
+      // The broker accepts the caller again, because somebody has logged in in another tab. An answer to an earlier question would not show that.
+      if (isKeyWanted) session.renew();
+      return rights;
+    },
     refetchInterval: pollMs,
   });
   return data;
