@@ -145,7 +145,9 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     expect(await views.allTextContents()).toEqual(["Overview", "Subscriptions", "Chain", "Figures", "Cluster"]);
     await there.goto(`${operatorsUrl()}/console/`);
     await there.getByText("Ready: the broker takes and delivers events.").waitFor();
-    expect(await there.getByRole("region", { name: "Publish" }).count()).toBe(0);
+    await there.getByText("operator", { exact: true }).waitFor();
+    for (const name of ["Publish", "Newest events"]) expect(await there.getByRole("region", { name }).count()).toBe(0);
+    expect(await there.getByRole("alert").count()).toBe(0);
   });
 
   it("an operator opens and pauses the subscription of a tenant, whose identifier contains a slash", async () => {

@@ -17,14 +17,15 @@ export function OverviewPage(): ReactNode {
     queryFn: ({ signal }) => isEmptyBroker(stele, signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
+  // A broker that gave no answer may have events.
+  const hasEvents = wasEmpty === false || error !== null;
   return (
     <Page title="Overview">
       {wasEmpty === true ? <Greeting /> : null}
       <div className="columns">
         <div>
           <HealthCard />
-          {/* A broker that gave no answer may have events. */}
-          {wasEmpty === false || error !== null ? <NewestEvents /> : null}
+          {hasEvents && mayShow(rights, "subscribe") ? <NewestEvents /> : null}
         </div>
         {mayShow(rights, "publish") ? <PublishForm /> : null}
       </div>
