@@ -97,6 +97,20 @@ describe.runIf(canRunChromium)("the console of a broker with access on, an opera
     await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
   });
 
+  it("the console calls a broker that refuses its key once a minute, to see whether that is still so", async () => {
+    const page = await browser.open(`${operatorsUrl()}/console/chain`);
+    await page.clock.install();
+    await page.reload();
+    await page.getByRole("dialog", { name: "This broker asks for a key" }).waitFor();
+    const asked = new Set<string>();
+    page.on("request", (request) => asked.add(request.url()));
+    const rights = page.waitForRequest(/\/access$/);
+    await page.clock.runFor(61_000);
+    await rights;
+    expect([...asked]).toEqual([`${operatorsUrl()}/access`]);
+    await page.context().close();
+  });
+
   it("the console keeps a key until the page ends if the browser forbids sites to store anything", async () => {
     const page = await browser.open(`${broker.url}/console/`);
     await page.addInitScript(`

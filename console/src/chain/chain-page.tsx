@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { take } from "../lib/take.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
@@ -26,7 +27,7 @@ export function ChainPage(): ReactNode {
   } = useQuery({
     queryKey: ["chain", "groups"],
     queryFn: async ({ signal }) => (await take(stele.admin.groups({ signal }), groupsMax)).items,
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
   });
   const group = chosen === undefined ? groups?.[0] : groups?.find(({ groupId }) => groupId === chosen);
   const below = readBlock(search.get("below"));
@@ -68,10 +69,11 @@ interface BlocksCardProps {
 
 function BlocksCard({ groupId, below }: BlocksCardProps): ReactNode {
   const stele = useStele();
+  const interval = usePollMs(pollMs);
   const { data, error } = useQuery({
     queryKey: ["chain", "blocks", groupId, below],
     queryFn: ({ signal }) => take(stele.admin.blocks({ groupId, below, limit: blocksShown + 1, signal }), blocksShown),
-    refetchInterval: below === undefined ? pollMs : false,
+    refetchInterval: below === undefined ? interval : false,
   });
   const last = data?.items.at(-1)?.block;
   return (

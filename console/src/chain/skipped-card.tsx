@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
 
@@ -14,7 +15,7 @@ export function SkippedCard({ groupId }: { readonly groupId: string }): ReactNod
   const { data, error } = useQuery({
     queryKey: ["chain", "skipped", groupId],
     queryFn: ({ signal }) => stele.admin.skippedEntries({ groupId, limit: shownMax, signal }),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
   });
   const entries = data?.entries ?? [];
   return (

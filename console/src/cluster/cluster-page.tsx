@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useSessionState } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount, formatCounted, formatDuration, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -19,7 +20,7 @@ export function ClusterPage(): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["cluster"],
     queryFn: ({ signal }) => readCluster(watcher, signal),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
   });
   return (
     <Page title="Cluster">

@@ -2,6 +2,7 @@ import type { Stele } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Page } from "../ui/page.tsx";
 import { Chart } from "./chart.tsx";
@@ -17,7 +18,7 @@ export function FiguresPage(): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["figures"],
     queryFn: ({ signal }) => stele.admin.figures({ signal }),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
   });
   return (
     <Page title="Figures">

@@ -2,6 +2,7 @@ import type { GroupReadiness } from "@stele/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useSessionState } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount, formatIndexed } from "../lib/format.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Failure } from "../ui/failure.tsx";
@@ -15,7 +16,7 @@ export function HealthCard(): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["readiness"],
     queryFn: ({ signal }) => watcher.readiness({ signal }),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
   });
   const health = data && describeHealth(data);
   return (

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
 import { CallbackTable } from "./callback-table.tsx";
@@ -23,7 +24,7 @@ export function CallbackList({ search, onSearch }: ListProps): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["subscriptions", search.toString()],
     queryFn: ({ signal }) => findSubscriptions(stele, readSearch(search), signal),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
     placeholderData: (earlier) => earlier,
   });
   return (

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useStele } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount } from "../lib/format.ts";
 import { Failure } from "../ui/failure.tsx";
 import type { ListProps } from "./callback-list.tsx";
@@ -16,7 +17,7 @@ export function SessionList({ search, onSearch }: ListProps): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["sessions", search.toString()],
     queryFn: ({ signal }) => findSessions(stele, readSessionSearch(search), signal),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
     placeholderData: (earlier) => earlier,
   });
   return (

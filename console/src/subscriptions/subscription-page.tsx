@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useStele } from "../broker/session-context.tsx";
+import { usePollMs } from "../broker/use-poll-ms.ts";
 import { formatCount, formatCounted } from "../lib/format.ts";
 import { toAddress } from "../lib/to-address.ts";
 import { Facts } from "../ui/facts.tsx";
@@ -20,7 +21,7 @@ export function SubscriptionPage({ id }: { readonly id: string }): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["subscriptions", "one", id],
     queryFn: ({ signal }) => stele.admin.subscription(id, { signal }),
-    refetchInterval: pollMs,
+    refetchInterval: usePollMs(pollMs),
   });
   return (
     <Page
