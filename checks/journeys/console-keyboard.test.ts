@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { untilHolds } from "../harness/until.ts";
 import { useReceivers } from "../harness/use.ts";
 import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 import { canRunChromium } from "../harness/chromium.ts";
@@ -38,6 +39,35 @@ describe.runIf(canRunChromium)(
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
       expect(await isFocused(page, "Pause known")).toBe(true);
+      await page.context().close();
+    });
+
+    it("the console moves the focus to the outcome of an order whose button is gone", async () => {
+      const receiver = await newReceiver();
+      await world.client.open("gone");
+      await world.client.subscribe({ topic: "gone", url: receiver.url });
+      const page = await open("subscriptions?prefix=gone");
+      await unlock(page);
+      for (const [name, outcome] of [
+        ["Pause", "Pause: done for 1 subscription."],
+        ["Resume", "Resume: done for 1 subscription."],
+      ] as const) {
+        await page.getByRole("button", { name: `${name} gone` }).press("Enter");
+        await page.getByRole("dialog").getByRole("button", { name }).press("Enter");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+        await untilHolds(async () => expect(await page.locator(":focus").textContent()).toBe(outcome));
+      }
+      await page.context().close();
+    });
+
+    it("the console moves the focus to the list of events when somebody closes the details of one", async () => {
+      await world.client.open("read");
+      await world.client.publish("read", "a line");
+      const page = await open("tail?topic=read&after=OFFSET_FIRST");
+      await page.getByRole("link", { name: "a line" }).press("Enter");
+      await page.getByRole("button", { name: "Close" }).press("Enter");
+      await page.getByRole("complementary").waitFor({ state: "detached" });
+      expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Events");
       await page.context().close();
     });
 

@@ -1,5 +1,5 @@
 import type { OrderTarget } from "@stele/client";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useLockReason } from "../broker/use-rights.ts";
 import { OrderDialog } from "./order-dialog.tsx";
 import { type ConsoleOrder, orderTitles } from "./orders.ts";
@@ -20,7 +20,12 @@ export interface Orders {
 
 export function useOrders(): Orders {
   const [asked, ask] = useState<Asked>();
-  const [message, setMessage] = useState("");
+  const [outcome, setOutcome] = useState({ message: "" });
+  const shown = useRef<HTMLParagraphElement>(null);
+  // The button of the order may be gone, as after a pause: then the closed dialog had no element to return the focus to.
+  useEffect(() => {
+    if (outcome.message !== "" && document.activeElement === document.body) shown.current?.focus();
+  }, [outcome]);
   const close = (): void => ask(undefined);
   const dialog = asked && (
     <OrderDialog
@@ -30,14 +35,14 @@ export function useOrders(): Orders {
       onClose={close}
       onDone={(done) => {
         close();
-        setMessage(done);
+        setOutcome({ message: done });
       }}
     />
   );
   const view = (
     <>
-      <p role="status" className="outcome">
-        {message}
+      <p role="status" className="outcome" tabIndex={-1} ref={shown}>
+        {outcome.message}
       </p>
       {dialog}
     </>

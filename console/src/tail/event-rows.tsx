@@ -12,13 +12,14 @@ const overscan = 10;
 
 export interface EventRowsProps {
   readonly tail: LiveTail;
+  /** The element that scrolls; it can have the focus. */
+  readonly scroller: RefObject<HTMLDivElement | null>;
   readonly selected: string | undefined;
   readonly onSelect: (eventId: string) => void;
 }
 
 /** The kept events, the newest last. Renders only the visible rows, and stays at the end until somebody scrolls up. */
-export function EventRows({ tail, selected, onSelect }: EventRowsProps): ReactNode {
-  const scroller = useRef<HTMLDivElement>(null);
+export function EventRows({ tail, scroller, selected, onSelect }: EventRowsProps): ReactNode {
   const [isFollowing, setFollowing] = useState(true);
   const { events } = tail;
   // oxlint-disable-next-line react/incompatible-library -- The console is built without the React Compiler, so nothing memoizes the virtualizer's results.

@@ -1,4 +1,4 @@
-import { type ReactNode, useCallback } from "react";
+import { type ReactNode, useCallback, useRef } from "react";
 import { useSearchParams } from "wouter";
 import { formatCounted } from "../lib/format.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
@@ -17,6 +17,7 @@ export function TailPage(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const query = readQuery(search);
   const tail = useLiveTail(query);
+  const rows = useRef<HTMLDivElement>(null);
   const selected = search.get("event") ?? undefined;
   const select = useCallback(
     (eventId: string | undefined) => {
@@ -32,18 +33,22 @@ export function TailPage(): ReactNode {
     },
     [setSearch],
   );
+  const close = (): void => {
+    select(undefined);
+    rows.current?.focus();
+  };
   const startWith = (next: TailQuery): void => setSearch(toSearch(next));
   return (
     <Page title="Tail" isFull>
       <TailForm key={toSearch(query).toString()} query={query} onSubmit={startWith} />
       <TailBar tail={tail} />
       <div className="split">
-        <EventRows tail={tail} selected={selected} onSelect={select} />
+        <EventRows scroller={rows} tail={tail} selected={selected} onSelect={select} />
         {selected === undefined ? null : (
           <aside className="card inspector" aria-label={`Event ${selected}`}>
             <div className="title">
               <h2>Event</h2>
-              <button type="button" className="quiet" onClick={() => select(undefined)}>
+              <button type="button" className="quiet" onClick={close}>
                 Close
               </button>
             </div>
