@@ -44,6 +44,11 @@ test.each(["", "{", "hello", "{'a':1}", "NaN"])("returns undefined for %j, which
   expect(layOutJson(text)).toBeUndefined();
 });
 
+test("keeps a string of 8 MiB as it is, for which the pattern would exhaust the stack", () => {
+  const text = `"${"x".repeat(2 ** 23)}"`;
+  expect(layOutJson(text)).toEqual([{ kind: "plain", text }]);
+});
+
 test.each(["[", '{"a":'])("keeps a short text as it is that nests %j so deep that its layout would be long", (open) => {
   const depth = 2000;
   const text = `${open.repeat(depth)}0${(open === "[" ? "]" : "}").repeat(depth)}`;

@@ -6,15 +6,19 @@ export interface JsonToken {
 const pattern = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const indent = "  ";
 
-/** Longest layout, in characters. Indentation grows with the square of the depth: 64 KiB of nested brackets would become gigabytes. */
+/**
+ * Longest text that is laid out, and longest layout, in characters. Indentation grows with the square of the depth: 64 KiB of nested brackets would become
+ * gigabytes. And the pattern takes stack for each character of a string: one of 8 MiB would exhaust it.
+ */
 const layoutCharactersMax = 4 * 2 ** 20;
 
 /**
  * Lays out a JSON text without changing a value. `JSON.parse` would round numbers and drop repeated keys; here a number keeps all its digits, and a key stays
- * repeated. A text whose layout would be too long stays as it is. Undefined if the text is no JSON.
+ * repeated. A text that is too long, or whose layout would be, stays as it is. Undefined if the text is no JSON.
  */
 export function layOutJson(text: string): readonly JsonToken[] | undefined {
   if (!isJson(text)) return undefined;
+  if (text.length > layoutCharactersMax) return [{ kind: "plain", text }];
   const parts = text.match(pattern) ?? [];
   const layout = new Layout();
   for (const [index, part] of parts.entries()) {
