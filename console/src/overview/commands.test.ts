@@ -6,9 +6,9 @@ const options = { url: "http://127.0.0.1:8080/one", hasKey: false, formatKey: "s
 const draft = { topic: "it's/$HOME `x`", content: '{"a": "\'$(id)\' \\\\n"}\nsecond line', isJson: true };
 
 /** The arguments that a shell makes of a command line. */
-function argumentsOf(command: string): readonly string[] {
+function argumentsOf(command: string, shell = "sh"): readonly string[] {
   const script = command.replace(/^\S+/, "printf '%s\\0'");
-  return execFileSync("sh", ["-c", script]).toString().split("\0").slice(0, -1);
+  return execFileSync(shell, ["-c", script]).toString().split("\0").slice(0, -1);
 }
 
 describe("commands", () => {
@@ -23,6 +23,14 @@ describe("commands", () => {
       "-d",
       "svc-format=json",
     ]);
+  });
+
+  it("contain control characters as numbers, which no terminal takes as editing keys", () => {
+    const content = "\u0015; id; echo 'a\\b'\r\u001b[201~\u007f\u0080\té\n";
+    const commands = toCommands({ ...draft, content }, options);
+    for (const name of commandNames) expect(commands[name]).not.toMatch(/(?![\n\t])\p{Cc}/u);
+    expect(commands.TypeScript).toContain("\\u0015; id; echo 'a\\\\b'\\r\\u001b[201~\\u007f\\u0080\\té\\n");
+    expect(argumentsOf(commands.curl, "bash")).toContain(`content=${content}`);
   });
 
   it("pass a content that looks like a flag to stele and mosquitto_pub", () => {

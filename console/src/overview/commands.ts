@@ -59,7 +59,7 @@ function toTypeScript({ topic, content, isJson }: Draft, { url, hasKey, formatKe
     'import { Stele } from "@stele/client";',
     "",
     `const stele = new Stele({ url: ${JSON.stringify(url)}${key} });`,
-    `await stele.publish(${JSON.stringify(topic)}, ${JSON.stringify(content)}, { ${extensions}once: true });`,
+    `await stele.publish(${toLiteral(topic)}, ${toLiteral(content)}, { ${extensions}once: true });`,
   ].join("\n");
 }
 
@@ -85,9 +85,28 @@ function keyOf(hasKey: boolean): readonly string[] {
   return hasKey ? ['-H "authorization: Bearer $STELE_KEY"'] : [];
 }
 
-/** Between single quotes, a shell treats only the closing quote specially. */
+/** Control characters except newline and tab. */
+const controls = /(?![\n\t])\p{Cc}/gu;
+
+/**
+ * Between single quotes, a shell treats only the closing quote specially. But a terminal may take a pasted control character as an editing key, such as one
+ * that erases the line with its opening quote; the shell would then run the rest of the text. So these characters are written as octal numbers.
+ */
 function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;
+  return `$'${text.replaceAll(/[\\']/g, "\\$&").replaceAll(controls, toOctal)}'`;
+}
+
+function toOctal(character: string): string {
+  return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+}
+
+/** A string of TypeScript, without control characters: JSON has DEL as it is, which erases a character in a prompt of Node. */
+function toLiteral(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    controls,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function lines(parts: readonly string[]): string {
