@@ -5,8 +5,8 @@ import { ReceivedEvent } from "@stele/client";
 import { expect, test } from "vitest";
 import { EventBuffer } from "./event-buffer.ts";
 
-function toEvent(sequence: number, { block = sequence, content = "eA==" } = {}): ReceivedEvent {
-  return new ReceivedEvent({ topic: "a", content, extensions: {}, eventId: `2cf24dba-${sequence}-${block}` });
+function toEvent(sequence: number, { block = sequence, content = "eA==", extensions = {} } = {}): ReceivedEvent {
+  return new ReceivedEvent({ topic: "a", content, extensions, eventId: `2cf24dba-${sequence}-${block}` });
 }
 
 function idsOf(buffer: EventBuffer): readonly (string | undefined)[] {
@@ -29,6 +29,15 @@ test("limits the total length of the contents, but keeps one event of any length
   expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);
   buffer.add(toEvent(4, { content: "x".repeat(40) }), 0);
   expect(idsOf(buffer)).toEqual(["2cf24dba-4-4"]);
+});
+
+test("limits the total length of the extensions too, which may be 256 times as long as the default", () => {
+  const buffer = new EventBuffer({ eventsMax: 100, charactersMax: 30 });
+  for (const sequence of [1, 2, 3]) buffer.add(toEvent(sequence, { extensions: { "svc-a": "12345" } }), 0);
+  expect(idsOf(buffer)).toEqual(["2cf24dba-2-2", "2cf24dba-3-3"]);
+  buffer.dropAfter(2);
+  buffer.add(toEvent(3, { extensions: { "svc-a": "12345" } }), 0);
+  expect(buffer.length).toBe(2);
 });
 
 test("keeps no reference to most of the events that it dropped to stay below charactersMax", async () => {

@@ -11,7 +11,7 @@ export interface TailedEvent {
 
 export interface BufferBounds {
   readonly eventsMax: number;
-  /** Characters of contents, in Base64. */
+  /** Characters of contents, in Base64, and of extensions. */
   readonly charactersMax: number;
 }
 
@@ -47,7 +47,7 @@ export class EventBuffer {
   add(event: ReceivedEvent, receivedAt: number): void {
     this.#events.push({ event, receivedAt, number: this.#added });
     this.#added += 1;
-    this.#characters += event.content.length;
+    this.#characters += charactersOf(event);
     while (this.length > this.#bounds.eventsMax || (this.#characters > this.#bounds.charactersMax && this.length > 1))
       this.#dropOldest();
     if (this.#start * spareDivisor > this.length) this.#compact();
@@ -57,7 +57,7 @@ export class EventBuffer {
   dropAfter(block: number): void {
     this.#compact();
     this.#events = this.#events.filter(({ event }) => (parseEventId(event.eventId)?.block ?? 0) <= block);
-    this.#characters = this.#events.reduce((sum, { event }) => sum + event.content.length, 0);
+    this.#characters = this.#events.reduce((sum, { event }) => sum + charactersOf(event), 0);
   }
 
   clear(): void {
@@ -67,7 +67,8 @@ export class EventBuffer {
   }
 
   #dropOldest(): void {
-    this.#characters -= this.at(0)?.event.content.length ?? 0;
+    const oldest = this.at(0);
+    if (oldest !== undefined) this.#characters -= charactersOf(oldest.event);
     this.#start += 1;
   }
 
@@ -75,4 +76,8 @@ export class EventBuffer {
     this.#events = this.#events.slice(this.#start);
     this.#start = 0;
   }
+}
+
+function charactersOf({ content, extensions }: ReceivedEvent): number {
+  return Object.entries(extensions).reduce((sum, [key, value]) => sum + key.length + value.length, content.length);
 }

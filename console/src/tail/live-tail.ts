@@ -2,7 +2,7 @@ import type { Reconnect, Resync, Stele, Tail } from "@stele/client";
 import { blockOfPlace } from "../lib/event-id.ts";
 import { EventBuffer } from "./event-buffer.ts";
 
-/** Rows that a tail keeps, and the characters of their contents: about 64 MiB of memory. */
+/** Rows that a tail keeps, and the characters of their contents and extensions: about 64 MiB of memory. */
 const bounds = { eventsMax: 10_000, charactersMax: 32 * 2 ** 20 };
 
 export interface TailQuery {
