@@ -53,6 +53,10 @@ describe.runIf(canRunChromium)(
         ["Resume", "Resume: done for 1 subscription."],
       ] as const) {
         await page.getByRole("button", { name: `${name} gone` }).press("Enter");
+        await page
+          .getByRole("dialog")
+          .getByText(/^0 events wait/)
+          .waitFor();
         await page.getByRole("dialog").getByRole("button", { name }).press("Enter");
         await page.getByRole("dialog").waitFor({ state: "detached" });
         await untilHolds(async () => expect(await page.locator(":focus").textContent()).toBe(outcome));
@@ -82,6 +86,28 @@ describe.runIf(canRunChromium)(
       await page.keyboard.press("Enter");
       await page.getByText(/^Committed as/).waitFor();
       expect(await isFocused(page, "Publish")).toBe(true);
+      await page.context().close();
+    });
+
+    it.each([
+      ["is a page over plain HTTP", "Object.defineProperty(navigator, 'clipboard', { value: undefined })"],
+      [
+        "may not write the clipboard",
+        "Clipboard.prototype.writeText = () => Promise.reject(new DOMException('denied', 'NotAllowedError'))",
+      ],
+    ])("the console copies a command if it %s, and keeps the focus on the button", async (_, script) => {
+      const page = await open("");
+      await page.addInitScript(script);
+      await page.reload();
+      const button = page.getByRole("button", { name: "Copy as curl" });
+      await button.press("Enter");
+      await page.getByRole("button", { name: "Copied" }).waitFor();
+      await button.waitFor();
+      expect(await isFocused(page, "Copy as curl")).toBe(true);
+      const content = page.getByRole("textbox", { name: "Content" });
+      await content.fill("");
+      await content.press("Control+v");
+      expect(await content.inputValue()).toMatch(/^curl /);
       await page.context().close();
     });
 

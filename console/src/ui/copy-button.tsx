@@ -10,27 +10,37 @@ export interface CopyButtonProps {
 }
 
 export function CopyButton({ text, label = "Copy", of }: CopyButtonProps): ReactNode {
-  const [isCopied, setCopied] = useState(false);
+  const [outcome, setOutcome] = useState<string>();
   const copy = async (): Promise<void> => {
-    await copyText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), shownMs);
+    setOutcome((await copyText(text)) ? "Copied" : "Not copied");
+    setTimeout(() => setOutcome(undefined), shownMs);
   };
   return (
     <button type="button" className="quiet" onClick={() => void copy()}>
-      <span aria-live="polite">{isCopied ? "Copied" : label}</span>
+      <span aria-live="polite">{outcome ?? label}</span>
       {of === undefined ? null : <span className="unseen"> {of}</span>}
     </button>
   );
 }
 
-/** Browsers give only secure pages access to the clipboard. Over plain HTTP, this copies a selection instead. */
-async function copyText(text: string): Promise<void> {
-  if (window.isSecureContext) return navigator.clipboard.writeText(text);
+/** Copies a selection instead if the browser gives no access to the clipboard: over plain HTTP, or because its user or a policy forbids it. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copySelection(text);
+  }
+}
+
+function copySelection(text: string): boolean {
+  const focused = document.activeElement;
   const area = Object.assign(document.createElement("textarea"), { value: text });
   // A modal dialog makes everything outside of it inert.
   (document.querySelector("dialog[open]") ?? document.body).append(area);
   area.select();
-  document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
 }
