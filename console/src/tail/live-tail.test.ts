@@ -44,6 +44,24 @@ test.each([
 });
 
 test.each([
+  ["before", "paused"],
+  ["after", "reconnecting"],
+])("pauses if somebody asks for that %s its first connection fails", async (when, status) => {
+  const connections: (() => void)[] = [];
+  const fetch = () =>
+    new Promise<Response>((_resolve, reject) => connections.push(() => reject(new TypeError("refused"))));
+  const stele = new Stele({ url: "http://broker.example", fetch });
+  const tail = new LiveTail(stele, query, { onFrame: queueMicrotask });
+  tail.resume();
+  await vi.waitFor(() => expect(connections).toHaveLength(1));
+  if (when === "before") tail.pause();
+  for (const fail of connections) fail();
+  await vi.waitFor(() => expect(tail.status.name).toBe(status));
+  tail.pause();
+  expect(tail.status.name).toBe("paused");
+});
+
+test.each([
   ["an event", toFrame(first), first],
   ["a reorg", toFrame(first) + toResync("@0", "@0.3"), "@0.3"],
 ])(

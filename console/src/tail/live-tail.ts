@@ -81,11 +81,11 @@ export class LiveTail {
     void this.#run(this.#connection.signal);
   }
 
-  /** Pauses at once. A tail that does not know its place yet pauses as soon as it does. */
+  /** Pauses at once. A tail that makes its first connection pauses as soon as it knows its place, or as soon as the connection has failed. */
   pause(): void {
     if (this.#connection === undefined) return;
     this.#isPausing = true;
-    if (this.#place !== undefined) this.stop();
+    if (this.#place !== undefined || this.#status.name === "reconnecting") this.stop();
   }
 
   /** Ends the connection. */
@@ -113,7 +113,10 @@ export class LiveTail {
       groupId,
       signal,
       onConnect: () => show({ name: "live" }),
-      onReconnect: ({ reason }: Reconnect) => show({ name: "reconnecting", reason }),
+      onReconnect: ({ reason }: Reconnect) => {
+        if (this.#isPausing && !signal.aborted) this.stop();
+        show({ name: "reconnecting", reason });
+      },
       onResync: (resync) => this.#rollBack(resync, tail.place),
     });
     try {
