@@ -9,7 +9,11 @@ it.each<readonly [readonly number[], readonly number[]]>([
   ],
   [
     [1, 2, 3, blocksMax + 2],
-    [2, 3, blocksMax + 2],
+    [1, 2, 3, blocksMax + 2],
+  ],
+  [
+    [1, 2, 3, blocksMax + 3],
+    [2, 3, blocksMax + 3],
   ],
   [
     [1, 2, 9_000],
@@ -27,7 +31,7 @@ it.each<readonly [readonly number[], readonly number[]]>([
     [7, 7, 6, 8],
     [7, 8],
   ],
-])("after blocks %j were the newest, remembers %j: no rollback reaches an earlier block", (numbers, remembered) => {
+])("after it saw blocks %j, remembers %j: no rollback reaches an earlier block", (numbers, remembered) => {
   const progress = new IndexProgress();
   for (const number of numbers) progress.saw({ number, hash: `0x${number}` });
   expect(progress.seen.map(({ number }) => number)).toEqual(remembered);

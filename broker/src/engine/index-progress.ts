@@ -33,8 +33,8 @@ export class IndexProgress {
   }
 
   /**
-   * Blocks that this node has seen as the newest indexed one, ascending, from the last one before those that a rollback can remove. They tell how far another
-   * node has rolled the index back. Empty for a single node.
+   * Blocks that this node has seen in the index, ascending, from the last one before those that a rollback can remove. They tell how far another node has
+   * rolled the index back. Empty for a single node.
    */
   get seen(): readonly BlockRef[] {
     return this.#seen;
@@ -55,12 +55,12 @@ export class IndexProgress {
     this.#rebuiltUpTo = Math.min(this.#rebuiltUpTo, blockNumber);
   }
 
-  /** Call it with the newest indexed block, if nodes share the store. */
+  /** Call it with each block that this node has seen in the index, if nodes share the store. Ignores a block that is not above those before. */
   saw({ number, hash }: BlockRef): void {
     const last = this.#seen.at(-1);
     if (last !== undefined && last.number >= number) return;
     this.#seen.push({ number, hash });
-    const isOld = (index: number): boolean => (this.#seen[index]?.number ?? number) <= number - reorganisationBlocksMax;
+    const isOld = (index: number): boolean => (this.#seen[index]?.number ?? number) < number - reorganisationBlocksMax;
     while (isOld(1)) this.#seen.shift();
   }
 

@@ -4,9 +4,8 @@ import { reorganisationBlocksMax, type IndexHead, type Store } from "../../ports
 import type { IndexProgress } from "../index-progress.ts";
 
 /**
- * The number of a block up to which no rollback has changed the index since this node saw the block. It is the newest block that the node has seen as
- * the head and that the index still has, else the oldest block that the node remembers, which is older than the node's readers. A single node remembers no
- * blocks: then it is the head.
+ * The number of a block up to which no rollback has changed the index since this node saw the block. It is the newest block that the node has seen and that
+ * the index still has, else the oldest block that the node remembers, which no rollback can remove. A single node remembers no blocks: then it is the head.
  */
 export async function findKept(
   store: Pick<Store, "listBlocks">,

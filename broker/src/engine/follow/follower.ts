@@ -163,7 +163,7 @@ export class Follower {
     if (isFirst && lease !== undefined && !(await this.#isKnownGeneration())) await restart();
     else onIndexed(batches);
     progress.advanceTo(last.number);
-    if (lease !== undefined) progress.saw(this.#head);
+    if (lease !== undefined) for (const { number, hash } of blocks) progress.saw({ number, hash });
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
   }
 }

@@ -2,6 +2,7 @@ import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import type { IndexHead, Store } from "../../ports/store.ts";
 import type { FeedHub } from "../dispatch/feed-hub.ts";
 import type { IndexHealth } from "./index-health.ts";
@@ -15,6 +16,9 @@ export interface WatchPage {
 }
 
 export const watchPageDefault: WatchPage = { batchesMax: 1_024, bytesMax: 4 * 1024 * 1024 };
+
+/** Maximum number of blocks per read of the store, which reads their undo data too: up to 100 bytes for each topic in a block. */
+const blocksReadMax = 64;
 
 export interface WatcherOptions {
   readonly groupId: GroupId;
@@ -75,10 +79,29 @@ export class Watcher {
     const { progress, hub, groupId } = this.#options;
     const isFirst = progress.generation === -1;
     if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
+    if (head !== undefined && progress.seen.length === 0 && !(await this.#seeBlocks(head))) return this.#findHead();
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
     progress.enterGeneration(generationOf(head));
     this.#skipTo(head);
     return head;
+  }
+
+  /**
+   * Notes every block to which the index can roll back, before the first reader begins: later they show how far a rollback went. Returns false if the index has
+   * rolled back meanwhile.
+   */
+  async #seeBlocks({ blockNumber, generation }: IndexHead): Promise<boolean> {
+    const { store, groupId, progress } = this.#options;
+    const blocks: BlockRef[] = [];
+    for (let below = blockNumber + 1; ; ) {
+      const page = await store.listBlocks(groupId, { atMost: blocksReadMax, below });
+      blocks.push(...page);
+      below = page.at(-1)?.number ?? 0;
+      if (page.length < blocksReadMax) break;
+    }
+    if (generationOf(await this.#findHead()) !== generation) return false;
+    for (const block of blocks.toReversed()) progress.saw(block);
+    return true;
   }
 
   async #feed(head: IndexHead): Promise<IndexHead | undefined> {

@@ -1,7 +1,9 @@
 import { BrokerError } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Ledger } from "../../ports/ledger.ts";
 import type { Attachment } from "../broker.ts";
+import { defaultEngineLimits } from "../limits.ts";
 import type { EndReason } from "./peer.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
@@ -62,6 +64,56 @@ describe.each(places)("after a reorg, a client of %s", (place) => {
     expect(textsOf(peer)).toEqual(["1", "old", "older", "new", "newer", "newest"]);
     await cluster.stopAll();
   });
+});
+
+it.each([
+  ["a shorter", ["new"]],
+  ["a longer", ["new", "newer", "newest", "5", "6"]],
+])("a client of a node that started after the removed events gets those of %s branch", async (_, texts) => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const follower = await cluster.findFollower();
+  for (const text of ["1", "2", "3", "4"]) await cluster.run(cluster.publish(follower, "a", text));
+  cluster.launch(2);
+  await cluster.clock.advance(2_000);
+  const { gate, broker } = cluster.node(2);
+  const { peer } = await connect(cluster, 2, { expiryMs: 0 });
+  gate.cut("refused");
+  cluster.chain.cutBack(cluster.chain.head - 3);
+  for (const text of texts) await cluster.run(cluster.publish(follower, "a", text));
+  gate.heal();
+  await cluster.clock.advance(3_000);
+  expect(textsOf(peer)).toEqual(texts);
+  expect(broker.groupHealth()).toMatchObject([{ ready: true }]);
+  await cluster.stopAll();
+});
+
+it("a client of the node that built the index gets the events after a rollback by another node", async () => {
+  const away = new Set<number>();
+  const toLedger = (ledger: Ledger, index: number): Ledger => {
+    const view = ledger.view.bind(ledger);
+    ledger.view = () => ({ ...view(), outage: away.has(index) ? { reason: "no answer", since: 0 } : undefined });
+    return ledger;
+  };
+  const cluster = new TestCluster({ toLedger });
+  cluster.chain.publish([], { names: ["a"] });
+  for (let blocks = 0; blocks < 3; blocks += 1) cluster.chain.sealEmpty();
+  for (const index of [0, 1]) cluster.launch(index);
+  await cluster.clock.advance(2_000);
+  const former = await cluster.findFollower();
+  const { peer } = await connect(cluster, former, { expiryMs: 0 });
+  away.add(former);
+  await cluster.clock.advance(2 * defaultEngineLimits.outageToleranceMs);
+  expect(await cluster.findFollower()).toBe(1 - former);
+  const { gate } = cluster.node(former);
+  gate.cut("refused");
+  cluster.chain.cutBack(cluster.chain.head - 3);
+  const texts = ["1", "2", "3", "4"];
+  for (const text of texts) await cluster.run(cluster.publish(1 - former, "a", text));
+  gate.heal();
+  await cluster.clock.advance(3_000);
+  expect(textsOf(peer)).toEqual(texts);
+  await cluster.stopAll();
 });
 
 it("a client that reconnects while its node rolls back the index gets the events that replace removed ones", async () => {
