@@ -19,6 +19,8 @@ import {
 } from "./store-examples.contract.ts";
 
 const ref = (number: number): BlockRef => ({ number, hash: hashOf(number) });
+/** A block for which blocks 6 and later are not too old. */
+const far = 6 + reorganisationBlocksMax;
 const everything = {
   after: positionZero,
   upTo: endOfBlock(1_000_000),
@@ -134,10 +136,12 @@ export function testRollBack(store: () => Store): void {
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([ref(6)]);
     await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot roll back/);
   });
-  it("forgets blocks too old to roll back to, except for the newest of them", async () => {
-    const far = 6 + reorganisationBlocksMax;
-    await store().applyBlocks(group, history);
-    await store().applyBlocks(group, [blockOf(far)]);
+  it.each([
+    ["one step", [[...history, blockOf(far)]]],
+    ["two steps", [history, [blockOf(far)]]],
+    ["a step within the old blocks", [history.slice(0, 2), [...history.slice(2), blockOf(far)]]],
+  ])("forgets blocks too old to roll back to, except for the newest of them, after %s", async (_, steps) => {
+    for (const blocks of steps) await store().applyBlocks(group, blocks);
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([far, 6, 5].map(ref));
     await store().rollBack(group, ref(5));
     expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 7, blockNumber: 5 });

@@ -74,7 +74,7 @@ export interface RollBackPlan extends Pick<BlockUndo, "topicsTotal" | "images"> 
 /** The changes to write: each changed topic once, in its final state. */
 export interface IndexPlan {
   readonly head: PlannedHead;
-  /** One for each block in the rollback window, or none if the blocks are final; see {@link reorganisationBlocksMax}. */
+  /** See {@link withinWindow}; none if the blocks are final. */
   readonly undo: readonly BlockUndo[];
   readonly opened: readonly TopicRecord[];
   readonly changed: readonly TopicRecord[];
@@ -133,6 +133,12 @@ export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
   const last = topicsTotal ?? Number.POSITIVE_INFINITY;
   const retained = lastOfEach(undo.toReversed().flatMap((block) => block.retained ?? []));
   return { topicsTotal, images: [...images.values()].filter(({ ordinal }) => ordinal <= last), retained };
+}
+
+/** Drops blocks older than the rollback window, except the newest of them: the oldest block to which a rollback can go. */
+export function withinWindow(undo: readonly BlockUndo[], head: Pick<IndexHead, "blockNumber">): readonly BlockUndo[] {
+  const start = undo.findIndex(({ number }) => number >= head.blockNumber - reorganisationBlocksMax);
+  return undo.slice(Math.max(0, start - 1));
 }
 
 /** Restores a topic from its image. */
@@ -196,10 +202,9 @@ class PlanUnderWay {
 
   finish(): IndexPlan {
     assert(this.#head !== undefined, () => "no block to apply");
-    const windowStart = this.#head.blockNumber - reorganisationBlocksMax;
     return {
       head: this.#head,
-      undo: this.#undo.filter(({ number }) => number >= windowStart),
+      undo: withinWindow(this.#undo, this.#head),
       opened: [...this.#opened.values()],
       changed: [...this.#changed.values()],
       batches: this.#batches

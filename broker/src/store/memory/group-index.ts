@@ -19,7 +19,6 @@ import {
   type RetainedPage,
   type RetainedPlace,
   type RollBack,
-  reorganisationBlocksMax,
   type SkippedEntry,
   skippedEntriesMax,
   type PositionRange,
@@ -38,6 +37,7 @@ import {
   planRollBack,
   type TopicRecord,
   withImage,
+  withinWindow,
 } from "../index-plan.ts";
 import { checksumOfBytes } from "../../lib/bytes-checksum.ts";
 import { checksumOf } from "../checksum.ts";
@@ -66,7 +66,7 @@ export class GroupIndex {
   readonly #batches: KeptBatch[] = [];
   readonly #batchesByTopic = new Map<TopicName, KeptBatch[]>();
   /** Blocks that a rollback can remove, ascending, and the block before them. */
-  #undo: BlockUndo[] = [];
+  #undo: readonly BlockUndo[] = [];
   #vanished: VanishedBatch[] = [];
   readonly #retained = new Map<TopicName, RetainedPlace>();
   /** Names of topics that retain an event, ascending; undefined until first used. */
@@ -341,10 +341,4 @@ function intact({ batch, checksum }: KeptBatch): EventBatch {
 function withoutEvents(batch: EventBatch): VanishedBatch {
   const { topic, firstSequence, firstPosition, count, blockNumber, transactionHash, logIndex } = batch;
   return { topic, firstSequence, firstPosition, count, blockNumber, transactionHash, logIndex };
-}
-
-/** Drops blocks older than the rollback window, except the newest of them: the oldest block to which a rollback can go. */
-function withinWindow(undo: BlockUndo[], head: Pick<IndexHead, "blockNumber">): BlockUndo[] {
-  const start = undo.findIndex(({ number }) => number >= head.blockNumber - reorganisationBlocksMax);
-  return undo.slice(Math.max(0, start - 1));
 }
