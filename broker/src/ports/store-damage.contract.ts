@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { endOfBlock, positionZero } from "../domain/position.ts";
-import { type BatchRange, IndexDamagedError, type Store } from "./store.ts";
+import { type BatchRange, IndexDamagedError, type IndexedBlock, type Store } from "./store.ts";
 import { checksumOfBytes } from "../lib/bytes-checksum.ts";
-import { alpha, batchOf, beta, group, hashOf, history } from "./store-examples.contract.ts";
+import { alpha, batchOf, beta, blockOf, group, hashOf, history } from "./store-examples.contract.ts";
 
 /** An empty store that is not started, and a way to change a byte of a stored batch. */
 export interface DamagedStore {
@@ -54,7 +54,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
 
     it("mendBatches reports a damaged batch and repairs it, so that reads return it again", async () => {
       await damaged.damageEvents(batch);
-      const block = copyOf(history)[2]?.batches ?? [];
+      const block = copyOf(history)[2] ?? blockOf(4);
       expect(await store.mendBatches(group, block)).toEqual([batch]);
       expect(await store.findBatch(group, place)).toEqual(batch);
       expect(await store.readBatches(group, everything)).toEqual(history.flatMap(({ batches }) => batches));
@@ -71,7 +71,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       const { events, ...rest } = batch;
       const dropped = { byteCount: events.length, checksum: checksumOfBytes(events) };
       expect(await store.findBatch(group, place)).toEqual({ ...rest, events: new Uint8Array(0), dropped });
-      for (const { batches } of copyOf(history)) expect(await store.mendBatches(group, batches)).toEqual([]);
+      for (const one of copyOf(history)) expect(await store.mendBatches(group, one)).toEqual([]);
     });
 
     it("rolls back past a dropped batch, and indexes the batch again with its events", async () => {
@@ -81,8 +81,20 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.readBatches(group, everything)).toEqual(history.flatMap(({ batches }) => batches));
     });
 
+    it.each<readonly [string, readonly IndexedBlock[]]>([
+      ["ends before it", []],
+      ["has another one", [{ ...blockOf(4), hash: hashOf(99) }]],
+      ["has another one with the same batch", [{ ...(history[2] ?? blockOf(4)), hash: hashOf(99) }]],
+    ])("repairs no batch of a block that a rollback has removed, so that the index %s", async (_, others) => {
+      await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? hashOf(0) });
+      await store.applyBlocks(group, copyOf(others));
+      const before = await store.readBatches(group, everything);
+      await expect(store.mendBatches(group, history[2] ?? blockOf(4))).rejects.toThrow("another block 4");
+      expect(await store.readBatches(group, everything)).toEqual(before);
+    });
+
     it("repairs nothing if nothing is damaged", async () => {
-      for (const { batches } of history) expect(await store.mendBatches(group, batches)).toEqual([]);
+      for (const one of history) expect(await store.mendBatches(group, one)).toEqual([]);
     });
   });
 }

@@ -325,10 +325,10 @@ export interface Store extends PublishKeys {
   /** Batches in ascending position. */
   readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]>;
   /**
-   * Rewrites each batch that the index stores differently. Pass all batches of a block, in ascending position. Returns the batches that were damaged.
-   * @throws IndexDamagedError for an earlier block that must be repaired first.
+   * Rewrites each batch of a block that the index stores differently. Returns the batches that were damaged.
+   * @throws IndexDamagedError for an earlier block that must be repaired first, Error if the index does not have the block: a reorg may have removed it.
    */
-  mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
+  mendBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]>;
   /**
    * Drops the store's copy of the events of each batch that is still stored as given. Reads then return the batch with `dropped` and empty `events`;
    * everything else stays, also what the batch counts for `bytesMax`. Returns the batches whose copy this call dropped.

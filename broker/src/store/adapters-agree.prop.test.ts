@@ -164,7 +164,7 @@ async function readAnyHistory(create: CreateStores, numRuns: number): Promise<vo
           const found = await store.findBatch(group, { topic: batch.topic, sequence: batch.firstSequence });
           expect(found).toEqual(gone.includes(batch) ? withoutCopy(batch) : batch);
         }
-        for (const block of blocks) expect(await store.mendBatches(group, block.batches)).toEqual([]);
+        for (const block of blocks) expect(await store.mendBatches(group, block)).toEqual([]);
         await store.stop();
       }
     }),

@@ -135,6 +135,19 @@ export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
   return { topicsTotal, images: [...images.values()].filter(({ ordinal }) => ordinal <= last), retained };
 }
 
+/**
+ * Pass as `kept` the newest block up to the given one to which the index can roll back. Does not compare the hash of an older block, which the index has
+ * forgotten: no rollback can have removed it.
+ * @throws Error if the index has another block of that number, or ends before it.
+ */
+export function assertHasBlock(
+  { number, hash }: BlockRef,
+  { head, kept }: { readonly head: BlockRef | undefined; readonly kept: BlockRef | undefined },
+): void {
+  const isOther = kept?.number === number && kept.hash !== hash;
+  if (isOther || (head?.number ?? -1) < number) throw new Error(`the chain has another block ${number} than the index`);
+}
+
 /** Drops blocks older than the rollback window, except the newest of them: the oldest block to which a rollback can go. */
 export function withinWindow(undo: readonly BlockUndo[], head: Pick<IndexHead, "blockNumber">): readonly BlockUndo[] {
   const start = undo.findIndex(({ number }) => number >= head.blockNumber - reorganisationBlocksMax);

@@ -106,8 +106,8 @@ test("scrubbing repairs a damaged batch that no call has read", async () => {
 test("getEvent returns an event whose batch another node repaired meanwhile", async () => {
   const { engine, read, memory } = await startDamaged();
   const mend = memory.mendBatches.bind(memory);
-  memory.mendBatches = async (groupId, batches) => {
-    await mend(groupId, batches);
+  memory.mendBatches = async (groupId, block) => {
+    await mend(groupId, block);
     return [];
   };
   expect(await read(0)).toBe("one");

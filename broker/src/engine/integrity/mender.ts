@@ -6,9 +6,9 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
+import type { Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
-import { IndexDamagedError, type Store } from "../../ports/store.ts";
+import { type IndexedBlock, IndexDamagedError, type Store } from "../../ports/store.ts";
 import { indexBlocks } from "../index-block.ts";
 import { indexRemedy } from "./index-damage.ts";
 import { Deadline } from "../time.ts";
@@ -120,9 +120,9 @@ export class Mender {
 
   async #tryBlock(groupId: GroupId, blockNumber: number): Promise<number | IndexDamagedError> {
     const { store } = this.#options;
-    const batches = await this.#readBatches(groupId, blockNumber);
+    const block = await this.#readBlock(groupId, blockNumber);
     try {
-      const mended = await store.mendBatches(groupId, batches);
+      const mended = await store.mendBatches(groupId, block);
       for (const batch of mended) this.#report(groupId, batch);
       return mended.length;
     } catch (error) {
@@ -131,17 +131,17 @@ export class Mender {
     }
   }
 
-  /** Reads a block from the chain, and returns its batches as the index must have them. */
-  async #readBatches(groupId: GroupId, blockNumber: number): Promise<readonly EventBatch[]> {
-    const { ledgers, store, clock } = this.#options;
+  /** Reads a block from the chain, with its batches as the index must have them. */
+  async #readBlock(groupId: GroupId, blockNumber: number): Promise<IndexedBlock> {
+    const { ledgers, clock } = this.#options;
     const ledger = ledgers.find((one) => one.groupId === groupId);
     using deadline = new Deadline(clock, readTimeoutMs);
     const block = await ledger?.readBlock(blockNumber, deadline.signal);
     if (block === undefined) throw new Error(`the chain does not have block ${blockNumber}`);
-    const [kept] = await store.listBlocks(groupId, { atMost: 1, below: blockNumber + 1 });
-    if (!isSame(block, kept)) throw new Error(`the chain has another block ${blockNumber} than the index`);
     const names = await this.#findNames(groupId, block);
-    return indexBlocks([block], names, namesOpenedIn(block)).flatMap(({ batches }) => batches);
+    const { number, hash } = block;
+    const batches = indexBlocks([block], names, namesOpenedIn(block)).flatMap((indexed) => indexed.batches);
+    return { number, hash, batches, opened: [], closed: [], skippedSequences: [] };
   }
 
   /** Names of the indexed topics in the block, including those that it opens. */
@@ -168,9 +168,4 @@ function keyOf(groupId: GroupId, { message }: IndexDamagedError): string {
 function namesOpenedIn({ entries }: LedgerBlock): ReadonlySet<TopicName> {
   const names = entries.flatMap((entry) => (entry.kind === "topic-opened" ? [entry.name] : []));
   return new Set(names as readonly string[] as readonly TopicName[]); // The names are only compared.
-}
-
-/** Whether the chain's block has the indexed hash. True for an old block: the index keeps hashes only of its newest blocks. */
-function isSame(block: LedgerBlock, kept: BlockRef | undefined): boolean {
-  return kept?.number !== block.number || kept.hash === block.hash;
 }

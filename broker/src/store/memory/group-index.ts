@@ -30,6 +30,7 @@ import {
   vanishedBatchesMax,
 } from "../../ports/store.ts";
 import {
+  assertHasBlock,
   type BatchRecord,
   type BlockUndo,
   lastPositionOf,
@@ -188,8 +189,11 @@ export class GroupIndex {
   }
 
   /** Replaces damaged batches; see `Store.mendBatches`. */
-  mend(batches: readonly EventBatch[]): readonly EventBatch[] {
-    return batches.filter((batch) => {
+  mend(block: IndexedBlock): readonly EventBatch[] {
+    const [head] = this.listBlocks(1, Number.POSITIVE_INFINITY);
+    const [kept] = this.listBlocks(1, block.number + 1);
+    assertHasBlock(block, { head, kept });
+    return block.batches.filter((batch) => {
       const kept = this.#batches[lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord)];
       if (kept?.checksum === checksumOfBatch(batch) && checksumOfBatch(kept.batch) === kept.checksum) return false;
       return kept !== undefined && this.#replace(kept, batch);

@@ -66,7 +66,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     const read = () => store.readBatches(group, everything);
     const mendAll = async (): Promise<number> => {
       let count = 0;
-      for (const { batches } of history) count += (await store.mendBatches(group, batches)).length;
+      for (const block of history) count += (await store.mendBatches(group, block)).length;
       return count;
     };
     const intact = history.flatMap(({ batches }) => batches);
@@ -163,7 +163,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
         const isMissing = sql`topic_id = (select topic_id from topics where name = 'alpha') and first_sequence = 1`;
         await change(sql`delete from batches where ${isMissing}`);
         await change(sql`update batches set log_index = log_index + 2 where ${which}`);
-        expect(await store.mendBatches(group, history[2]?.batches ?? [])).toHaveLength(1);
+        expect(await store.mendBatches(group, history[2] ?? blockOf(4))).toHaveLength(1);
         await expect(store.findBatch(group, { topic: alpha, sequence: 2 })).rejects.toBeInstanceOf(IndexDamagedError);
         await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
         expect(await mendAll()).toBe(1);

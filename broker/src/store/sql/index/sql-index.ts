@@ -178,14 +178,15 @@ export class SqlIndex {
     return this.#batches.read(groupId, range);
   }
 
-  async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+  async mendBatches(groupId: GroupId, block: IndexedBlock): Promise<readonly EventBatch[]> {
     await this.#applying.acquire();
     try {
       const { migrating, lock } = this.#shared;
       return await migrating.transaction().execute(async (transaction) => {
         await lock(transaction, indexLock(groupId));
+        await this.#rollBack.assertHas(transaction, groupId, block);
         return this.#mending.mend(transaction, groupId, {
-          batches,
+          batches: block.batches,
           findTopic: async (name) => this.#findKeyed(transaction, groupId, name),
         });
       });

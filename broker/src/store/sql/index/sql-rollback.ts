@@ -6,7 +6,7 @@ import type { VanishedBatch } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
 import { type EventPlace, type RollBack, reorganisationBlocksMax, vanishedBatchesMax } from "../../../ports/store.ts";
-import { type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../../index-plan.ts";
+import { assertHasBlock, type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../../index-plan.ts";
 import { placeColumns } from "./index-queries.ts";
 import { pagesOf } from "../pages.ts";
 import { prepare } from "../prepared.ts";
@@ -72,6 +72,13 @@ export class SqlRollBack {
     if (head === undefined) return [];
     const { block_number: number, block_hash: hash } = checkRow(this.#database, "groups", head);
     return number >= 0 && number < below ? [{ number, hash: hash as BlockRef["hash"] }] : []; // Unchanged since it was stored.
+  }
+
+  /** @throws Error if the index has another block of that number, or ends before it. */
+  async assertHas(transaction: Transaction<Schema>, groupId: GroupId, block: BlockRef): Promise<void> {
+    const [head] = await this.listBlocks(transaction, groupId, { atMost: 1 });
+    const [kept] = await this.listBlocks(transaction, groupId, { atMost: 1, below: block.number + 1 });
+    assertHasBlock(block, { head, kept });
   }
 
   /** @throws Error if the index cannot roll back to that block. */

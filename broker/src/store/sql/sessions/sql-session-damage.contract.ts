@@ -144,7 +144,7 @@ export function testSqlSessionDamage(name: string, create: () => Promise<SqlBack
       async (bit, column) => {
         await sql`update batches set ${flipped(column, bit)} where first_sequence = 4`.execute(database.relaxed);
         let mended = 0;
-        for (const { batches } of history) mended += (await store.mendBatches(group, batches)).length;
+        for (const block of history) mended += (await store.mendBatches(group, block)).length;
         expect(mended).toBe(1);
         const range = {
           after: toPosition(0, 0),

@@ -81,7 +81,7 @@ describe("a bit above 2^53 that flipped", () => {
       const range = { after: positionZero, upTo: endOfBlock(6), topic: undefined, batchesMax: 99, bytesMax: 1 << 30 };
       await expect(store.readBatches(group, range)).rejects.toBeInstanceOf(IndexDamagedError);
       let mended = 0;
-      for (const { batches } of history) mended += (await store.mendBatches(group, batches)).length;
+      for (const block of history) mended += (await store.mendBatches(group, block)).length;
       expect(mended).toBe(1);
       expect(await store.readBatches(group, range)).toEqual(history.flatMap(({ batches }) => batches));
       expect(faults).toEqual([]);
