@@ -15,6 +15,8 @@ afterEach(() => cluster.stopAll());
 
 /** The endpoint of one node. A test can make it answer without newer blocks, name blocks without returning them, or stop answering. */
 class Endpoint {
+  /** Number of blocks at the head that a reorg is about to remove. Only `finalBlockNumber` counts them. */
+  orphans = 0;
   readonly #ledger: Ledger;
   #newest = Number.POSITIVE_INFINITY;
   #newestGiven = Number.POSITIVE_INFINITY;
@@ -27,7 +29,7 @@ class Endpoint {
   get ledger(): Ledger {
     const ledger = this.#ledger;
     const finalBlockNumber: Ledger["finalBlockNumber"] = async (signal) =>
-      this.#isSilent ? await never : Math.min(this.#newest, await ledger.finalBlockNumber(signal));
+      this.#isSilent ? await never : Math.min(this.#newest, (await ledger.finalBlockNumber(signal)) + this.orphans);
     const findBlockHash: Ledger["findBlockHash"] = async (blockNumber, signal) =>
       blockNumber > this.#newest ? undefined : ledger.findBlockHash(blockNumber, signal);
     const follow: Ledger["follow"] = (after, signal) => this.#follow(ledger.follow(after, signal), signal);
@@ -222,6 +224,19 @@ describe("a follower keeps the lease", () => {
       await cluster.shared.coordinator.reportAhead({ groupId: defaultGroupId, blockNumber: cluster.chain.head });
       await cluster.clock.advance(7_000);
       expect(followers()).toEqual([first]);
+    }
+  });
+
+  it("after a reorg has removed a block that only the other nodes' chain had, while the chain is idle", async () => {
+    const first = follower();
+    const others = endpoints.filter((_, index) => index !== first);
+    for (const endpoint of others) endpoint.orphans = 1;
+    await cluster.clock.advance(6_000);
+    for (const endpoint of others) endpoint.orphans = 0;
+    for (let round = 0; round < 30; round += 1) {
+      await cluster.clock.advance(2_000);
+      expect(followers()).toEqual([first]);
+      expect(cluster.nodes.map(({ broker }) => broker.health()[0]?.ready)).toEqual([true, true, true]);
     }
   });
 

@@ -66,7 +66,14 @@ export class StallDetector {
     const index = progress.blockNumber;
     if (this.#sight === undefined || index >= this.#sight.blockNumber) await this.#ask(signal);
     else if (index !== this.#sight.index) this.#sight = { ...this.#sight, index, since: now };
-    else if (now - this.#sight.since >= limits.outageToleranceMs) await this.#report(this.#sight);
+    else if (now - this.#sight.since >= limits.outageToleranceMs) await this.#confirm(this.#sight, signal);
+  }
+
+  /** Reports the block, unless a reorg has removed it from this node's chain. If the chain does not answer, it may still have the block. */
+  async #confirm(sight: Sight, signal: AbortSignal): Promise<void> {
+    const final = await findFinal(this.#options, signal);
+    if (final === -1 || final >= sight.blockNumber) await this.#report(sight);
+    else this.#sight = final > sight.index ? { ...sight, blockNumber: final } : undefined;
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
