@@ -1,5 +1,5 @@
-import type { Ledger } from "../../ports/ledger.ts";
-import type { IndexProgress } from "../index-progress.ts";
+import { Deadline } from "../time.ts";
+import { findFinal, type StallDetectorOptions } from "./stall-detector.ts";
 
 /** How a node keeps up with a group's index: it writes the index, or reads what another node writes. */
 export interface Role {
@@ -14,10 +14,24 @@ export interface Role {
   stop(): Promise<void>;
 }
 
-/** Waits until the index contains every block that is final now, or `signal` aborts. @throws BrokerError 200205. */
+/** How long a start waits for a block until it asks the chain again, in milliseconds. */
+const askAgainMs = 5_000;
+
+/**
+ * Waits until the index contains every block that is final now, or `signal` aborts. If a reorg has removed blocks meanwhile, the index may instead end at the
+ * newest final block of that time. @throws BrokerError 200205.
+ */
 export async function untilCaughtUp(
-  { ledger, progress }: { readonly ledger: Ledger; readonly progress: IndexProgress },
+  options: Pick<StallDetectorOptions, "ledger" | "progress" | "clock" | "limits">,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted && !(await progress.waitFor(await ledger.finalBlockNumber(signal), signal)));
+  const { ledger, progress, clock } = options;
+  const wanted = await ledger.finalBlockNumber(signal);
+  while (!signal.aborted) {
+    using deadline = new Deadline(clock, askAgainMs, signal);
+    if (await progress.waitFor(wanted, deadline.signal)) return;
+    const final = await findFinal(options, signal);
+    // An endpoint that lags behind says nothing about a reorg, so an earlier block than the index's newest one does not count.
+    if (final !== -1 && final === progress.blockNumber) return;
+  }
 }

@@ -106,6 +106,19 @@ function publishFromOutside(): void {
   cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
 }
 
+it("a node starts although a reorg has removed the newest block that it saw, while the chain is idle", async () => {
+  await start(2);
+  cluster.launch(2);
+  const [, , endpoint] = endpoints;
+  if (endpoint !== undefined) endpoint.orphans = 1;
+  await cluster.clock.advance(2_000);
+  const { broker } = cluster.node(2);
+  expect(broker.health()[0]).toMatchObject({ ready: false });
+  if (endpoint !== undefined) endpoint.orphans = 0;
+  await cluster.clock.advance(10_000);
+  expect(broker.health()[0]).toMatchObject({ ready: true });
+});
+
 describe("a follower is replaced before the publishes of other nodes time out if its endpoint", () => {
   beforeEach(() => start(3));
 
