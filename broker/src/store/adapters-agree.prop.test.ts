@@ -5,7 +5,15 @@ import type { PendingEvents } from "../domain/pending-events.ts";
 import { advance, before, fromStored, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import { checksumOfBytes } from "../lib/bytes-checksum.ts";
-import type { BatchRange, IndexedBlock, RetainedChange, RetainedEvent, Store } from "../ports/store.ts";
+import type { BlockRef } from "../ports/ledger.ts";
+import {
+  type BatchRange,
+  type IndexedBlock,
+  reorganisationBlocksMax,
+  type RetainedChange,
+  type RetainedEvent,
+  type Store,
+} from "../ports/store.ts";
 import { readIndex } from "../ports/store-rollback.contract.ts";
 import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
@@ -25,7 +33,10 @@ const stepArbitrary = fc.record({
   isSkipped: fc.boolean(),
   /** The event that becomes the retained one, or clears it if `isEmpty`; undefined if the retained event stays. */
   retained: fc.option(fc.record({ which: fc.nat(4), isEmpty: fc.boolean() }), { nil: undefined }),
-  blocksOn: fc.integer({ min: 0, max: 2 }),
+  blocksOn: fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: 0, max: 2 }) },
+    { weight: 1, arbitrary: fc.constantFrom(1_500, reorganisationBlocksMax + 1) },
+  ),
 });
 type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -175,16 +186,19 @@ async function readAnyHistory(create: CreateStores, numRuns: number): Promise<vo
 async function rollBackAnywhere(create: CreateStores, numRuns: number): Promise<void> {
   const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 25 });
   const cuts = fc.array(fc.nat(), { minLength: 1, maxLength: 3 });
+  const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 5 });
   await fc.assert(
-    fc.asyncProperty(history, cuts, async (steps, cuts) => {
+    fc.asyncProperty(history, cuts, sizes, async (steps, cuts, sizes) => {
       const blocks = toBlocks(steps);
       for (const store of await create()) {
         await store.start();
         for (const cut of cuts) {
-          await applyFrom(store, group, blocks);
-          const keep = blocks.slice(0, 1 + (cut % blocks.length));
-          const { number, hash } = keep.at(-1) ?? blockOf(1);
-          const { vanished } = await store.rollBack(group, { number, hash });
+          await applyFrom(store, blocks, sizes);
+          const reachable = reachableOf(blocks);
+          expect(await store.listBlocks(group, { atMost: 99 })).toEqual(reachable);
+          const to = reachable[cut % reachable.length] ?? blockOf(1);
+          const keep = blocks.filter(({ number }) => number <= to.number);
+          const { vanished } = await store.rollBack(group, to);
           const gone = blocks.slice(keep.length).flatMap((block) => block.batches);
           expect(vanished).toEqual(gone.map((batch) => expect.objectContaining(placeOf(batch))));
           await expectSame(store, keep);
@@ -192,7 +206,7 @@ async function rollBackAnywhere(create: CreateStores, numRuns: number): Promise<
           await store.start();
           await expectSame(store, keep);
         }
-        await applyFrom(store, group, blocks);
+        await applyFrom(store, blocks, sizes);
         await expectSame(store, blocks);
         await store.stop();
       }
@@ -205,10 +219,20 @@ function placeOf({ topic, firstSequence, firstPosition, count, transactionHash, 
   return { topic, firstSequence, firstPosition, count, transactionHash, logIndex };
 }
 
-/** Applies the blocks that the store lacks, one at a time. */
-async function applyFrom(store: Store, of: typeof group, blocks: readonly IndexedBlock[]): Promise<void> {
-  const head = (await store.findHead(of))?.blockNumber ?? -1;
-  for (const block of blocks) if (block.number > head) await store.applyBlocks(of, [block]);
+/** Applies the blocks that the store lacks, in steps of these sizes. */
+async function applyFrom(store: Store, blocks: readonly IndexedBlock[], sizes: readonly number[]): Promise<void> {
+  const head = (await store.findHead(group))?.blockNumber ?? -1;
+  const rest = blocks.filter(({ number }) => number > head);
+  for (let step = 0; rest.length > 0; step += 1)
+    await store.applyBlocks(group, rest.splice(0, sizes[step % sizes.length]));
+}
+
+/** The blocks to which an index of these blocks can roll back, newest first, if it has not rolled back yet. */
+function reachableOf(blocks: readonly IndexedBlock[]): readonly BlockRef[] {
+  const start = (blocks.at(-1)?.number ?? 0) - reorganisationBlocksMax;
+  const first = blocks.findIndex(({ number }) => number >= start);
+  const reachable = blocks.slice(Math.max(0, first - 1)).toReversed();
+  return reachable.map(({ number, hash }) => ({ number, hash }));
 }
 
 /** Expects the same answers as from an index that received only these blocks. */
