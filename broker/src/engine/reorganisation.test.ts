@@ -6,6 +6,7 @@ import { noMetrics } from "../ports/metrics.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import { createDeferred } from "../lib/deferred.ts";
 import { untilAborted } from "./time.ts";
+import { testCaller } from "./testing/as-caller.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
 
 let engine: TestEngine;
@@ -151,9 +152,12 @@ it("rolls back at start the blocks that the chain removed while the broker was d
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.advance(100);
   await engine.rebuild();
-  engine.chain.cutBack(engine.chain.head - 2);
+  const { head } = engine.chain;
+  engine.chain.cutBack(head - 2);
   for (let count = 0; count < 5; count += 1) engine.chain.sealEmpty();
   await engine.broker.start();
+  const { items } = await engine.broker.operator.listGroups(testCaller, { after: undefined, limit: 1 });
+  expect(items).toMatchObject([{ rollBackHistory: [{ fromBlock: head, toBlock: head - 2, events: 2 }] }]);
   await engine.publish("a", "other");
   await engine.clock.settle();
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 2]);

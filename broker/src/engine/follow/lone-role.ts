@@ -44,8 +44,8 @@ export class LoneRole implements Role {
   async #begin(signal: AbortSignal): Promise<void> {
     const { ledger, store, progress, health, logger } = this.#options;
     const head = await store.findHead(ledger.groupId);
+    progress.advanceTo(head?.blockNumber ?? -1);
     await this.#follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
-    progress.advanceTo(this.#follower.head?.number ?? -1);
     const target = await ledger.finalBlockNumber(signal);
     health.follows();
     this.#running = this.#run();
