@@ -197,7 +197,8 @@ export class Group {
 
   async #isIndexed(place: IndexedPlace): Promise<boolean> {
     const batch = await this.#store.findBatch(this.id, place);
-    return batch?.firstSequence === place.sequence && batch.blockNumber === place.blockNumber;
+    const isThere = batch?.firstSequence === place.sequence && batch.blockNumber === place.blockNumber;
+    return isThere && Buffer.compare(batch.events, place.events) === 0;
   }
 }
 

@@ -356,7 +356,7 @@ export class Batcher {
     const outgoing = batches.map((batch) => batch.toOutgoing());
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
     const outcomes = await ledger.append(outgoing, deadline.signal, { ...options, mayStart });
-    const newest = newestOf(batches, outcomes);
+    const newest = newestOf(outgoing, outcomes);
     const blockNumber = newest?.blockNumber ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
     if (newest !== undefined) await this.#confirm(newest);
