@@ -80,7 +80,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
       await cluster.client(0).open("orders/new");
       const { eventId } = await cluster.client(0).publish("orders/new", "x");
       process.kill(cluster.pidOf("node-1"), "SIGTERM");
-      await until("the command reports the end of the node", () => cluster.output.includes("Start it again"));
+      await until("the command reports the end of the node", () => cluster.output.includes("Start it again, in"));
       // The printed command must keep the user's settings from the node.
       const env = { ...process.env, STELE_PORT: "1", STELE_LOG_LEVEL: "none" };
       const node = spawn("sh", ["-c", `exec ${cluster.commandOf("node-1")}`], { env, stdio: "ignore" });
