@@ -224,6 +224,16 @@ function made(number: number, filter: TopicFilter, progress: readonly [block: nu
 
 /** The history has alpha 1-5 in blocks 2 and 4, and alpha 8 in block 6; all of beta is in blocks 2 and 4. */
 function testCursors(store: () => Store): void {
+  it("moves the cursors of thousands of subscriptions back", async () => {
+    const given = Array.from({ length: 2_001 }, (_, index) => made(index, parseTopicFilter("alpha"), [6, 0, 6]));
+    await store().applyBlocks(group, history);
+    await Promise.all(given.map((subscription) => store().insertSubscription(subscription, 0)));
+    await store().rollBack(group, ref(2));
+    const found = await store().listSubscriptions();
+    expect(found.map(({ cursor, notifiedCount }) => `${cursor} ${notifiedCount}`)).toEqual(
+      given.map(() => `${endOfBlock(2)} 3`),
+    );
+  });
   it("moves cursors back to the end of the block, and subtracts the acknowledged events after the block", async () => {
     const name = parseTopicFilter("alpha");
     const all = parseTopicFilter("#");
