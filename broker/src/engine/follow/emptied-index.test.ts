@@ -22,6 +22,21 @@ it("nodes rebuild an index that a starting node has emptied, although the chain 
   }
 });
 
+it("nodes serve again when an emptied index is rebuilt, although a reorg has left the chain shorter", async () => {
+  const cluster = await TestCluster.start(2);
+  onTestFinished(() => cluster.stopAll());
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  for (const text of ["1", "2"]) await cluster.run(cluster.publish(0, "a", text));
+  await cluster.clock.advance(5_000);
+  const emptied = cluster.shared.store.rollBack(defaultGroupId, undefined);
+  cluster.chain.cutBack(cluster.chain.head - 1);
+  await emptied;
+  await cluster.clock.advance(10_000);
+  for (const { broker } of cluster.nodes) {
+    expect(broker.groupHealth()).toMatchObject([{ ready: true, indexedBlock: cluster.chain.head }]);
+  }
+});
+
 describe("while an emptied index is rebuilt", () => {
   const notUp = expect.objectContaining({ code: 200_205 });
 

@@ -51,13 +51,21 @@ export class StallDetector {
     );
   }
 
-  /** Checks the index periodically while `isWatching` returns true, until `signal` aborts. Never rejects. */
+  /** Looks for a stall periodically while `isWatching` returns true, and always for the end of a rebuild, until `signal` aborts. Never rejects. */
   async watch(isWatching: () => boolean, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (isWatching()) await this.#look(signal);
       else this.#sight = undefined;
+      if (this.#options.progress.isRebuilding) await this.#endRebuilding(signal);
       await pause(this.#options.clock, lookMs, signal);
     }
+  }
+
+  /** Ends the rebuilding of an emptied index that has every final block: a reorg may have left the chain shorter than the index was. */
+  async #endRebuilding(signal: AbortSignal): Promise<void> {
+    const { progress } = this.#options;
+    const final = await findFinal(this.#options, signal);
+    if (final !== -1 && final === progress.blockNumber) progress.rebuildAtMostTo(final);
   }
 
   async #look(signal: AbortSignal): Promise<void> {
