@@ -13,7 +13,7 @@ export function checksumOf(values: readonly Scalar[]): number {
   return checksum.end();
 }
 
-/** {@link checksumOf} value by value. It makes no text: the text of one row in a thousand would cost as much time and memory as the row itself. */
+/** {@link checksumOf} value by value, without the text of the JSON: with that text, the checksum of a row allocated three times as much memory as the row. */
 export class Checksum {
   #register = initial;
   #isEmpty = true;
