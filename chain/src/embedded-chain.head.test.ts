@@ -154,7 +154,7 @@ describe("a chain without a whole head file", () => {
     expect(readFileSync(headFileOf(file), "utf8")).toBe("spoilt");
   });
 
-  it("a chain with only block 0 starts without a head file", async () => {
+  it("a chain with only block 0 has no head file, and starts again without one", async () => {
     await (await start()).stop();
     expect(readHeadFile(file)).toEqual({ status: "missing" });
     await (await start()).stop();

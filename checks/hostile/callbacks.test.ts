@@ -62,7 +62,7 @@ describe("if receivers must consent", () => {
     expect(victim.bodyBytes).toBeLessThan(1000);
   });
 
-  it("a receiver that starts after its subscription is made gets the first event once it consents, and none before", async () => {
+  it("a receiver that starts only after the subscribe gets no event before it consents, and then gets the first event", async () => {
     const { client } = running();
     const port = await findFreePort();
     await client.open("later");

@@ -43,7 +43,7 @@ function release(pipe: string): void {
   closeSync(openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK));
 }
 
-it("makes a backup without an operation on the target that blocks the broker's thread", async () => {
+it("makes or refuses a backup without a synchronous call on the target, which would block the broker's thread", async () => {
   blocking.calls = [];
   await makeBackup(target, { folder, holds, version: "test", now: () => 0 });
   await expect(makeBackup(target, { folder, holds, version: "test", now: () => 0 })).rejects.toThrow(
@@ -54,7 +54,7 @@ it("makes a backup without an operation on the target that blocks the broker's t
   expect(calls.filter((call) => call.includes(target))).toEqual([]);
 });
 
-it("stops although a file of the backup hangs, and removes the others", async () => {
+it("stops although opening a file of the data folder hangs, and removes the unfinished backup", async () => {
   const pipe = join(folder, "signer.key");
   execFileSync("mkfifo", [pipe]); // Opening it hangs until somebody writes.
   const clock = new VirtualClock();
@@ -75,7 +75,7 @@ it("stops although a file of the backup hangs, and removes the others", async ()
   await vi.waitFor(() => expect(() => release(pipe)).toThrow("ENXIO"));
 });
 
-it("refuses a backup while a file of an earlier one hangs, since each takes a thread of the broker", async () => {
+it("refuses a backup while a file operation of an earlier one hangs, since each may keep a thread of the broker", async () => {
   const pipe = join(folder, "signer.key");
   execFileSync("mkfifo", [pipe]);
   const options = { folder, holds, version: "test", now: () => 0 };

@@ -26,7 +26,7 @@ beforeEach(() => {
       return Response.json({ items: ["a", "b", "c"].map((id) => ({ id, events: 1 })) });
     }
     const body: unknown = await new Response(init.body).json();
-    const answers = ([body].flat() as readonly RpcBody[]).map(answer); // As the client wrote it.
+    const answers = ([body].flat() as readonly RpcBody[]).map(answer); // The client wrote the body.
     return Response.json(Array.isArray(body) ? answers : answers[0]);
   });
 });
@@ -109,7 +109,7 @@ it.each([
   expect(sent).toEqual(done);
 });
 
-describe("pub that Ctrl-C ends while a request is under way", () => {
+describe("pub, ended by Ctrl-C while a request is under way,", () => {
   it.each([
     { name: "says that the outcome is unknown", flags: [], advice: "look at the topic before", key: {} },
     {
@@ -136,7 +136,7 @@ describe("pub that Ctrl-C ends while a request is under way", () => {
   });
 });
 
-it("pub that Ctrl-C ends between two requests fails, since the rest of stdin is not published", async () => {
+it("pub fails if Ctrl-C ends it between two requests, since the rest of stdin is not published", async () => {
   const ending = new AbortController();
   const answering = globalThis.fetch;
   vi.stubGlobal("fetch", async (input: string, init: RequestInit) => {
@@ -178,7 +178,7 @@ it.each(["http://me@host", "http://:secret@host"])("listen refuses the receiver 
   expect(sent).toEqual([]);
 });
 
-it("doctor reports each check although the address holds back the answers of three of them", async () => {
+it("doctor reports each check, although three of the checks get no answer", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const answers: Readonly<Record<string, object>> = { "/health/live": {}, "/admin/v1/nodes": { items: [] } };

@@ -100,7 +100,7 @@ it("refuses a folder that has the store's log but no store, and advises to move 
   await expect(refused).rejects.toThrow(/without subscriptions, move store\.sqlite-wal away\. Nothing was changed/);
 });
 
-it("closes the store after reading its groups, so that it can be opened at once", async () => {
+it("closes the store after the check has read its groups, so that the broker can open it at once", async () => {
   await leaveStore();
   writeFileSync(join(path, "signer.key"), "07".repeat(32));
   await checkDataFolder(folder, groupsConfig([{ id: "2", endpoints: "embedded" }]));

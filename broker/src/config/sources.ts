@@ -3,7 +3,7 @@ import { type Action, parseFlags } from "./flags.ts";
 import { suggestNearest } from "./nearest-name.ts";
 import { environmentName, flagName, type SettingsTable } from "./setting.ts";
 
-/** Input of the configuration. Only the caller touches the process. */
+/** Input of the configuration. The caller supplies it: this file uses neither `process` nor the file system. */
 export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Arguments after the program's name. */
@@ -72,7 +72,7 @@ function readFlags(table: SettingsTable, values: ReadonlyMap<string, string>): R
   return given;
 }
 
-/** An empty variable counts as omitted, as most tools that pass variables on expect. */
+/** An empty variable counts as omitted, as most tools expect that pass on variables. */
 function readEnvironment(table: SettingsTable, env: Environment["env"]): ReadonlyMap<string, GivenValue> {
   const given = new Map<string, GivenValue>();
   for (const [name, setting] of Object.entries(table)) {
@@ -117,11 +117,11 @@ function readFileSource(table: SettingsTable, path: string, readFile: Environmen
   return readFileKeys(table, path, content);
 }
 
-/** Characters before the place of a syntax error that V8 cites. */
+/** How many characters V8 cites before the place of a syntax error, if it cuts the beginning. */
 const citedCharacters = 10;
 const citing = /^(Unexpected token .+?), (\.\.\.)?"([^]*)"(?:\.\.\.)? is not valid JSON$/;
 
-/** Adds the line, which Node 20 leaves out, to the message of a syntax error. Removes what V8 cites of the file: that may be a secret. */
+/** Adds line and column, which Node 20 leaves out, to the message of a syntax error. Removes the piece of the file that V8 cites: it may be a secret. */
 function withLine(message: string, json: string): string {
   const [, problem, cut, cited = ""] = citing.exec(message) ?? [];
   const position =

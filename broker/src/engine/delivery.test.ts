@@ -298,7 +298,7 @@ describe("delivery", () => {
     });
   });
 
-  it("writes the failed time of a subscription about once an hour", async () => {
+  it("saves the growing failedMs of a subscription about once an hour while its receiver fails", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));

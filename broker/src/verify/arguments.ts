@@ -22,7 +22,7 @@ export interface CommonArguments {
   readonly registry: string | undefined;
   /** Whether to remember the chain's registry, and trust it on first use. */
   readonly remember: boolean;
-  /** File of the remembered registries; undefined for the user's own. */
+  /** File of the remembered registries; undefined for the default file in the user's configuration folder. */
   readonly knownRegistries: string | undefined;
   /** Accounts that may have published; undefined for anyone. */
   readonly publishers: readonly string[] | undefined;
@@ -67,7 +67,7 @@ const valueFlags = [
   "--known-registries",
   "--publisher",
 ];
-/** Names that flags have in the other commands. */
+/** Names of these flags in the other commands, accepted here too. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["--url", "--broker"],
   ["-u", "--broker"],
@@ -154,11 +154,12 @@ function toTopicArguments(values: Values, words: readonly string[], common: Comm
   return { kind: "topic", ...common, topic: parseTopic(values.get("--topic") ?? ""), from, to, fromBlock };
 }
 
-/** Refuses arguments that need a node: registries are remembered by chain, which only a node can name. */
+/** Refuses arguments that need a node: each registry is remembered for a chain, and only a node says which chain it is. */
 function refuseWithoutNode({ registry, remember }: CommonArguments): void {
   if (registry === undefined)
-    throw new Unverifiable("--block-hash needs --registry: without a node, no chain is known");
-  if (remember) throw new Unverifiable("--remember needs a node: leave --block-hash out");
+    throw new Unverifiable("--block-hash needs --registry: with --block-hash no node is asked which chain it is");
+  if (remember)
+    throw new Unverifiable("--remember needs a node, and with --block-hash none is asked: leave out one of them");
 }
 
 interface Flags {
@@ -220,7 +221,7 @@ function parseUrl(text: string, flag: string): string {
 function parseHex(text: string, { bytes, flag }: { readonly bytes: number; readonly flag: string }): string {
   const lower = text.toLowerCase();
   if (findBytes(lower)?.length === bytes) return lower;
-  throw new Unverifiable(`${flag}: ${quote(text)} is not 0x and ${2 * bytes} hex digits`);
+  throw new Unverifiable(`${flag}: ${quote(text)} is not 0x followed by ${2 * bytes} hex digits`);
 }
 
 function parseNumber(text: string, { flag, least }: { readonly flag: string; readonly least: number }): number {

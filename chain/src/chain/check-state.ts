@@ -13,13 +13,13 @@ import { decodeAccount, EMPTY_CODE_HASH } from "../state/account.ts";
 import { accountNodeKey, type StateSource, storageNodeKey } from "../state/state-view.ts";
 
 export interface StateCheckOptions {
-  /** Reads from the file and compares with hashes. */
+  /** Reads nodes and code from the file, and compares each with its hash. */
   readonly source: StateSource;
   /** Root of the newest state. */
   readonly root: Uint8Array;
   /** Rewrites a node that is still in memory. Returns whether the file now has it. */
   readonly repairNode: (key: string, hash: Uint8Array) => boolean;
-  /** Rewrites the code of a contract that is still in memory. Returns whether the file now has it. */
+  /** Rewrites a contract's code if that code is still in memory. Returns whether the file now has it. */
   readonly repairCode: (hash: Uint8Array) => boolean;
 }
 
@@ -27,7 +27,8 @@ const START: StatePlace = { account: "", slot: "" };
 
 /**
  * Compares up to `nodesMax` nodes and codes of the newest state with their hashes, in the order of their paths, starting at `from`. Each call walks down from
- * the root, so the chain may make blocks between two calls. `nodesMax` must be above 128, the largest number of nodes on one path.
+ * `root`, which may be newer than in the call before: the chain may make blocks between two calls. `nodesMax` must be above 128, the largest number of nodes
+ * on one path.
  */
 export function checkState(options: StateCheckOptions, from: StatePlace | undefined, nodesMax: number): CheckedState {
   return new StateCheck(options, from ?? START, nodesMax).run();

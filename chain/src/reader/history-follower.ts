@@ -1,9 +1,9 @@
 import { type SharedLayer, StateHistory } from "../state/state-history.ts";
 
-/** Asks the chain's thread for the nodes that blocks after `after` overwrote; if `after` is undefined, for all such nodes that the thread keeps. */
+/** Asks the chain's thread for the trie nodes that blocks later than `after` overwrote; if it is undefined, for all overwritten ones that the thread keeps. */
 export type HistoryRequest = (after: bigint | undefined) => void;
 
-/** A copy of the history in the chain's thread, fetched when a request needs an older state. */
+/** The reader's copy of the state history that the chain's thread keeps, brought up to date when a request needs an older state. */
 export class HistoryFollower {
   readonly #history = new StateHistory();
   readonly #request: HistoryRequest;

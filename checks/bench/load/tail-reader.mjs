@@ -3,7 +3,7 @@ import { connect } from "node:net";
 /** Occurs once in each event, and never in the frame that opens a stream. */
 const mark = Buffer.from("\ndata: ");
 
-/** Reads a tail over a bare socket and counts events. It has the callbacks of a subscribed MqttClient. */
+/** Reads a tail over a bare socket and counts events. It has two of MqttClient's callbacks, `onDeliveries` and `onFailed`. */
 export class TailReader {
   onDeliveries = () => {};
   onFailed = () => {};

@@ -33,7 +33,7 @@ describe("commands", () => {
     expect(argumentsOf(commands.curl, "bash")).toContain(`content=${content}`);
   });
 
-  it("pass a content that looks like a flag to stele and mosquitto_pub", () => {
+  it("pass to stele and mosquitto_pub a content that looks like a flag", () => {
     const dashes = { ...draft, content: "--help", isJson: false };
     expect(argumentsOf(toCommands(dashes, options).stele)).toEqual([
       "pub",

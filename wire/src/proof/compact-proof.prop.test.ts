@@ -52,7 +52,7 @@ const changes: Readonly<Record<string, Change>> = {
     ...honest,
     log: { ...log, data: `0x${replaceAt(log.data.slice(2), at, (to % 16).toString(16))}` },
   }),
-  // The log's other topics name the event's topic, the first sequence and the sender, which the proof does not cover.
+  // The log's other (EVM) topics hold the topic's address, the first sequence and the sender. The proof covers none of the three.
   "a digit of the log's first topic": ({ log, ...honest }, at, to) => {
     const digits = replaceAt((log.topics[0] ?? "").slice(2), at, (to % 16).toString(16));
     return { ...honest, log: { ...log, topics: log.topics.with(0, `0x${digits}`) } };
@@ -76,7 +76,7 @@ test.each(Object.entries(changes))("refuses a compact proof after this change: %
 
 function withNumbers(honest: Claim, change: { readonly index?: number; readonly count?: number }): Claim {
   const known = findCompactProof(honest.proof);
-  if (known === undefined) throw new Error("an honest proof matches its schema");
+  if (known === undefined) throw new Error("the honest proof is not a well-formed compact proof");
   return { ...honest, proof: formatCompactProof({ ...known, ...change }) };
 }
 

@@ -317,7 +317,7 @@ it("refuses a transaction or a pass with an event that the caller has no right t
   expect(await codeOf(() => calls.pass(by("one"), foreign))).toBe(100_702);
 });
 
-it("keeps the owner of a stream when an admin attaches to it; the owner can attach again", async () => {
+it("a stream still belongs to its owner after an admin attached to it: the owner can attach again", async () => {
   const id = "5f1c0b2e-0000-4000-8000-000000000001";
   const stream = { filters: ["a/#"], acknowledges: true, offset: undefined };
   for (const expiryMs of [3_600_000, 0]) {

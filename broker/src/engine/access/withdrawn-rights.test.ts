@@ -129,7 +129,7 @@ it("retries of a callback end when the right to its topic ends, and the next eve
   expect(row).toMatchObject({ notifiedCount: 1 });
 });
 
-it("a batch that is retried loses the events to whose topic the right has ended, and no others", async () => {
+it("a retried request leaves out the events of topics that the subscriber may no longer receive, and no others", async () => {
   let isDown = true;
   engine.sink.receive("http://receiver/", () =>
     isDown ? { status: "failed", reason: "down" } : { status: "accepted" },

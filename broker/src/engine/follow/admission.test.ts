@@ -232,7 +232,7 @@ describe("a follower whose chain does not answer or cannot be read", () => {
     expect(healthOf(first)).toMatchObject({ ready: true, indexedBlock: chain.head });
   });
 
-  it("follows again when no other node does", async () => {
+  it("with no other node, follows again after an outage", async () => {
     begin();
     const only = launch(0);
     await clock.advance(2_000);

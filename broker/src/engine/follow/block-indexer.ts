@@ -56,7 +56,7 @@ export class BlockIndexer {
     this.#names.clear();
   }
 
-  /** Reads from the store the names that are not in memory, of the topics in these blocks. */
+  /** Reads the names of the topics in these blocks from the store, unless they are in memory. */
   async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
     const { ledger, store } = this.#options;
     if (this.#names.size > namesKeptMax) this.#names.clear();
@@ -67,7 +67,7 @@ export class BlockIndexer {
     }
   }
 
-  /** Names that the blocks open although the index has them already. */
+  /** Names that these blocks give to new topics although an indexed topic has them. */
   async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
     const { ledger, store } = this.#options;
     const opened = namesOpenedIn(blocks);

@@ -98,7 +98,7 @@ it("a redelivery that fails counts as one more attempt, whichever node made it",
   expect(await lettersOf(0, id)).toMatchObject(all.map(() => ({ attempts: 3, reason: "answered 503" })));
 });
 
-it("a node that stops keeps the dead letters as they were, and another node redelivers them at once", async () => {
+it("if a node stops during a redelivery, the dead letters stay as they were, and another node can redeliver them at once", async () => {
   const id = await startWithLetters();
   cluster.sink.receive("http://receiver/", () => new Promise(() => {}));
   const first = order(0, id, redeliver);

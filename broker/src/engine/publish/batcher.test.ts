@@ -154,7 +154,7 @@ function publishMany(count: number): Promise<readonly string[]> {
 }
 
 describe("many callers that publish again at the same moment", () => {
-  it("share two transactions, each topic in order", async () => {
+  it("share two transactions, which keep the order within each topic", async () => {
     const { sizes } = await startNarrow(1_000_000);
     for (const name of ["a", "b"]) await engine.broker.open(topic(name));
     await publishMany(600);

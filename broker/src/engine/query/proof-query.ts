@@ -14,7 +14,7 @@ import { Deadline } from "../time.ts";
 import type { EventQuery } from "./event-query.ts";
 import { toProof } from "./to-proof.ts";
 
-/** How long the chain may take to answer for a proof, in milliseconds. */
+/** How long the chain's answers for one proof may take in all, in milliseconds. */
 const proofTimeoutMs = 30_000;
 
 /** Maximum number of batches in one read of a block's topics. */
@@ -44,8 +44,8 @@ export class ProofQuery {
   }
 
   /**
-   * Makes a proof, which contains the events of a transaction and reveals the topics of a block. `mayRead` says which topics the caller may read; all if
-   * left out. @throws BrokerError 100300 to 100304 as getEvent, 100702, 200205, 200206, 200208, 200209.
+   * Makes a proof, which contains the events of a transaction and reveals the topics of a block. `mayRead` says which topics the caller may read; without
+   * it, the caller may read all. @throws BrokerError 100300 to 100304, as getEvent does; 100702, 200205, 200206, 200208, 200209.
    */
   async get(group: Group, eventId: string, mayRead?: (topic: TopicName) => boolean): Promise<PlacedProof> {
     const { store, clock, events } = this.#options;
@@ -66,7 +66,7 @@ export class ProofQuery {
     const result = this.#verify(proof, blockHash);
     if (result.status === "verified") return proof;
     if (result.step !== "header") throw this.#refuted(proof, result);
-    // The ledger may know the block from before a reorg.
+    // The ledger may have proved a block that a reorg has removed since.
     const now = { ...proof, chain: await group.ledger.findProof({ ...place, blockHash }, deadline.signal) };
     const resultNow = this.#verify(now, blockHash);
     if (resultNow.status === "refuted") throw this.#refuted(now, resultNow);
@@ -94,14 +94,14 @@ export class ProofQuery {
       if (!isBrokerError(error, "proofUnavailable")) throw error;
       const state = await this.#options.inspectBlock(group, place.blockNumber);
       if (state === undefined) throw error;
-      // Another call may have repaired a block that is intact now.
+      // If the block is intact now, another call may have repaired it since the first try.
       if (state !== "damaged") return group.ledger.findProof(place, signal);
       const details = `block ${place.blockNumber}, or the next one, is damaged in the chain's file; health says what to restore`;
       throw new BrokerError("proofUnavailable", { details, cause: error });
     }
   }
 
-  /** Verifies the proof before it is answered: an invalid one would look like a forgery by the broker or the chain. */
+  /** Verifies the proof before the broker returns it: an invalid one would look like a forgery by the broker or the chain. */
   #verify(proof: PlacedProof, blockHash: Hash): ProofResult {
     const { keccak } = this.#options;
     return verifyProof(toProof(proof), blockHash, keccak === undefined ? {} : { keccak });
@@ -119,6 +119,6 @@ export class ProofQuery {
 
 /** The refusal of a proof to a caller who may not read everything that it reveals. */
 export function mayNotProve(): BrokerError {
-  const details = "getProof needs the right to read every topic; a proof shows events and topics of others";
+  const details = "getProof needs the right to read every topic: a proof also shows other events of the transaction";
   return new BrokerError("accessDenied", { details });
 }

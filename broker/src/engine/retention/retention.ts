@@ -22,9 +22,9 @@ const restMsMin = 10;
 const restFactor = 4;
 /** Longest wait between two rounds, in milliseconds. */
 const roundWaitMsMax = 3_600_000;
-/** Shortest wait between two rounds, in milliseconds: a round searches the chain for the block of a time. */
+/** Shortest wait between two rounds, in milliseconds: each round searches the chain for the block at a given time. */
 const roundWaitMsMin = 1_000;
-/** Rounds in one retention time, unless the wait between two rounds reaches a bound. */
+/** The wait between two rounds is the retention time divided by this number, within the two bounds above. */
 const roundsPerRetention = 24;
 
 export interface RetentionOptions {
@@ -44,8 +44,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Drops the store's copies of events that are older than the retention time, oldest first. It drops only events that the chain has given again with the same
- * bytes, and none that a reorg may still remove. It stores no progress: the dropped batches show where it stopped.
+ * Drops the store's copies of events that are older than the retention time, oldest first. It drops only events that it has read again from the chain,
+ * with the same bytes, and none that a reorg may still remove. It stores no progress: the dropped batches show where it stopped.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -56,7 +56,7 @@ export class Retention {
     this.#trouble = new ReportedTrouble(
       options.logger,
       "old events not dropped, trying again",
-      "old events dropped again",
+      "dropping old events works again",
     );
   }
 

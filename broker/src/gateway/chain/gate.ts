@@ -8,7 +8,7 @@ export interface GateOptions {
   readonly waitingMax: number;
   /** A call that has waited longer is refused when its turn comes. */
   readonly waitTimeoutMs: number;
-  /** After a call of at least this length, no other call takes its place for as long as it took. If left out, there are no such pauses. */
+  /** If a call took at least this long, its place stays empty for the same time again after it ends. If undefined, there are no such pauses. */
   readonly pauseFromMs?: number;
 }
 

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { answerSliceBytes } from "../limits.ts";
 import type { Holding } from "./memory-budget.ts";
 
-/** A long answer, written in slices as fast as the client reads. Whoever creates it counts its memory. */
+/** A long answer, written in slices as fast as the client reads. The stream does not count its memory: its creator must count `bytes` in `holding`. */
 export class AnswerStream extends Readable {
   readonly bytes: number;
   readonly holding: Holding;

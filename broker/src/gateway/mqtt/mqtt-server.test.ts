@@ -41,7 +41,7 @@ it("counts connections over TCP and WebSocket together", async () => {
   await world.stop();
 });
 
-it("publishes neither a text message nor what follows it, and closes the connection", async () => {
+it("publishes neither a packet in a WebSocket text message nor the packets after it, and closes the connection", async () => {
   const world = await MqttWorld.start();
   const { server, url } = await serveWebSockets(world);
   const client = new WebSocket(url);

@@ -114,7 +114,7 @@ describe("content is unchanged byte for byte", () => {
 describe("requests as they arrive from the network", () => {
   const body = Buffer.from(`topic=a&content=${encodeURIComponent("ä+😀")}`);
 
-  it("have complete bodies if these are cut at any byte", async () => {
+  it("have complete bodies even if a body arrives in two parts, cut at any byte", async () => {
     await using server = await serve();
     const request = toPost("/rest/publish", body, form);
     for (let cut = request.length - body.length; cut < request.length; cut += 1) {

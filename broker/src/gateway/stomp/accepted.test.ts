@@ -49,13 +49,13 @@ async function resumedFrom(client: RawClient): Promise<number> {
   return first;
 }
 
-it("resumes a durable subscription without ACKs no later than the first event that its cut-off client missed", async () => {
+it("after cutting off a client that sends no ACKs, resumes its durable subscription at the first event that it missed, or earlier", async () => {
   const { port, stalled } = await startStalled();
   const cutOff = watchDestroyed();
   const next = await subscribe(port); // resumes the subscription of the client that does not read
   const first = await resumedFrom(next);
   await vi.waitFor(() => expect(cutOff).toContain(stalled.localPort), { timeout: 10_000 });
-  stalled.resume(); // reads the bytes that the system took
+  stalled.resume(); // reads the bytes that the operating system has taken from the broker
   await stalled.closed;
   expect(first).toBeLessThanOrEqual((numbers(stalled).at(-1) ?? 0) + 1);
 });
@@ -71,7 +71,7 @@ function watchDestroyed(): readonly (number | undefined)[] {
   return ports;
 }
 
-it("resumes a durable subscription without ACKs after the last event that its client got before it disconnected", async () => {
+it("after the DISCONNECT of a client that sends no ACKs, resumes its durable subscription after the last event that it got", async () => {
   const { port, stalled } = await startStalled();
   stalled.send("DISCONNECT", { receipt: "bye" });
   stalled.resume();

@@ -196,7 +196,7 @@ it.each(["1.1", "1.2"])(
   },
 );
 
-it("ignores an ACK of an ended subscription whose name another subscription has, by STOMP 1.1", async () => {
+it("by STOMP 1.1, ignores a late ACK for an ended subscription although a new subscription has the same id", async () => {
   const port = await start();
   const client = await RawClient.connect(port, "1.1");
   await subscribe(client, { ack: "client" });

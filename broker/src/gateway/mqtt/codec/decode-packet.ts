@@ -7,7 +7,7 @@ import type { Frame } from "./framer.ts";
 import { type ClientPacket, packetType, type ProtocolVersion } from "./packet.ts";
 import { malformed, protocolError } from "./packet-error.ts";
 
-/** Flags that the fixed header of these types must have (MQTT 5.0, section 2.1.3); all others but PUBLISH have 0. */
+/** Flags that the fixed header of these types must have (MQTT 5.0, section 2.1.3); all other types must have 0, except PUBLISH, whose flags vary. */
 const flagsOfType: Readonly<Record<number, number>> = {
   [packetType.pubrel]: 2,
   [packetType.subscribe]: 2,
@@ -15,7 +15,7 @@ const flagsOfType: Readonly<Record<number, number>> = {
 };
 
 /**
- * Decodes a client's packet. `version` comes from the client's CONNECT, and is ignored for a CONNECT.
+ * Decodes a client's packet. `version` is the one in the client's CONNECT; it is not used to decode the CONNECT itself.
  * @throws PacketError with the reason code of MQTT 5.0.
  */
 export function decodePacket(frame: Frame, version: ProtocolVersion): ClientPacket {

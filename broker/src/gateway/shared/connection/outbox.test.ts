@@ -56,7 +56,7 @@ it("makes the socket emit drain after the outbox had no room, even if the socket
   expect(outbox.hasRoom).toBe(true);
 });
 
-it("calls onAccepted once the system has accepted the bytes, and refuses to write after the end", async () => {
+it("calls onAccepted once the socket has accepted the bytes, and refuses to write after the stream has ended", async () => {
   const socket = new StalledSocket();
   const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
   const taken: number[] = [];

@@ -20,7 +20,7 @@ export class RawClient {
   readonly #socket: Socket;
   #unread: Buffer = Buffer.alloc(0);
   readonly frames: ServerFrame[] = [];
-  /** Ends of line between frames. */
+  /** Number of line ends received between frames. */
   heartBeats = 0;
   #taken = 0;
   #waiting: Deferred<void> | undefined;

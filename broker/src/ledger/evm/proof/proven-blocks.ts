@@ -25,7 +25,7 @@ export class ProvenBlocks {
     this.#read = read;
   }
 
-  /** Block `number`; read again if the kept block has another hash. Even so its hash may not be `hash`: a read under way may be older than a reorg. */
+  /** Returns block `number`, read again if the kept block's hash is not `hash`. The result may still have another hash: its read may be older than a reorg. */
   get(number: number, hash?: Hash): Promise<ProvenBlock> {
     this.#dropOld();
     const kept = this.#kept.get(number);

@@ -41,7 +41,7 @@ export interface BlockReaderOptions {
 
 /** The range to read: blocks after `after` up to `to`. A request by range asks for at most `blocksMax`. */
 export interface ReadRange {
-  /** Undefined before the first block. */
+  /** Undefined to read from block 0 on. */
   readonly after: BlockRef | undefined;
   readonly to: number;
   readonly blocksMax: number;

@@ -51,12 +51,12 @@ export type TransactionEvent =
   | { readonly kind: "retracted"; readonly reason: Rejection }
   | { readonly kind: "answered" };
 
-/** One thing that the sender does after a transition; it works through a step's list in order. */
+/** Something that the sender does after a transition. The sender does the effects of a step in their order. */
 export type Effect =
   /** Sign a version with the current fees, record it and send it. `gaveUp`: why a no-op replaces the transaction. */
   | { readonly kind: "sign"; readonly gaveUp?: string | undefined }
   | { readonly kind: "send" }
-  /** The endpoint has the version that was sent. `isForgotten`: it accepted the version as new, although an endpoint had it before. */
+  /** The endpoint has the version that was sent. `isForgotten`: the endpoint accepted the version as new, although one had it before. */
   | { readonly kind: "taken"; readonly isForgotten: boolean }
   | { readonly kind: "unanswered" }
   | { readonly kind: "offer-more" }
@@ -91,7 +91,7 @@ type Handlers = {
 const handlers: Handlers = {
   numbered: (state, { nonce }) => step({ ...state, nonce }, { kind: "sign" }),
   signed: (state, { variant, isRecorded }) => {
-    // Raising the fee of an older version may give a version that an endpoint has refused before.
+    // Raising the fee of an older version may yield a version that was signed before (same hash), and that an endpoint has refused.
     const others = state.variants.filter(({ hash }) => hash !== variant.hash);
     const isNew = others.length === state.variants.length;
     return step({
@@ -123,13 +123,13 @@ const handlers: Handlers = {
 };
 
 /**
- * After this many failed sends in a row, a no-op replaces the next transaction in line if nobody waits for its outcome. A new transaction reaches the
- * number after two to three minutes, one from the journal after six minutes.
+ * After this many failed sends of a transaction in a row, a no-op replaces it, if the chain waits for its nonce and nobody waits for its outcome. A new
+ * transaction reaches the number after two to three minutes, one from the journal after six minutes.
  */
 const failedSendsMax = 48;
 /**
- * At least this many of the failed sends must come while the transaction is next in line. So an endpoint that failed at all transactions for a while can
- * accept this one after its return.
+ * At least this many of the failed sends must happen while the chain waits for the transaction's nonce. So once an endpoint that failed at all transactions
+ * works again, it gets the transaction before a no-op may replace it.
  */
 const failedSendsInLine = 4;
 
@@ -178,7 +178,7 @@ function onSent(state: TransactionState, { hash, failure }: Extract<TransactionE
   const reach = sent.reach === "nowhere" ? "unknown" : sent.reach;
   const failed = { ...sent, reach, failedSends: sent.failedSends + 1 };
   if (!sent.isNoOp || sent.refusedInRow === 0) return step(failed, { kind: "unanswered" });
-  // An endpoint refused a version of this no-op, and may fail for ever at the transaction that the no-op replaces. Send the next version, perhaps a no-op.
+  // Perhaps no endpoint ever answers a version of the original transaction, and one has refused the no-op: send the next version, which may be a no-op.
   const next = fallBack(failed);
   return step(next.state, { kind: "unanswered" }, ...next.effects);
 }
@@ -201,18 +201,18 @@ function mayPassByPrice(kind: RpcFailureKind): boolean {
 }
 
 /**
- * Handles a refusal while an endpoint may have another version. If the endpoints lost that one, the refused version would block all later nonces. If the
- * newest version is too large or has too little gas, an older version that an endpoint has is sent. If there is none, or an endpoint refuses it too, a no-op
- * replaces the transaction once nobody waits for the outcome; the chain includes at most one of the two. A no-op never replaces a transaction that was final,
- * because its event may be acknowledged.
+ * Handles a refusal while an endpoint may have another version. If the endpoints lost that other version, the nonce would stay unused and block all later
+ * ones. If the newest version is too large or has too little gas, an older version that an endpoint has is sent. If there is none, or an endpoint refuses it
+ * too, a no-op replaces the transaction once nobody waits for the outcome; the chain includes at most one of the two. A no-op never replaces a transaction
+ * that was final, because its event may be acknowledged.
  */
 function giveWay(state: TransactionState, failure: RpcFailure): Step {
   const { variants, takenHash, isAnswered, isNoOp, isEstimated, wasFinal } = state;
   const { kind } = failure;
-  // A chain node that has the newest version may refuse it as known, with a message that `already-known` does not cover.
+  // A chain node may refuse the version because it already has it, with a message that is not recognised as `already-known`.
   const isKnown = kind === "refused" && takenHash !== undefined && variants[0]?.hash === takenHash;
   if (mayPassByPrice(kind)) {
-    // Count one failed send per check, however many versions the check sends. Otherwise a no-op would replace a transaction with many versions within seconds.
+    // Count one failed send per check, however many versions the check sends. Otherwise a transaction that has many versions would get a no-op within seconds.
     const failedSends = state.failedSends + (kind === "insufficient-funds" || state.refusedInRow > 0 ? 0 : 1);
     return isKnown ? step(state) : fallBack({ ...state, failedSends });
   }
@@ -220,7 +220,7 @@ function giveWay(state: TransactionState, failure: RpcFailure): Step {
   const taken = variants.find(({ hash }) => hash === takenHash);
   if (taken !== undefined && taken !== variants[0])
     return step({ ...state, variants: putFirst(taken, variants) }, { kind: "send" });
-  // A no-op may need more gas on this chain. Otherwise the refused version may be an older one that is not a no-op: send the next one.
+  // Ask once for the gas of the no-op, which may need more on this chain. In other cases send the next version: the refused one may be older than the no-op.
   if (isNoOp) return kind === "gas-too-low" && !isEstimated ? askForGas(state, failure) : fallBack(state);
   if (wasFinal) return fallBack(state);
   return isAnswered ? giveUp(state, kind) : step(state);
@@ -236,9 +236,9 @@ function giveUp(state: TransactionState, gaveUp: string): Step {
 }
 
 /**
- * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op replaces the transaction. Only the next transaction in line
- * is replaced: if the endpoint fails at all transactions, it fails at the no-op too, and the others stay. A transaction that was final is never replaced,
- * because its event may be acknowledged.
+ * An endpoint may fail at one transaction for ever, while it answers other requests: then a no-op replaces the transaction. Only the transaction whose nonce
+ * the chain waits for is replaced: if the endpoint fails at all transactions, it fails at the no-op too, and the chain still waits for that nonce. A
+ * transaction that was final is never replaced, because its event may be acknowledged.
  */
 function onAbsent(state: TransactionState, { isNext = false }: { readonly isNext?: boolean }): Step {
   const { isBusy, isAnswered, isNoOp, wasFinal } = state;
@@ -263,7 +263,7 @@ function fallBack(state: TransactionState): Step {
   );
 }
 
-/** Makes an older version the next to send, and dates it after all others, so that the overseer does not at once raise its fee to a refused fee. */
+/** Puts an older version first, to be sent next, with the newest signing time of all: the overseer could else at once raise its fee to a refused one. */
 function putFirst(next: Variant, variants: readonly Variant[]): readonly Variant[] {
   const signedAt = Math.max(...variants.map((variant) => variant.signedAt));
   const signedAtBlock = Math.max(...variants.map((variant) => variant.signedAtBlock));
@@ -321,7 +321,7 @@ function onEstimated(
   const idle = { ...next, isBusy: false };
   if (gas === undefined) return step(idle);
   if (state.reach !== "nowhere") return step(idle, { kind: "sign" });
-  // No endpoint has a version with too little gas, and none will accept one.
+  // Drop all versions so far: no endpoint has one, and none will accept one, since they have too little gas.
   return step({ ...idle, variants: [] }, ...leave(state), { kind: "sign" });
 }
 

@@ -39,7 +39,7 @@ async function startResolver({ zone = {}, hosts = "", resolvConf = "" }: Machine
 }
 
 describe("a host name", () => {
-  test("is resolved by the name server, in either family", async () => {
+  test("is resolved by the name server, to an IPv4 or an IPv6 address", async () => {
     const { resolver, outcomes } = await startResolver({
       zone: { "four.example": "10.0.0.1", "six.example": "fd00::1" },
     });

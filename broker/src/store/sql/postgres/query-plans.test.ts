@@ -137,7 +137,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("nextBatchOfEach looks each place up by index and scans no batches", async () => {
+  it("nextBatchOfEach finds each place by a database index, without a scan of the table", async () => {
     const topics = ["topic/17", "topic/18"] as TopicName[]; // They are valid names.
     const places = topics.map((topic) => ({ topic, after: middle }));
     const query = nextBatchOfEach(database, defaultGroupId, places).compile(database.relaxed);
