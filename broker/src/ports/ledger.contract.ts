@@ -164,6 +164,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(Array.from({ length: 40 }, (_, index) => `${index}`));
       for (const [outcome] of answers) {
         const place = blocks.find(({ number }) => outcome?.status === "committed" && number === outcome.blockNumber);
+        expect(outcome).toMatchObject({ blockHash: place?.hash });
         expect(place?.entries.some((entry) => "firstSequence" in entry)).toBe(true);
       }
     });

@@ -36,7 +36,13 @@ export interface OutgoingBatch {
 
 /** Result of each outgoing batch, in the order of the call. */
 export type BatchOutcome =
-  | { readonly status: "committed"; readonly firstSequence: number; readonly blockNumber: number }
+  | {
+      readonly status: "committed";
+      readonly firstSequence: number;
+      readonly blockNumber: number;
+      /** Hash of that block: after a reorg the chain may have another block of this number, in which another batch has the sequence. */
+      readonly blockHash: Hash;
+    }
   | {
       readonly status: "rejected";
       readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" | "count-too-large";

@@ -30,8 +30,8 @@ export interface BatcherOptions {
   readonly logger: Logger;
   readonly limits: EngineLimits;
   /**
-   * Whether the index has the batch. Undefined if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block is in the
-   * index.
+   * Whether the index has the batch, in that block. Undefined if nobody else writes to the chain and it has no reorgs: then every batch of an indexed block
+   * is in the index.
    */
   readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
 }
@@ -357,23 +357,23 @@ export class Batcher {
     const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
     const outcomes = await ledger.append(outgoing, deadline.signal, { ...options, mayStart });
     const newest = newestOf(outgoing, outcomes);
-    const blockNumber = newest?.blockNumber ?? -1;
+    const blockNumber = newest?.block.number ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
     if (newest !== undefined) await this.#confirm(newest);
     return outcomes;
   }
 
   /**
-   * Checks that the index has the batch: another node may have indexed another block of that number, or strangers may have filled the block. All batches of
-   * a transaction are in one block. They are committed, so an error here must not tell the caller to try again.
+   * Checks that the index has the transaction's block, so also its earlier batches, and its last batch: another node may have indexed another block of that
+   * number, or strangers may have filled the block. The batches are committed, so an error here must not tell the caller to try again.
    */
   async #confirm(place: IndexedPlace): Promise<void> {
     const { isIndexed } = this.#options;
     if (isIndexed === undefined) return;
     const found = await isIndexed(place).catch((cause: unknown) => {
-      throw notIndexed(place.blockNumber, cause);
+      throw notIndexed(place.block.number, cause);
     });
-    if (!found) throw notIndexed(place.blockNumber);
+    if (!found) throw notIndexed(place.block.number);
   }
 }
 

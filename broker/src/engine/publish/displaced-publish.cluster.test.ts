@@ -4,24 +4,29 @@ import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
-it("a publish returns TIMEOUT if the index has another event in its place, because a reorg moved it", async () => {
+const topics = ["a", "b"];
+/** As on the branch that a reorg has removed. */
+const removed = { blockHash: `0x${"99".repeat(32)}` } as const;
+
+it("all publishes of a transaction return TIMEOUT if a reorg moved one of them before the index had the block", async () => {
   let isDisplaced = false;
   const toLedger = (ledger: Ledger): Ledger => {
     const append = ledger.append.bind(ledger);
     ledger.append = async (batches, ...call) => {
       if (!isDisplaced) return append(batches, ...call);
+      expect(batches.map(({ topic }) => topic)).toEqual(["a", "b"]);
       const blockNumber = cluster.chain.head + 1;
       const events = encodeEvents([{ content: Buffer.from("other"), extensions: [] }]);
-      cluster.chain.publish([{ address: topicAddress("a"), count: 1, events }]);
-      await append(batches, ...call);
-      return [{ status: "committed", firstSequence: 2, blockNumber }]; // As on the branch that a reorg has removed.
+      cluster.chain.publish([{ address: topicAddress("a"), count: 1, events }, ...batches]);
+      return batches.map(() => ({ ...removed, status: "committed", firstSequence: 2, blockNumber }));
     };
     return ledger;
   };
   const cluster = await TestCluster.start(2, { toLedger });
   onTestFinished(() => cluster.stopAll());
-  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
-  await cluster.run(cluster.publish(0, "a", "before"));
+  const publishAll = (text: string) => cluster.run(Promise.all(topics.map((topic) => cluster.publish(0, topic, text))));
+  for (const topic of topics) await cluster.run(cluster.node(0).broker.open({ topic, groupId: undefined }));
+  expect(await publishAll("before")).not.toContain("TIMEOUT");
   isDisplaced = true;
-  expect(await cluster.run(cluster.publish(0, "a", "mine"))).toBe("TIMEOUT");
+  expect(await publishAll("mine")).toEqual(["TIMEOUT", "TIMEOUT"]);
 });

@@ -1,13 +1,11 @@
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BatchOutcome, OutgoingBatch } from "../../ports/ledger.ts";
+import type { BatchOutcome, BlockRef, OutgoingBatch } from "../../ports/ledger.ts";
 
-/** A batch and its place in the index. On another branch of the chain, another batch may have the place. */
+/** The place of a committed batch, in a block of one branch of the chain: on another branch, another batch may have the sequence. */
 export interface IndexedPlace {
   readonly topic: TopicName;
   readonly sequence: number;
-  readonly blockNumber: number;
-  /** The encoded events. */
-  readonly events: Uint8Array;
+  readonly block: BlockRef;
 }
 
 /** The last committed batch of the highest block. If strangers filled the block, this batch is the first that the index leaves out. */
@@ -19,9 +17,9 @@ export function newestOf(
   for (const [index, outcome] of outcomes.entries()) {
     const batch = batches[index];
     if (outcome.status !== "committed" || batch === undefined) continue;
-    const { firstSequence: sequence, blockNumber } = outcome;
-    const { topic, events } = batch;
-    if (newest === undefined || blockNumber >= newest.blockNumber) newest = { topic, sequence, blockNumber, events };
+    const { firstSequence: sequence, blockNumber: number, blockHash: hash } = outcome;
+    if (newest !== undefined && number < newest.block.number) continue;
+    newest = { topic: batch.topic, sequence, block: { number, hash } };
   }
   return newest;
 }

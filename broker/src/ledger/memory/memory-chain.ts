@@ -2,7 +2,7 @@ import { MalformedError, portableKeccak256 } from "@stele/eth";
 import { decodeEvents } from "@stele/wire";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { BatchFault, BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import type { BatchFault, BatchOutcome, BlockRef, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
 
 /** The default publisher. */
@@ -136,7 +136,7 @@ export class MemoryChain {
     const entries: LedgerEntry[] = names.flatMap(
       (name, logIndex) => this.#begin(name, { sender: publisher, logIndex }) ?? [],
     );
-    const blockNumber = this.head + 1;
+    const { number: blockNumber, hash: blockHash } = this.#next;
     const outcomes = batches.map((batch, index): BatchOutcome => {
       const logIndex = names.length + index;
       const topic = this.#topics.get(batch.address);
@@ -148,7 +148,7 @@ export class MemoryChain {
       const claimed = { firstSequence, count: batch.count };
       const entry = { ...read, ...claimed, publisher };
       entries.push(this.#place(batch.address, entry, logIndex));
-      return { status: "committed", firstSequence, blockNumber };
+      return { status: "committed", firstSequence, blockNumber, blockHash };
     });
     this.#seal(entries);
     return outcomes;
@@ -187,12 +187,16 @@ export class MemoryChain {
     this.#seal([]);
   }
 
-  #seal(entries: readonly LedgerEntry[]): void {
+  /** The block that the next {@link #seal} appends. */
+  get #next(): BlockRef {
     const number = this.#blocks.length;
+    return { number, hash: hashOf("block", `${number} ${this.#cuts.length}`) };
+  }
+
+  #seal(entries: readonly LedgerEntry[]): void {
     const now = Math.floor(this.#clock.now() / 1000) * 1000;
     this.#blocks.push({
-      number,
-      hash: hashOf("block", `${number} ${this.#cuts.length}`),
+      ...this.#next,
       parentHash: this.#blocks.at(-1)?.hash ?? `0x${"0".repeat(64)}`,
       timestamp: Math.max(now, this.#blocks.at(-1)?.timestamp ?? 0),
       entries,

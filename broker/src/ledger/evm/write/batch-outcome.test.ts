@@ -16,8 +16,8 @@ function published(firstSequence: number, count: number): ContractLog {
 }
 
 test.each([
-  [1, 1, { status: "committed", firstSequence: 1, blockNumber: 7 }],
-  [2 ** 53 - 2, 2, { status: "committed", firstSequence: 2 ** 53 - 2, blockNumber: 7 }],
+  [1, 1, { status: "committed", firstSequence: 1, blockNumber: 7, blockHash: place.blockHash }],
+  [2 ** 53 - 2, 2, { status: "committed", firstSequence: 2 ** 53 - 2, blockNumber: 7, blockHash: place.blockHash }],
   [2 ** 53 - 1, 2, { status: "rejected", reason: "sequence-spent" }],
   [2 ** 60, 1, { status: "rejected", reason: "sequence-spent" }],
 ])(
