@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -55,6 +56,27 @@ describe("while an emptied index is rebuilt", () => {
     await cluster.run(cluster.publish(index, "a", "new"));
     await cluster.clock.advance(5_000);
     expect(textsOf(cluster, id)).toEqual(["new"]);
+  });
+
+  it("a node starts, and its client gets the events that later replace removed ones", async () => {
+    const { cluster, release } = await startRebuilding();
+    cluster.launch(2);
+    await cluster.clock.advance(2_000);
+    release();
+    await cluster.clock.advance(5_000);
+    const { broker, gate } = cluster.node(2);
+    const peer = new RecordingPeer();
+    const order = { groupId: undefined, protocol: "MQTT", key: "c", isClean: false, will: undefined } as const;
+    const rest = { windowMax: 10, expiryMs: 0, onConnected: () => {} };
+    const attached = await cluster.run(broker.attach({ ...order, ...rest }, peer));
+    const options = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await cluster.run(attached.subscribe([{ ...options, filter: parseTopicFilter("a") }]));
+    gate.cut("refused");
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    await cluster.run(cluster.publish(await cluster.findFollower(), "a", "new"));
+    gate.heal();
+    await cluster.clock.advance(3_000);
+    expect(peer.deliveries.map(({ event }) => Buffer.from(event.content).toString())).toEqual(["new"]);
   });
 
   it("the sweep removes sessions that expire, and does not fail", async () => {

@@ -78,8 +78,9 @@ export class Watcher {
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { progress, hub, groupId } = this.#options;
     const isFirst = progress.generation === -1;
-    if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
+    // Before a restart, after which this node has seen the head: it may be the first index that a node sees, if others emptied the index.
     if (head !== undefined && progress.seen.length === 0 && !(await this.#seeBlocks(head))) return this.#findHead();
+    if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
     if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
     progress.enterGeneration(generationOf(head));
     this.#skipTo(head);
