@@ -84,6 +84,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
     it.each<readonly [string, readonly IndexedBlock[]]>([
       ["ends before it", []],
       ["has another one", [{ ...blockOf(4), hash: hashOf(99) }]],
+      ["has none of that number, since the other one has no entries", [{ ...blockOf(5), hash: hashOf(99) }]],
       ["has another one with the same batch", [{ ...(history[2] ?? blockOf(4)), hash: hashOf(99) }]],
     ])("repairs no batch of a block that a rollback has removed, so that the index %s", async (_, others) => {
       await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? hashOf(0) });

@@ -136,15 +136,16 @@ export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
 }
 
 /**
- * Pass as `kept` the newest block up to the given one to which the index can roll back. Does not compare the hash of an older block, which the index has
- * forgotten: no rollback can have removed it.
+ * Pass as `kept` the newest block up to the given one to which the index can roll back. The index has each block with batches, so if it has an earlier block
+ * instead, its branch has no entries in the block of that number. Does not compare the hash of a block that the index has forgotten, so that `kept` is
+ * undefined: no rollback can have removed it.
  * @throws Error if the index has another block of that number, or ends before it.
  */
 export function assertHasBlock(
-  { number, hash }: BlockRef,
+  { number, hash, batches }: Pick<IndexedBlock, "number" | "hash" | "batches">,
   { head, kept }: { readonly head: BlockRef | undefined; readonly kept: BlockRef | undefined },
 ): void {
-  const isOther = kept?.number === number && kept.hash !== hash;
+  const isOther = kept !== undefined && kept.hash !== hash && (kept.number === number || batches.length > 0);
   if (isOther || (head?.number ?? -1) < number) throw new Error(`the chain has another block ${number} than the index`);
 }
 

@@ -5,7 +5,13 @@ import { blockNumberMax, endOfBlock, positionZero } from "../../../domain/positi
 import type { VanishedBatch } from "../../../domain/vanished-events.ts";
 import type { GroupLease } from "../../../ports/coordinator.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
-import { type EventPlace, type RollBack, reorganisationBlocksMax, vanishedBatchesMax } from "../../../ports/store.ts";
+import {
+  type EventPlace,
+  type IndexedBlock,
+  type RollBack,
+  reorganisationBlocksMax,
+  vanishedBatchesMax,
+} from "../../../ports/store.ts";
 import { assertHasBlock, type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../../index-plan.ts";
 import { placeColumns } from "./index-queries.ts";
 import { pagesOf } from "../pages.ts";
@@ -75,7 +81,7 @@ export class SqlRollBack {
   }
 
   /** @throws Error if the index has another block of that number, or ends before it. */
-  async assertHas(transaction: Transaction<Schema>, groupId: GroupId, block: BlockRef): Promise<void> {
+  async assertHas(transaction: Transaction<Schema>, groupId: GroupId, block: IndexedBlock): Promise<void> {
     const [head] = await this.listBlocks(transaction, groupId, { atMost: 1 });
     const [kept] = await this.listBlocks(transaction, groupId, { atMost: 1, below: block.number + 1 });
     assertHasBlock(block, { head, kept });
