@@ -50,3 +50,13 @@ it("is rebuilding until the index again has every block that the node saw, even 
   progress.rollBackTo(890);
   expect(progress.isRebuilding).toBe(false);
 });
+
+it("is rebuilding no longer once the index has the newest block of a chain that a reorg made shorter, also after another reorg", () => {
+  const progress = new IndexProgress();
+  progress.rebuildTo(900);
+  progress.advanceTo(800);
+  expect(progress.isRebuilding).toBe(true);
+  progress.rebuildAtMostTo(800);
+  progress.rollBackTo(790);
+  expect(progress.isRebuilding).toBe(false);
+});

@@ -50,9 +50,10 @@ export class IndexProgress {
     this.#rebuiltUpTo = Math.max(this.#rebuiltUpTo, blockNumber);
   }
 
-  /** Call it when the index was rolled back to a block: the blocks after it need not come again. */
+  /** Call it when the index was rolled back to a block, or has the chain's newest block: the blocks after it need not come again. */
   rebuildAtMostTo(blockNumber: number): void {
     this.#rebuiltUpTo = Math.min(this.#rebuiltUpTo, blockNumber);
+    this.#endRebuilding();
   }
 
   /** Call it with each block that this node has seen in the index, if nodes share the store. Ignores a block that is not above those before. */
@@ -78,13 +79,18 @@ export class IndexProgress {
   advanceTo(blockNumber: number): void {
     if (blockNumber <= this.#blockNumber) return;
     this.#blockNumber = blockNumber;
-    if (!this.isRebuilding) this.#rebuiltUpTo = -1; // A later reorg must not close the group.
+    this.#endRebuilding();
     if (this.#waiters.length === 0) return;
     const waiting = this.#waiters;
     this.#waiters = waiting.filter((waiter) => waiter.blockNumber > blockNumber);
     for (const waiter of waiting) {
       if (waiter.blockNumber <= blockNumber) waiter.deferred.resolve(true);
     }
+  }
+
+  /** Once the index is rebuilt, a later reorg must not close the group. */
+  #endRebuilding(): void {
+    if (!this.isRebuilding) this.#rebuiltUpTo = -1;
   }
 
   /** Rolls back to a block. Calls of {@link waitFor} for later blocks return false: those blocks may never come. */

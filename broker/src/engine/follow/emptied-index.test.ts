@@ -33,9 +33,15 @@ it("nodes serve again when an emptied index is rebuilt, although a reorg has lef
   cluster.chain.cutBack(cluster.chain.head - 1);
   await emptied;
   await cluster.clock.advance(10_000);
-  for (const { broker } of cluster.nodes) {
-    expect(broker.groupHealth()).toMatchObject([{ ready: true, indexedBlock: cluster.chain.head }]);
+  const readyAt = (indexedBlock: number) => cluster.nodes.map(() => [{ ready: true, indexedBlock }]);
+  expect(cluster.nodes.map(({ broker }) => broker.groupHealth())).toMatchObject(readyAt(cluster.chain.head));
+  cluster.chain.cutBack(cluster.chain.head - 1);
+  for (let passed = 0; passed < 3_000; passed += 50) {
+    await cluster.clock.advance(50);
+    const ready = cluster.nodes.map(({ broker }) => broker.groupHealth()[0]?.ready);
+    expect(ready, `${passed} ms after another reorg`).toEqual([true, true]);
   }
+  expect(cluster.nodes.map(({ broker }) => broker.groupHealth())).toMatchObject(readyAt(cluster.chain.head));
 });
 
 describe("while an emptied index is rebuilt", () => {
