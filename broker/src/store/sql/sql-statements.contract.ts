@@ -88,4 +88,27 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
       await store.stop();
     },
   );
+
+  it(`${name} reads 1,000 subscriptions with each statement of a rollback, also those before it`, async () => {
+    let statements = 0;
+    const backend = countStatements(await create(), () => {
+      statements += 1;
+    });
+    const store = new SqlStore(backend, silentLogger);
+    await store.start();
+    const rollBack = async (): Promise<number> => {
+      await store.applyBlocks(group, [blockOf(2)]);
+      statements = 0;
+      await store.rollBack(group, { number: 1, hash: blockOf(1).hash });
+      return statements;
+    };
+    await store.applyBlocks(group, [blockOf(1)]);
+    const none = await rollBack();
+    const generation = 1;
+    const cursor = toPosition(1, 0);
+    const subscriptions = Array.from({ length: 2_001 }, (_, number) => subscriptionOf(number, { cursor }));
+    await Promise.all(subscriptions.map((subscription) => store.insertSubscription(subscription, generation)));
+    expect((await rollBack()) - none).toBe(2);
+    await store.stop();
+  });
 }

@@ -16,8 +16,8 @@ export interface Cut {
 }
 
 /**
- * Maximum number of rows that one statement reads or changes: SQLite takes 7 µs for each on the main thread, and PostgreSQL ends a transaction that is idle
- * for too long.
+ * Maximum number of the group's rows that one statement reads or sets back: SQLite takes 7 µs for each on the main thread, and PostgreSQL ends a transaction
+ * that is idle for too long.
  */
 const rowsAtOnceMax = 1_000;
 
@@ -34,7 +34,7 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
   const { lease, groupId } = cut;
   const events = new VanishedEvents(cut.vanished);
   for (let after = ""; ; ) {
-    const rows = await database.locking(findRows(transaction, cut, after)).execute();
+    const rows = await database.locking(findRows(transaction, groupId, after)).execute();
     const beyond = rows.filter(({ cursor, is_failing }) => cursor > cut.end || (cursor === cut.end && is_failing));
     for (const [taken, ids] of idsByTaken(byFilter(beyond), events)) {
       await setBack(transaction, { end: cut.end, taken }).where("id", "in", database.column(ids)).execute();
@@ -53,12 +53,12 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 }
 
 /**
- * One page of rows after an id. Sorts by id, so that all transactions lock rows in the same order. If nodes share the database, the pages lock all intact rows
- * of the group, not only those beyond the end: another node could take over an unlocked subscription and move it beyond the end while this transaction waits
- * for other locks.
+ * One page of rows after an id, not only of those beyond the end: a statement that looked for these could read all rows. Sorts by id, so that all transactions
+ * lock rows in the same order. If nodes share the database, the pages lock all intact rows of the group: another node could take over an unlocked
+ * subscription and move it beyond the end while this transaction waits for other locks.
  */
-function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut, after: string) {
-  const rows = transaction
+function findRows(transaction: Transaction<Schema>, groupId: GroupId, after: string) {
+  return transaction
     .selectFrom("subscriptions")
     .select(["id", "filter", "cursor", isFailing.as("is_failing")])
     .where("group_id", "=", groupId)
@@ -66,7 +66,6 @@ function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut
     .where("id", ">", after)
     .orderBy("id")
     .limit(rowsAtOnceMax);
-  return lease === undefined ? rows.where("cursor", ">=", end) : rows;
 }
 
 /** Skips damaged rows: a rewritten row would look intact. */
